@@ -48,6 +48,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'list-chats': { table: ['GetItem', 'BatchGetItem'], originSecret: true },
   'get-chat': { table: ['GetItem', 'BatchGetItem'] },
   'rename-chat': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
+  'delete-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'list-messages': {
     table: ['GetItem', 'BatchGetItem', 'Query'],
     content: ['GetObject'],
@@ -70,7 +71,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'],
   },
   'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
-  'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
+  'record-feedback': {
+    table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
+  },
   'create-batch': {
     // Query counts the open batches.
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem'],

@@ -78,6 +78,11 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [51, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
+  'delete-chat': callsOf(
+    'DeleteChat',
+    { BatchGetItem: 2, GetItem: 1, TransactWriteItems: 1, UpdateItem: 1 },
+    [16, 19],
+  ),
   'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),
   'upload-file': callsOf('UploadServer', { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 }, [2, 3], {
     's3 PUT object': 1,
@@ -86,7 +91,7 @@ export const operations = {
   'record-feedback': callsOf(
     'RecordFeedback',
     { BatchGetItem: 1, GetItem: 1, TransactWriteItems: 1, UpdateItem: 1 },
-    [4, 3],
+    [4, 5],
   ),
   'list-batches': callsOf('ListBatches', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [3, 1]),
   'get-batch': callsOf('GetBatch', { GetItem: 1, UpdateItem: 1 }, [1, 1]),

@@ -18,6 +18,9 @@ export const chat = z
   })
   .meta({ id: 'Chat' });
 
+/** The response to a deletion. */
+export const deletedChat = z.object({ id: z.int(), deleted: z.literal(true) }).meta({ id: 'DeletedChat' });
+
 /** The response to a stop. */
 export const stoppedReply = z
   .object({
@@ -31,4 +34,5 @@ export const stoppedReply = z
   .meta({ id: 'StoppedReply' });
 
 export type StoppedReplyResource = z.infer<typeof stoppedReply>;
+export type DeletedChatResource = z.infer<typeof deletedChat>;
 export type ChatResource = z.infer<typeof chat>;

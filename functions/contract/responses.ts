@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { agent } from './agent.ts';
 import { batch, batchResult } from './batch.ts';
-import { chat, stoppedReply } from './chat.ts';
+import { chat, deletedChat, stoppedReply } from './chat.ts';
 import { message, uploadedFile } from './message.ts';
 import { pagination } from './pagination-object.ts';
 import type { RouteName } from './routes/route.ts';
@@ -27,6 +27,7 @@ export const responses = {
   'list-chats': listEnvelopeOf(chat),
   'get-chat': envelopeOf(chat),
   'rename-chat': envelopeOf(chat),
+  'delete-chat': envelopeOf(deletedChat),
   'list-messages': listEnvelopeOf(message),
   'send-message': envelopeOf(z.string()),
   'stop-reply': envelopeOf(stoppedReply),

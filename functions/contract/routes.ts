@@ -1,6 +1,7 @@
 import { route as cancelBatch } from './routes/cancel-batch.ts';
 import { route as createBatch } from './routes/create-batch.ts';
 import { route as createChat } from './routes/create-chat.ts';
+import { route as deleteChat } from './routes/delete-chat.ts';
 import { route as getBatch } from './routes/get-batch.ts';
 import { route as getChat } from './routes/get-chat.ts';
 import { route as listBatchResults } from './routes/list-batch-results.ts';
@@ -25,6 +26,7 @@ export const routes = {
   'list-chats': listChats,
   'get-chat': getChat,
   'rename-chat': renameChat,
+  'delete-chat': deleteChat,
   'list-messages': listMessages,
   'send-message': sendMessage,
   'stop-reply': stopReply,

@@ -1,11 +1,11 @@
 import { isAscending } from '#contract/order.ts';
 import { route } from '#contract/routes/list-chats.ts';
 import { chatResource } from '#domain/chats/chat.ts';
-import { chats } from '#runtime/composition/services.ts';
+import { chatPages } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
 export const handler = listRoute(route, async ({ workspaceId, query }) => {
-  const page = await chats().page(
+  const page = await chatPages().page(
     { workspaceId, agentId: query.agent_id, externalUserId: query.external_user_id },
     { limit: query.limit, offset: query.offset, ascending: isAscending(query.order_by) },
   );

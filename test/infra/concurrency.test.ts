@@ -60,6 +60,7 @@ test('the authorizer and all that may run for long have reservations, which leav
     'CancelBatch',
     'CreateBatch',
     'CreateChat',
+    'DeleteChat',
     'FailBatch',
     'GetBatch',
     'GetChat',

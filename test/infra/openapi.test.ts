@@ -39,7 +39,7 @@ test('the document has the operations of the route table and no other', () => {
 });
 
 describe.each(Object.entries<Route>(routes))('%s', (_name, route) => {
-  const operation = document.paths?.[route.path]?.[route.method === 'GET' ? 'get' : 'post'];
+  const operation = document.paths?.[route.path]?.[route.method.toLowerCase() as 'get'];
 
   test('tells every parameter, and the body when there is one', () => {
     const names = [route.parameters, route.query, route.headers].flatMap(({ shape }) => Object.keys(shape));
@@ -80,6 +80,7 @@ test('what the contract names is a component', () => {
     'BatchResult',
     'Chat',
     'ChatName',
+    'DeletedChat',
     'Error',
     'ExternalUserId',
     'Message',

@@ -81,6 +81,7 @@ test('every role may do exactly this', () => {
     ListChats: [...read, ...logs],
     GetChat: [...read, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
+    DeleteChat: [...read, ...write, ...logs],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [
       ...read,
@@ -105,7 +106,7 @@ test('every role may do exactly this', () => {
       's3:PutObject',
       's3:PutObjectTagging',
     ],
-    RecordFeedback: [...read, ...write, ...logs],
+    RecordFeedback: [...read, 'dynamodb:ConditionCheckItem', ...write, ...logs].sort(),
     ResumeStream: [...read, 'dynamodb:Query', ...logs],
     StopReply: [...read, 'dynamodb:UpdateItem', ...logs],
     CreateBatch: [

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { awsTime } from '#local/dynamodb/aws-time.ts';
-import { chats as chatStore, idempotency, newChats } from '#runtime/composition/services.ts';
+import { chatPages, idempotency, newChats } from '#runtime/composition/services.ts';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import type { CreatedChat } from '#support/create-chats.ts';
 import { functionIds, statusOfDeath } from '#support/entry-points.ts';
@@ -133,7 +133,7 @@ it('creates chats in four processes at once, one of which is killed, and leaves 
     }),
   );
   const everyLine = { limit: 1000, offset: 0, ascending: true };
-  const all = await chatStore().page({ workspaceId }, everyLine);
+  const all = await chatPages().page({ workspaceId }, everyLine);
   expect(created.map(({ length }) => length).slice(0, 3)).toEqual([80, 80, 80]);
   expect(all.total).toBeGreaterThanOrEqual(240 + killedAfter);
   expect(idsOf(all.chats)).toEqual(all.chats.map((_, index) => index + 1));
@@ -149,7 +149,7 @@ it('creates chats in four processes at once, one of which is killed, and leaves 
     const expected = all.chats.filter(
       (chat) => filter.externalUserId === undefined || chat.externalUserId === filter.externalUserId,
     );
-    const found = await chatStore().page({ workspaceId, ...filter }, everyLine);
+    const found = await chatPages().page({ workspaceId, ...filter }, everyLine);
     expect(found).toEqual({ total: expected.length, chats: expected });
   }
 });

@@ -82,6 +82,7 @@ async function callsOf() {
   const user = { external_user_id: 'ann' };
   const post = (path: string, body: unknown) => () => tenant.client.request('POST', path, { body });
   const patch = (path: string, body: unknown) => () => tenant.client.request('PATCH', path, { body });
+  const remove = (path: string) => () => tenant.client.request('DELETE', path);
   const get = (path: string) => () => tenant.client.request('GET', path);
   const upload = (fileName: string) => () =>
     tenant.client.request('POST', '/chats/upload-file', {
@@ -126,6 +127,12 @@ async function callsOf() {
       [400, patch(`/chats/${chat.id}`, user)],
       [403, patch(`/chats/${chat.id}`, { name: 'B' })],
       [404, patch('/chats/999999', { name: 'B', ...user })],
+    ],
+    'DELETE /chats/{chat_id}': [
+      [200, async () => remove(`/chats/${(await tenant.createChat(user)).id}?external_user_id=ann`)()],
+      [400, remove('/chats/x?external_user_id=ann')],
+      [403, remove(`/chats/${chat.id}`)],
+      [404, remove('/chats/999999?external_user_id=ann')],
     ],
     'GET /chats/{chat_id}/messages': [
       [200, get(`${messages}?external_user_id=ann`)],

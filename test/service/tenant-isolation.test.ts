@@ -115,6 +115,8 @@ describe('an id of another workspace', () => {
     const route: Route = routes[name];
     const own = {
       ...chats[0],
+      // A chat can be deleted once.
+      ...(name === 'delete-chat' && { chat_id: (await tenant.createChat()).id }),
       history_id: chats[0]?.chat_id,
       agent_id: tenant.agentId,
       batch_id: batchId,

@@ -82,6 +82,11 @@ const operations = {
     call: ({ client, chat }, external_user_id) =>
       client.patch(`/chats/${chat.id}`, { name: 'A', external_user_id }),
   },
+  'deleting a chat': {
+    route: 'delete-chat',
+    call: ({ client, chat }, user) =>
+      client.delete(`/chats/${chat.id}${user === undefined ? '' : `?external_user_id=${user}`}`),
+  },
   'rating a reply': {
     route: 'record-feedback',
     call: ({ client, chat, replyId }, external_user_id) =>

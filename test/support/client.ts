@@ -68,6 +68,7 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
     get: <Data = unknown>(path: string, options?: Call) => call<Data>('GET', path, options),
     post: <Data = unknown>(path: string, body: unknown, options?: Call) =>
       call<Data>('POST', path, { ...options, body }),
+    delete: <Data = unknown>(path: string) => call<Data>('DELETE', path),
     patch: <Data = unknown>(path: string, body: unknown) => call<Data>('PATCH', path, { body }),
     /** Sends with `stream: true`; the reader yields events as they arrive, `[DONE]` last. */
     async stream(chatId: number, body: Record<string, unknown>, options?: Call): Promise<EventReader> {

@@ -1,6 +1,8 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
+import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
@@ -32,7 +34,12 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     apiKeys: dynamoApiKeyStore(table, audit),
     auditLog: dynamoAuditLog(table),
     batches,
-    chats: { ...dynamoChatStore(table), ...dynamoNewChatStore(table, clock) },
+    chats: {
+      ...dynamoChatStore(table),
+      ...dynamoChatPages(table),
+      ...dynamoNewChatStore(table, clock),
+      ...dynamoChatDeletion(table),
+    },
     deliveries: dynamoDeliveryStore(table, audit),
     feedback: dynamoFeedbackStore(table),
     fileIndex: dynamoFileIndex(table),

@@ -184,6 +184,8 @@ function recordingServices(
   const log = { info: logAs('info'), warn: logAs('warn'), error: logAs('error') };
   const services: MemoryServices = {
     ...stores,
+    chatDeletion: stores.chats,
+    chatPages: stores.chats,
     newChats: stores.chats,
     stops: watchStops({ chats: stores.chats, clock, log }),
     clock,

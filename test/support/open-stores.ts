@@ -19,7 +19,12 @@ declare module 'vitest' {
   }
 }
 
-export type Stores = { chats: ChatServices['chats'] & ChatServices['newChats'] } & AgentEditing &
+export type Stores = {
+  chats: ChatServices['chats'] &
+    ChatServices['newChats'] &
+    ChatServices['chatPages'] &
+    ChatServices['chatDeletion'];
+} & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
   Pick<ChatServices, 'feedback' | 'messages' | 'replyEvents'> &
   Pick<FileServices, 'fileIndex'> &

@@ -96,6 +96,8 @@ async function prepareWorks(
   const [created] = (await (await client.stream(chatId, resumable)).all()) as StreamEvent[];
   const resumePath = `/chats/${chatId}/stream?external_user_id=ada&response_id=${created?.response_id}`;
   let fresh = chatId;
+  /** For the deletion that is measured and the one before it. */
+  const unused = [await createChat(client, tenant, user), await createChat(client, tenant, user)];
   return {
     'list-published-agents': () => client.get('/chats/published-agents'),
     'create-chat': async () => {
@@ -108,6 +110,7 @@ async function prepareWorks(
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
     'get-chat': () => client.get(`/chats/${chatId}?external_user_id=ada`),
     'rename-chat': () => client.patch(`/chats/${chatId}`, { ...user, name: 'A chat' }),
+    'delete-chat': () => client.delete(`/chats/${unused.pop()}?external_user_id=ada`),
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
     'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
     'record-feedback': () =>

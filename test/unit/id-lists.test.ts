@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { appending, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
+import { appending, listIndexes, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 
@@ -78,7 +78,7 @@ it('finds the ids at any places of a list of any length, in few reads', async ()
           const last = Math.min(offset + limit, count) - 1;
           if (last < offset) continue;
           memory.reads.length = 0;
-          const ids = await readIds(memory.table, head, offset, last);
+          const ids = await readIds(memory.table, head, listIndexes(offset, last));
           expect(ids).toEqual(Array.from({ length: last - offset + 1 }, (_, index) => idAt(offset + index)));
           expect(memory.reads.length).toBeLessThanOrEqual(Math.ceil(limit / 100) + 1);
         }
@@ -106,7 +106,7 @@ it.each([0, 1, 99, 100, 101, 200])(
     expect(memory.write(appending('table', head, [1_000_002]))).toBe(false);
     const after = await readHead<number>(memory.table, list);
     expect(after.count).toBe(count + 1);
-    expect(await readIds(memory.table, after, count, count)).toEqual([1_000_001]);
+    expect(await readIds(memory.table, after, listIndexes(count, count))).toEqual([1_000_001]);
   },
 );
 
@@ -124,7 +124,7 @@ it('takes many ids at once as it takes them one by one', async () => {
           count += size;
         }
         const head = await readHead<number>(memory.table, list);
-        expect(await readIds(memory.table, head, 0, count - 1)).toEqual(
+        expect(await readIds(memory.table, head, listIndexes(0, count - 1))).toEqual(
           Array.from({ length: count }, (_, location) => idAt(location)),
         );
       },
@@ -137,5 +137,5 @@ it('says so when a chunk is missing, rather than leaving ids out', async () => {
   const memory = await fill(150);
   for (const key of memory.items.keys()) if (key.endsWith('CHUNK#0')) memory.items.delete(key);
   const head = await readHead<number>(memory.table, list);
-  await expect(readIds(memory.table, head, 90, 120)).rejects.toThrow('missing');
+  await expect(readIds(memory.table, head, listIndexes(90, 120))).rejects.toThrow('missing');
 });

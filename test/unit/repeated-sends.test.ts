@@ -83,10 +83,13 @@ describe('a repeated send', () => {
   });
 
   it('with a key whose chat or message is missing is an error, not a second turn', async () => {
-    for (const chatId of [999, chat.id]) {
+    for (const [chatId, message] of [
+      [999, 'Chat not found'],
+      [chat.id, 'is missing'],
+    ] as const) {
       const key = memory.keyOf(`of ${chatId}`);
       await memory.services.idempotency.store(key, { is: 'turn', chatId, position: 7 });
-      await expect(memory.send(input(), { key })).rejects.toThrow('is missing');
+      await expect(memory.send(input(), { key })).rejects.toThrow(message);
     }
     expect(memory.model.replies).toEqual([]);
   });

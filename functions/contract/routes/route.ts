@@ -9,6 +9,7 @@ export type RouteName =
   | 'list-chats'
   | 'get-chat'
   | 'rename-chat'
+  | 'delete-chat'
   | 'list-messages'
   | 'send-message'
   | 'stop-reply'

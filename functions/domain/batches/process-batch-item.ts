@@ -1,3 +1,4 @@
+import { chatNotFound } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
@@ -94,12 +95,13 @@ interface Attempt extends Prepared, ClaimedItem {
 
 /**
  * Acquires the lease of the chat if the claim did not create the chat, and assigns the chat to the item. Returns the
- * end of the attempt if the chat is in use, or full, or if another worker has claimed the item.
+ * end of the attempt if the chat is in use, full or deleted, or if another worker has claimed the item.
  */
 async function openChat(services: ProcessItemServices, attempt: Attempt): Promise<Chat | ItemEnd> {
   const { batch, request } = attempt;
   const chat = attempt.newChat ?? (await takeChat(services, batch, attempt));
-  if (chat === undefined) return { type: 'retry', item: attempt.item, retryAfter: undefined };
+  if (chat === 'in-use') return { type: 'retry', item: attempt.item, retryAfter: undefined };
+  if (chat === undefined) return rejected(services, attempt.item, chatNotFound().message);
   const position = chat.messageCount + 1;
   if (position + 1 > lastPosition) {
     await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
@@ -188,12 +190,12 @@ async function readStoredReply(
   return reply;
 }
 
-/** The chat of the request, under the lease of the request; undefined if another reply owns the chat. */
+/** The chat of the request, under the lease of the request; undefined if it was deleted. */
 async function takeChat(
   services: ProcessItemServices,
   batch: Batch,
   { request, item }: ClaimedItem,
-): Promise<Chat | undefined> {
+): Promise<Chat | 'in-use' | undefined> {
   const chatId = request.historyId ?? item.chatId;
   if (chatId === null) throw new Error(`Request ${request.requestIndex} of batch ${batch.id} has no chat`);
   // The first attempt may find an abandoned turn and close it.
@@ -217,11 +219,13 @@ async function takeChat(
         await services.chats.renewLease(response.chat, lease.id, lease.until);
       return { ...response.chat, lease };
     }
-    if (response.chat?.lease == null) throw new Error(`Chat ${chatId} of batch ${batch.id} is gone`);
-    if (response.chat.lease.until > now.getTime()) return undefined;
-    await closeAbandonedTurn(services)(response.chat);
+    const { chat } = response;
+    if (chat === undefined) return undefined;
+    if (chat.lease === null) throw new Error(`Chat ${chatId} of batch ${batch.id} has another owner`);
+    if (chat.lease.until > now.getTime()) return 'in-use';
+    await closeAbandonedTurn(services)(chat);
   }
-  return undefined;
+  return 'in-use';
 }
 
 /**

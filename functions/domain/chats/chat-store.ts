@@ -35,13 +35,30 @@ export interface NewChatStore {
   createWithKey(chat: NewChat, key: IdempotencyKey): Promise<Chat | undefined>;
 }
 
-export interface ChatStore {
-  get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
-  /** One page of a list, and the number of all chats in the list. */
+/** Deletes chats. Only the functions that do so load it. */
+export interface ChatDeletion {
+  /**
+   * Takes the chat out of every list, and leaves a tombstone that all other methods treat as no chat. Who owns its lease
+   * loses it.
+   * @returns false if the chat does not exist
+   */
+  delete(chat: Chat, at: string): Promise<boolean>;
+}
+
+/** Reads lists of chats. Only the function that does so loads it. */
+export interface ChatPages {
+  /**
+   * One page of a list, and the number of all chats in the list. A chat that is deleted meanwhile may be missing on the
+   * page.
+   */
   page(
     filter: ChatFilter,
     page: { limit: number; offset: number; ascending: boolean },
   ): Promise<{ total: number; chats: Chat[] }>;
+}
+
+export interface ChatStore {
+  get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
    * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease, and if the last
    * lease was not for the same request. The last condition does not hold for a further attempt of that request.

@@ -1,4 +1,4 @@
-import { agentNotFound } from '#contract/errors.ts';
+import { agentNotFound, chatNotFound } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
@@ -13,11 +13,12 @@ import type { ChatServices } from './services.ts';
  * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
  * @param keys.client idempotency key: a repeated request gets the chat as it was created
  * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
- * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Agent not found`
+ * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Chat not found` for a
+ *   repeated request whose chat was deleted, or `Agent not found`
  */
 export const createChat =
   (
-    services: Pick<ChatServices, 'newChats'> &
+    services: Pick<ChatServices, 'chats' | 'newChats'> &
       Pick<AgentServices, 'agents'> &
       Pick<WorkspaceServices, 'workspaces'> &
       Pick<PlatformServices, 'idempotency'>,
@@ -40,7 +41,7 @@ export const createChat =
     const { externalUserId = null, ...fields } = input;
     const newChat: NewChat = { ...fields, externalUserId };
     const previous = previousWork(stored, keys.client, 'chat');
-    if (previous !== undefined) return { chat: asCreated(newChat, previous), replayed: true };
+    if (previous !== undefined) return { chat: await asCreated(services, newChat, previous), replayed: true };
     if (ownerOfAgent !== input.workspaceId) throw agentNotFound();
     await awaitRateLimit();
     const key = keys.client ?? keys.gateway;
@@ -48,15 +49,15 @@ export const createChat =
     if (chat !== undefined) return { chat, replayed: false };
     const meanwhile = previousWork(await services.idempotency.find(key), key, 'chat');
     if (meanwhile === undefined) throw new Error('An idempotency key is in use without a record');
-    return { chat: asCreated(newChat, meanwhile), replayed: keys.client !== null };
+    return { chat: await asCreated(services, newChat, meanwhile), replayed: keys.client !== null };
   };
 
 /** A repeated request has the same fields, so the record has the id and the time alone. */
-const asCreated = (newChat: NewChat, { chatId, createdAt }: { chatId: number; createdAt: string }): Chat => ({
-  ...newChat,
-  id: chatId,
-  createdAt,
-  updatedAt: createdAt,
-  messageCount: 0,
-  lease: null,
-});
+async function asCreated(
+  { chats }: Pick<ChatServices, 'chats'>,
+  newChat: NewChat,
+  { chatId, createdAt }: { chatId: number; createdAt: string },
+): Promise<Chat> {
+  if ((await chats.get(newChat.workspaceId, chatId)) === undefined) throw chatNotFound();
+  return { ...newChat, id: chatId, createdAt, updatedAt: createdAt, messageCount: 0, lease: null };
+}

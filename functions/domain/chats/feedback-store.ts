@@ -9,6 +9,9 @@ export interface Feedback {
 }
 
 export interface FeedbackStore {
-  /** Replaces a user's feedback on the message at the position, and counts users by feedback type. */
-  record(chat: Chat, position: number, feedback: Feedback): Promise<void>;
+  /**
+   * Replaces a user's feedback on the message at the position, and counts users by feedback type.
+   * @returns false if the chat does not exist
+   */
+  record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-import { replyInProgress } from '#contract/errors.ts';
+import { chatNotFound, replyInProgress } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Chat, isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
@@ -28,8 +28,8 @@ const attempts = 5;
  * Finds what an earlier request with the same idempotency key has started: its reply if there is one, complete or not;
  * a resumable reply that is running; or the turn under a new chat lease, if the function that owned it has died. The user message is stored already, so
  * nothing is stored twice.
- * @throws `A reply is already in progress for this chat` while the other function owns the chat lease, and its reply is
- *   not resumable
+ * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
+ *   function owns the chat lease, and its reply is not resumable
  */
 export const findReplay =
   (services: ReplayServices) =>
@@ -51,7 +51,7 @@ async function replyOrTurn(
 ): Promise<Replay | 'retry'> {
   const { workspace, apiKeyId } = checked;
   const chat = await services.chats.get(workspace.id, chatId);
-  if (chat === undefined) throw new Error(`The chat ${chatId} of an idempotency record is missing`);
+  if (chat === undefined) throw chatNotFound();
   const { user, reply } = await messagesOf(services, chat, position);
   if (reply !== undefined) return { reply };
   const now = services.clock.now().getTime();

@@ -41,10 +41,11 @@ export const recordFeedback =
     if (!isReplyPosition(position))
       throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
     await awaitRateLimit();
-    await services.feedback.record(chat, position, {
+    const isRecorded = await services.feedback.record(chat, position, {
       externalUserId: input.externalUserId,
       type: input.type,
       content: input.content ?? null,
       createdAt: services.clock.now().toISOString(),
     });
+    if (!isRecorded) throw chatNotFound();
   };

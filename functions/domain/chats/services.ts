@@ -1,5 +1,5 @@
 import type { AgentRuntime } from './agent-runtime.ts';
-import type { ChatStore, NewChatStore } from './chat-store.ts';
+import type { ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat-store.ts';
 import type { FeedbackStore } from './feedback-store.ts';
 import type { MessageStore } from './message-store.ts';
 import type { ReplyLimits } from './reply-budget.ts';
@@ -8,6 +8,8 @@ import type { StopWatch } from './watch-stops.ts';
 
 export interface ChatServices {
   agentRuntime: AgentRuntime;
+  chatDeletion: ChatDeletion;
+  chatPages: ChatPages;
   chats: ChatStore;
   feedback: FeedbackStore;
   messages: MessageStore;

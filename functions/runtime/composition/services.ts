@@ -12,6 +12,8 @@ import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
+import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
@@ -96,6 +98,8 @@ export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () =
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
+export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
+export const chatPages = /* @__PURE__ */ lazily(() => dynamoChatPages(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));

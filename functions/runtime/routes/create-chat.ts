@@ -2,12 +2,13 @@ import { route } from '#contract/routes/create-chat.ts';
 import { chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
-import { agents, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
+import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
 import { respondBuffered } from '#runtime/http/buffered-route.ts';
 import { gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 
 const create = createChat({
   agents: agents(),
+  chats: chats(),
   idempotency: idempotency(),
   newChats: newChats(),
   workspaces: workspaces(),

@@ -1,5 +1,6 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
@@ -54,7 +55,7 @@ export function storesOn(table: Table, texts = new Map<string, string>()) {
     apiKeys: dynamoApiKeyStore(table, audit),
     agents: dynamoAgentStore(table, audit),
     auditLog: dynamoAuditLog(table),
-    chats: { ...dynamoChatStore(table), ...dynamoNewChatStore(table, clock) },
+    chats: { ...dynamoChatStore(table), ...dynamoChatPages(table), ...dynamoNewChatStore(table, clock) },
     messages: dynamoMessageStore(table, () => contentsOf(texts)),
     feedback: dynamoFeedbackStore(table),
     files: dynamoFileIndex(table),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Chat, Lease } from '#domain/chats/chat.ts';
-import type { ChatStore, NewChat, NewChatStore } from '#domain/chats/chat-store.ts';
+import type { ChatDeletion, ChatPages, ChatStore, NewChat, NewChatStore } from '#domain/chats/chat-store.ts';
 import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
@@ -11,6 +11,7 @@ import { newestMessages } from './newest-messages.ts';
 
 interface StoredChat {
   chat: Chat;
+  isDeleted: boolean;
   messages: Map<number, Message>;
   /** By position and user. */
   feedback: Map<number, Map<string, Feedback>>;
@@ -26,7 +27,7 @@ const bytesWithoutTexts = (message: Message): number =>
 type ChatName = Pick<Chat, 'workspaceId' | 'id'>;
 
 export interface MemoryChatStores {
-  chats: ChatStore & NewChatStore;
+  chats: ChatDeletion & ChatPages & ChatStore & NewChatStore;
   messages: MessageStore;
   feedback: FeedbackStore;
   /** For the transactions of other stores. */
@@ -58,8 +59,14 @@ class StoredChats {
     return stored;
   }
 
-  find({ workspaceId, id }: ChatName): StoredChat | undefined {
+  /** Also a deleted one: what was stored for it may still be there. */
+  at({ workspaceId, id }: ChatName): StoredChat | undefined {
     return this.of(workspaceId)[id - 1];
+  }
+
+  find(name: ChatName): StoredChat | undefined {
+    const stored = this.at(name);
+    return stored?.isDeleted === false ? stored : undefined;
   }
 
   /** Undefined if the new chat is not allowed. */
@@ -73,7 +80,7 @@ class StoredChats {
       ...{ id: stored.length + 1, createdAt, updatedAt: createdAt, messageCount: 0 },
     };
     if (!isAllowed(chat)) return undefined;
-    stored.push({ chat, messages: new Map(), feedback: new Map() });
+    stored.push({ chat, isDeleted: false, messages: new Map(), feedback: new Map() });
     return structuredClone(chat);
   }
 
@@ -85,15 +92,20 @@ class StoredChats {
   }
 
   isFree(chat: Chat, position: number): boolean {
-    return this.find(chat)?.messages.has(position) === false;
+    return this.at(chat)?.messages.has(position) === false;
   }
 
   putMessage(chat: Chat, message: Message): void {
-    this.find(chat)?.messages.set(message.position, structuredClone(message));
+    this.at(chat)?.messages.set(message.position, structuredClone(message));
   }
 }
 
-const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): ChatStore & NewChatStore => ({
+const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): MemoryChatStores['chats'] => ({
+  async delete(chat) {
+    const found = stored.find(chat);
+    if (found !== undefined) found.isDeleted = true;
+    return found !== undefined;
+  },
   get: async (workspaceId, id) => structuredClone(stored.find({ workspaceId, id })?.chat),
   create: async (newChat) => stored.add({ ...newChat, lease: null }, () => true) as Chat,
   createWithKey: async (newChat, key) =>
@@ -104,6 +116,7 @@ const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): Ch
   async page({ workspaceId, agentId, externalUserId }, { limit, offset, ascending }) {
     const listed = stored
       .of(workspaceId)
+      .filter(({ isDeleted }) => !isDeleted)
       .map(({ chat }) => chat)
       .filter((chat) => agentId === undefined || chat.agentId === agentId)
       .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
@@ -137,7 +150,7 @@ const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): Ch
     ),
 
   async openTurn(chat) {
-    const messages = stored.find(chat)?.messages;
+    const messages = stored.at(chat)?.messages;
     return {
       user: messages?.has(chat.messageCount + 1) === true,
       reply: messages?.has(chat.messageCount + 2) === true,
@@ -170,7 +183,7 @@ const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore):
   async put(chat, message) {
     if (bytesWithoutTexts(message) > itemBytes) throw new NotStorable('A message was rejected');
     if (!stored.isFree(chat, message.position))
-      return isDeepStrictEqual(stored.find(chat)?.messages.get(message.position), message);
+      return isDeepStrictEqual(stored.at(chat)?.messages.get(message.position), message);
     stored.putMessage(chat, message);
     return true;
   },
@@ -195,7 +208,7 @@ const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore):
   },
 
   async *range(chat, { first, last, ascending }) {
-    const found = stored.find(chat);
+    const found = stored.at(chat);
     const rated = [...(found?.messages.values() ?? [])]
       .filter(({ position }) => position >= first && position <= last)
       .sort((one, other) => (one.position - other.position) * (ascending ? 1 : -1))
@@ -209,14 +222,14 @@ const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore):
   },
 
   async contentAt(workspaceId, chatId, position) {
-    const message = stored.find({ workspaceId, id: chatId })?.messages.get(position);
+    const message = stored.at({ workspaceId, id: chatId })?.messages.get(position);
     if (message === undefined) throw new Error(`The message ${position} of chat ${chatId} is missing`);
     return message.content;
   },
 
   async recent(chat, upTo, characters) {
     const last = await upTo;
-    const newestFirst = [...(stored.find(chat)?.messages.values() ?? [])]
+    const newestFirst = [...(stored.at(chat)?.messages.values() ?? [])]
       .filter(({ position }) => position <= last)
       .sort((one, other) => other.position - one.position);
     return structuredClone(newestMessages(newestFirst, characters));
@@ -228,5 +241,6 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
     const ofChat = stored.find(chat)?.feedback;
     const ofMessage = ofChat?.get(position) ?? new Map<string, Feedback>();
     ofChat?.set(position, ofMessage.set(given.externalUserId, structuredClone(given)));
+    return ofChat !== undefined;
   },
 });

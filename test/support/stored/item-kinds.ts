@@ -59,7 +59,7 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#FILE#[^#]+`, 'FILE', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#KNOWLEDGE`, 'HEAD', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#KNOWLEDGE`, 'DOCUMENT#.+', ({ workspace = '' }) => [keys.knowledgeHead(workspace)]),
-  kind(`${ws}#LIST#.*`, 'HEAD|CHUNK#\\d+', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#LIST#.*`, 'HEAD|CHUNK#\\d+|GONE#ROOT|GONE#LEAF#\\d+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#BATCHES#(?:all|completed|failed|cancelled)`, 'HEAD|CHUNK#\\d+', (parts) => [
     workspaceOf(parts),
   ]),

@@ -8,13 +8,15 @@ export function recountChats(items: StoredItems): string[] {
   const chats = items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/);
   return [
     ...recountNumbers(items, chats),
-    ...recountLists(items, chats),
-    ...chats.flatMap(({ item }) => checkTurns(items, item)),
+    ...recountLists(items, chats.filter(isLiving)),
+    ...chats.filter(isLiving).flatMap(({ item }) => checkTurns(items, item)),
     ...recountFeedback(items),
   ];
 }
 
 type Found = { item: StoredItem; parts: string[] }[];
+
+const isLiving = ({ item }: Found[number]): boolean => item.deleted_at === undefined;
 
 function recountNumbers(items: StoredItems, chats: Found): string[] {
   const problems: string[] = [];
@@ -45,10 +47,18 @@ function recountLists(items: StoredItems, chats: Found): string[] {
   return [...new Set([...wanted.keys(), ...stored])].flatMap((pk) => {
     const ids = (wanted.get(pk) ?? []).sort(ascending);
     const list = items.list(pk);
-    return list.count === ids.length && isDeepStrictEqual(list.ids, ids)
+    const living = list.ids.filter((_, index) => !isMarked(items, pk, index));
+    return list.count === list.ids.length && isDeepStrictEqual(living, ids)
       ? []
-      : [`${pk} counts ${list.count} chats and names ${list.ids.length}; there are ${ids.length}`];
+      : [`${pk} counts ${list.count} chats and names ${living.length}; there are ${ids.length}`];
   });
+}
+
+/** Whether a leaf marks the list index as gone. */
+function isMarked(items: StoredItems, pk: string, index: number): boolean {
+  const leaf = items.at({ pk, sk: `GONE#LEAF#${Math.floor(index / 8000)}` });
+  const byte = Buffer.from((leaf?.bits as string | undefined) ?? '', 'base64')[(index % 8000) >> 3] ?? 0;
+  return ((byte >> (index & 7)) & 1) === 1;
 }
 
 function checkTurns(items: StoredItems, chat: StoredItem): string[] {

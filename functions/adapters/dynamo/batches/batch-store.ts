@@ -1,4 +1,4 @@
-import { appending, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
+import { appending, listIndexes, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -73,7 +73,7 @@ const page =
     const head = await readHead<string>(table, keys.batchList(workspaceId, status ?? 'all'));
     const last = head.count - offset - 1;
     if (last < 0) return { total: head.count, batches: [] };
-    const ids = await readIds(table, head, Math.max(last - limit + 1, 0), last);
+    const ids = await readIds(table, head, listIndexes(Math.max(last - limit + 1, 0), last));
     return { total: head.count, batches: await read(ids.reverse()) };
   };
 

@@ -2,7 +2,8 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 
-export const chatItem = (chat: Chat): Item => ({
+/** @param listIndexes of the chat in the lists of `listsOf`; undefined for a chat of an earlier version */
+export const chatItem = (chat: Chat, listIndexes?: readonly number[]): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
   id: chat.id,
   workspace_id: chat.workspaceId,
@@ -13,7 +14,22 @@ export const chatItem = (chat: Chat): Item => ({
   updated_at: chat.updatedAt,
   message_count: chat.messageCount,
   ...(chat.lease !== null && { lease_id: chat.lease.id, lease_until: chat.lease.until }),
+  ...(listIndexes !== undefined && { list_indexes: listIndexes }),
 });
+
+/**
+ * What stays of a deleted chat: its id is never used again, and no condition on an agent, a lease or a count is met by
+ * it.
+ */
+export const tombstone = ({ workspaceId, id }: Chat, deletedAt: string): Item => ({
+  ...keys.chat(workspaceId, id),
+  id,
+  deleted_at: deletedAt,
+});
+
+/** Undefined for no item and for a tombstone. */
+export const existingChatOf = (item: Item | undefined): Chat | undefined =>
+  item === undefined || item.deleted_at !== undefined ? undefined : chatOf(item);
 
 /** `stop_lease` stays when the lease ends: it has no meaning for another lease. */
 const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>

@@ -1,16 +1,14 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatFilter, ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
-import { chatOf } from './chat-item.ts';
+import type { ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
+import { chatOf, existingChatOf } from './chat-item.ts';
 import { releasing } from './release-lease.ts';
 
 export const dynamoChatStore = (table: Table): ChatStore => ({
   get: get(table),
-  page: page(table),
   rename: rename(table),
   takeLease: takeLease(table),
   takeOverLease: takeOverLease(table),
@@ -23,43 +21,8 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
 
 const get =
   (table: Table): ChatStore['get'] =>
-  async (workspaceId, chatId) => {
-    const item = await table.get(keys.chat(workspaceId, chatId));
-    return item && chatOf(item);
-  };
-
-const page =
-  (table: Table): ChatStore['page'] =>
-  async (filter, { limit, offset, ascending }) => {
-    const { total, idsAt } = await openList(table, filter);
-    const [first, last] = ascending
-      ? [offset, Math.min(offset + limit, total) - 1]
-      : [Math.max(total - offset - limit, 0), total - offset - 1];
-    if (last < first) return { total, chats: [] };
-    const ids = await idsAt(first, last);
-    const items = await Promise.all(ids.map((id) => table.getNamed(keys.chat(filter.workspaceId, id))));
-    const chats = items.map(chatOf);
-    return { total, chats: ascending ? chats : chats.reverse() };
-  };
-
-/** The number of chats in a list, and their ids by index (from 0, ascending). */
-async function openList(
-  table: Table,
-  { workspaceId, agentId, externalUserId }: ChatFilter,
-): Promise<{ total: number; idsAt: (first: number, last: number) => Promise<number[]> }> {
-  if (agentId === undefined && externalUserId === undefined) {
-    const counter = await table.get(keys.chatCount(workspaceId));
-    return {
-      total: (counter?.count as number | undefined) ?? 0,
-      idsAt: async (first, last) => Array.from({ length: last - first + 1 }, (_, index) => first + index + 1),
-    };
-  }
-  const head = await readHead<number>(table, keys.chatList(workspaceId, { agentId, externalUserId }));
-  return {
-    total: head.count,
-    idsAt: (first, last) => readIds(table, head, first, last),
-  };
-}
+  async (workspaceId, chatId) =>
+    existingChatOf(await table.get(keys.chat(workspaceId, chatId)));
 
 const rename =
   (table: Table): ChatStore['rename'] =>
@@ -86,7 +49,7 @@ const takeLease =
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
       const item = error.Item && unmarshall(error.Item);
-      const chat = item && chatOf(item);
+      const chat = existingChatOf(item);
       // This request has written the lease: the response was lost, and the SDK retried the write.
       if (chat?.lease?.id === lease.id) return { taken: true, chat };
       const hasStarted = request !== undefined && item?.request_id === request.id;

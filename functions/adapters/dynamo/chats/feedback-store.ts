@@ -17,14 +17,22 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
         const previous = (await table.get(key))?.type as FeedbackType | undefined;
         return {
           writes: (TableName) => [
+            {
+              ConditionCheck: {
+                TableName,
+                Key: keys.chat(chat.workspaceId, chat.id),
+                ConditionExpression: 'attribute_exists(agent_id)',
+              },
+            },
             { Put: { TableName, ...putOf(key, feedback, previous) } },
             ...(previous === feedback.type
               ? []
               : [{ Update: { TableName, ...countOf(chat, position, feedback, previous) } }]),
           ],
-          result: undefined,
+          result: true,
         };
       },
+      onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
     }),
 });
 

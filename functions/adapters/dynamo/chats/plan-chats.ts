@@ -12,7 +12,7 @@ import { chatItem } from './chat-item.ts';
  * The lists that store the chat's id. The list of all chats of the workspace is not stored, because its ids have no
  * gaps.
  */
-const listsOf = ({ agentId, externalUserId }: NewChat): ChatListKind[] =>
+export const listsOf = ({ agentId, externalUserId }: NewChat): ChatListKind[] =>
   externalUserId === null ? [{ agentId }] : [{ agentId }, { externalUserId }, { agentId, externalUserId }];
 
 const nameOf = ({ agentId, externalUserId }: ChatListKind): string =>
@@ -78,14 +78,24 @@ export function planChats(
     }),
   );
   const idsByList = new Map<string, number[]>();
-  for (const chat of chats)
-    for (const name of listNamesOf(chat)) idsByList.set(name, [...(idsByList.get(name) ?? []), chat.id]);
+  /** @returns the list index of the id */
+  const append = (name: string, id: number): number => {
+    const ids = idsByList.get(name) ?? [];
+    idsByList.set(name, ids);
+    return (heads.get(name)?.count ?? 0) + ids.push(id) - 1;
+  };
+  const items = chats.map((chat) =>
+    chatItem(
+      chat,
+      listNamesOf(chat).map((name) => append(name, chat.id)),
+    ),
+  );
   return {
     chats,
     writes: (TableName) => [
       countUpdate(TableName, workspaceId, { before: count, after: count + chats.length, createdAt }),
-      ...chats.map((chat) => ({
-        Put: { TableName, Item: chatItem(chat), ConditionExpression: 'attribute_not_exists(pk)' },
+      ...items.map((Item) => ({
+        Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(pk)' },
       })),
       ...[...idsByList].flatMap(([name, ids]) =>
         appending(TableName, heads.get(name) as ListHead<number>, ids),

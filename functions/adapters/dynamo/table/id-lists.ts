@@ -18,7 +18,13 @@ export interface ListHead<Kind extends Id> {
   list: ListKeys;
   count: number;
   newestIds: Kind[];
+  /** Whether something of the list was deleted. */
+  hasGone: boolean;
 }
+
+/** The list indexes `first` to `last`, both included. */
+export const listIndexes = (first: number, last: number): number[] =>
+  Array.from({ length: Math.max(last - first + 1, 0) }, (_, ahead) => first + ahead);
 
 export async function readHead<Kind extends Id>(table: Table, list: ListKeys): Promise<ListHead<Kind>> {
   const item = await table.get(list.head);
@@ -26,6 +32,7 @@ export async function readHead<Kind extends Id>(table: Table, list: ListKeys): P
     list,
     count: (item?.count as number | undefined) ?? 0,
     newestIds: (item?.newest_ids as Kind[] | undefined) ?? [],
+    hasGone: item?.has_gone === true,
   };
 }
 
@@ -64,27 +71,42 @@ export function appending<Kind extends Id>(
 }
 
 /**
- * The ids at the list indexes `first` to `last`, both included and counted from 0, in ascending order. A page of n ids
- * reads at most n / 100 + 2 small items, at any offset.
+ * The ids at the given list indexes, in their order. Each chunk is a small item, so a page of n ids in a row reads at
+ * most n / 100 + 2 of them, at any offset.
  */
-export async function readIds<Kind extends Id>(
+export function readIds<Kind extends Id>(
   table: Table,
   head: ListHead<Kind>,
-  first: number,
-  last: number,
+  indexes: readonly number[],
 ): Promise<Kind[]> {
   const firstInHead = head.count - head.newestIds.length;
-  const chunks: number[] = [];
-  for (
-    let chunk = Math.floor(first / idsPerChunk);
-    chunk * idsPerChunk < Math.min(last + 1, firstInHead);
-    chunk += 1
-  )
-    chunks.push(chunk);
-  const items = await Promise.all(chunks.map((chunk) => table.getNamed(head.list.chunk(chunk))));
-  const start = (chunks[0] ?? firstInHead / idsPerChunk) * idsPerChunk;
-  return [...items.flatMap((item: Item) => item.ids as Kind[]), ...head.newestIds].slice(
-    first - start,
-    last - start + 1,
-  );
+  const chunks = new Map<number, Promise<Item>>();
+  const idAt = async (index: number): Promise<Kind> => {
+    if (index >= firstInHead) return head.newestIds[index - firstInHead] as Kind;
+    const chunk = Math.floor(index / idsPerChunk);
+    const reading = chunks.get(chunk) ?? table.getNamed(head.list.chunk(chunk));
+    chunks.set(chunk, reading);
+    return ((await reading).ids as Kind[])[index % idsPerChunk] as Kind;
+  };
+  return Promise.all(indexes.map(idAt));
+}
+
+/**
+ * The list index of an id of a list with ascending ids, by binary search over the chunks.
+ * @throws Error if the list does not have the id
+ */
+export async function findIndex(table: Table, head: ListHead<number>, id: number): Promise<number> {
+  const firstInHead = head.count - head.newestIds.length;
+  const inHead = head.newestIds.indexOf(id);
+  if (inHead >= 0) return firstInHead + inHead;
+  let [low, high] = [0, firstInHead / idsPerChunk - 1];
+  while (low <= high) {
+    const chunk = Math.floor((low + high) / 2);
+    const { ids } = (await table.getNamed(head.list.chunk(chunk))) as { ids: number[] };
+    const inChunk = ids.indexOf(id);
+    if (inChunk >= 0) return chunk * idsPerChunk + inChunk;
+    if (id < (ids[0] ?? 0)) high = chunk - 1;
+    else low = chunk + 1;
+  }
+  throw new Error(`The list ${head.list.head.pk} does not have the id ${id}`);
 }

@@ -15,6 +15,9 @@ export interface ListKeys {
   head: Key;
   /** The chunk with the list indexes from 100 × chunk on. */
   chunk(chunk: number): Key;
+  /** Which list indexes are gone (adapters/dynamo/table/gone-indexes.ts). Without a deletion there are no such items. */
+  goneRoot: Key;
+  goneLeaf(leaf: number): Key;
 }
 
 /** Positions have at most 7 digits (2,097,151). Padded with zeros, they sort as text in numerical order. */
@@ -29,6 +32,8 @@ export type ChatListKind = { agentId?: string | undefined; externalUserId?: stri
 const listAt = (pk: string): ListKeys => ({
   head: { pk, sk: 'HEAD' },
   chunk: (chunk) => ({ pk, sk: `CHUNK#${chunk}` }),
+  goneRoot: { pk, sk: 'GONE#ROOT' },
+  goneLeaf: (leaf) => ({ pk, sk: `GONE#LEAF#${leaf}` }),
 });
 
 const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
@@ -39,8 +44,14 @@ const batch = (workspaceId: string, batchId: string): string => `${workspace(wor
  */
 export const batchItemPartitions = 10;
 
-const chatList = (workspaceId: string, { agentId, externalUserId }: ChatListKind): string =>
-  `${workspace(workspaceId)}#LIST#${agentId ?? ''}#${externalUserId ?? ''}`;
+const chatCount = (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CHATS' });
+
+/** The list of all chats of the workspace has no ids, because they have no gaps; its head is the number of chats. */
+function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind): ListKeys {
+  const list = listAt(`${workspace(workspaceId)}#LIST#${agentId ?? ''}#${externalUserId ?? ''}`);
+  const isOfAll = agentId === undefined && externalUserId === undefined;
+  return isOfAll ? { ...list, head: chatCount(workspaceId) } : list;
+}
 
 export const keys = {
   apiKey: (hash: string): Key => ({ pk: `KEY#${hash}`, sk: 'KEY' }),
@@ -77,11 +88,11 @@ export const keys = {
     sk: `VERSION#${padded(version)}`,
   }),
   /** The number of chats of the workspace, which is also the newest chat's id. */
-  chatCount: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CHATS' }),
+  chatCount,
   /** Which worker may claim requests with new chats (adapters/dynamo/batches/claim-turn.ts). */
   claimTurn: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CLAIM' }),
   chat: (workspaceId: string, chatId: number): Key => ({ pk: chat(workspaceId, chatId), sk: 'CHAT' }),
-  chatList: (workspaceId: string, list: ChatListKind): ListKeys => listAt(chatList(workspaceId, list)),
+  chatList,
   message: (workspaceId: string, chatId: number, position: number): Key => ({
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}`,

@@ -1,0 +1,19 @@
+import { chatPath, noBody, type Route, userHeaders, userQuery } from './route.ts';
+
+export const route = {
+  name: 'delete-chat',
+  method: 'DELETE',
+  path: '/chats/{chat_id}',
+  summary: 'Delete a chat',
+  description:
+    'An addition to the specification. The chat is gone at once, also for a reply in progress. Lists that are paged through meanwhile skip rows.',
+  rateClass: 'writes',
+  transfer: 'buffered',
+  timeoutSeconds: 29,
+  parameters: chatPath,
+  query: userQuery,
+  headers: userHeaders,
+  body: noBody,
+  status: 200,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;

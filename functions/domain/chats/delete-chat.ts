@@ -1,0 +1,25 @@
+import { chatNotFound } from '#contract/errors.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { findChat } from './find-chat.ts';
+import type { ChatServices } from './services.ts';
+
+/**
+ * Deletes a chat. It does not wait for a reply in progress: its function finds the chat lease lost.
+ * @throws clientNotAllowed, then notFound `Chat not found`
+ */
+export const deleteChat =
+  (
+    services: Pick<ChatServices, 'chatDeletion' | 'chats'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
+  async (
+    input: Parameters<ReturnType<typeof findChat>>[0],
+    awaitRateLimit: AwaitRateLimit,
+  ): Promise<void> => {
+    const chat = await findChat(services)(input);
+    await awaitRateLimit();
+    if (!(await services.chatDeletion.delete(chat, services.clock.now().toISOString()))) throw chatNotFound();
+  };

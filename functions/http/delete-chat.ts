@@ -1,0 +1,27 @@
+import type { DeletedChatResource } from '#contract/chat.ts';
+import { route } from '#contract/routes/delete-chat.ts';
+import { deleteChat } from '#domain/chats/delete-chat.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { chatDeletion, chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { externalUserOf } from '#runtime/http/external-user.ts';
+
+const deleteOne = deleteChat({
+  chatDeletion: chatDeletion(),
+  chats: chats(),
+  clock,
+  workspaces: workspaces(),
+});
+const checkUsers = checkNamedUsers({ workspaces: workspaces() });
+
+export const handler = bufferedRoute(
+  route,
+  async (request, awaitRateLimit) => {
+    const externalUserId = await externalUserOf(request, checkUsers);
+    const { workspaceId, parameters } = request;
+    await deleteOne({ workspaceId, chatId: parameters.chat_id, externalUserId }, awaitRateLimit);
+    const data: DeletedChatResource = { id: parameters.chat_id, deleted: true };
+    return { data };
+  },
+  { awaitsRateLimit: true, checkUsers },
+);

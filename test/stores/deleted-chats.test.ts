@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it, vi } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { ChatFilter } from '#domain/chats/chat-store.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
+import { seededRandom } from '#support/seeded-random.ts';
+
+// Thousands of pages are read.
+vi.setConfig({ testTimeout: 120_000 });
+
+const { stores } = closeAfterTests(await openStores());
+const { chats } = stores;
+const at = '2027-02-01T00:00:00.000Z';
+
+const agents = ['agent-1', 'agent-2'];
+const users = [null, 'user-1', 'user-2'];
+/** The four kinds of list, and one that stays empty. */
+const filters: Omit<ChatFilter, 'workspaceId'>[] = [
+  {},
+  { agentId: 'agent-1' },
+  { externalUserId: 'user-1' },
+  { agentId: 'agent-2', externalUserId: 'user-2' },
+  { agentId: 'agent-3' },
+];
+
+const pageLength = 7;
+
+/** Chats of one workspace beside a model of them. */
+function openModel() {
+  const workspaceId = `ws_${randomUUID()}`;
+  const living = new Map<number, Chat>();
+  return {
+    workspaceId,
+    living,
+    async create(agentId: string, externalUserId: string | null): Promise<void> {
+      const chat = await chats.create({ workspaceId, agentId, name: 'A chat', externalUserId });
+      living.set(chat.id, chat);
+    },
+    async remove(chat: Chat): Promise<void> {
+      expect(await chats.delete(chat, at)).toBe(true);
+      living.delete(chat.id);
+    },
+    async checkPage(filter: (typeof filters)[number], offset: number, ascending: boolean): Promise<void> {
+      const page = { limit: pageLength, offset, ascending };
+      const found = await chats.page({ workspaceId, ...filter }, page);
+      const listed = [...living.values()]
+        .filter((chat) => filter.agentId === undefined || chat.agentId === filter.agentId)
+        .filter(
+          (chat) => filter.externalUserId === undefined || chat.externalUserId === filter.externalUserId,
+        );
+      const ordered = ascending ? listed : listed.reverse();
+      expect(found, JSON.stringify({ ...filter, ...page })).toEqual({
+        total: listed.length,
+        chats: ordered.slice(offset, offset + pageLength),
+      });
+    },
+  };
+}
+
+it.each([1, 2])('every page has the living chats alone, with the seed %i', async (seed) => {
+  const random = seededRandom(seed);
+  const below = (bound: number): number => Math.floor(random() * bound);
+  const pick = <Choice>(choices: readonly Choice[]): Choice => choices[below(choices.length)] as Choice;
+  const model = openModel();
+  for (let created = 0; created < 300; created += 1) {
+    await model.create(pick(agents), pick(users));
+    if (below(3) === 0 && model.living.size > 0) await model.remove(pick([...model.living.values()]));
+    if (below(3) === 0) await model.checkPage(pick(filters), below(created + 1), below(2) === 0);
+  }
+  for (const filter of filters)
+    for (const ascending of [true, false])
+      for (let offset = 0; offset <= 300; offset += 1) await model.checkPage(filter, offset, ascending);
+  // All are deleted, and a list starts anew.
+  for (const chat of [...model.living.values()]) await model.remove(chat);
+  for (const filter of filters) await model.checkPage(filter, 0, true);
+  await model.create('agent-1', 'user-1');
+  expect([...model.living.keys()]).toEqual([301]);
+  for (const filter of filters)
+    for (const ascending of [true, false]) await model.checkPage(filter, 0, ascending);
+});
+
+it('twenty chats that are deleted concurrently, with others that are created, leave every list right', async () => {
+  const model = openModel();
+  for (let created = 0; created < 40; created += 1) await model.create('agent-1', 'user-1');
+  const deleted = [...model.living.values()].filter(({ id }) => id % 2 === 0);
+  await Promise.all([...deleted.map(model.remove), ...deleted.map(() => model.create('agent-1', 'user-1'))]);
+  const ids = [...model.living.values()].sort((one, other) => one.id - other.id);
+  model.living.clear();
+  for (const chat of ids) model.living.set(chat.id, chat);
+  for (const filter of filters)
+    for (const offset of [0, 7, 35, 40]) await model.checkPage(filter, offset, true);
+});
+
+it('a chat is deleted once, also by many at the same time', async () => {
+  const { workspaceId, create, living } = openModel();
+  await create('agent-1', 'user-1');
+  await create('agent-1', 'user-1');
+  const chat = living.get(1) as Chat;
+  const results = await Promise.all(Array.from({ length: 10 }, () => chats.delete(chat, at)));
+  expect(results.filter(Boolean)).toHaveLength(1);
+  expect(await chats.delete(chat, at)).toBe(false);
+  expect(await chats.delete({ ...chat, id: 3 }, at)).toBe(false);
+  const { total } = await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true });
+  expect(total).toBe(1);
+});
+
+it('a deleted chat is no chat for any method, and nothing brings it back', async () => {
+  const { workspaceId, create, living } = openModel();
+  await create('agent-1', null);
+  const chat = living.get(1) as Chat;
+  const lease = { id: 'lease-1', until: 1 };
+  const request = { workspaceId, chatId: 1, agentId: 'agent-1', externalUserId: undefined, lease, now: at };
+  await chats.takeLease(request);
+  const leased = { ...chat, lease };
+  expect(await chats.delete(leased, at)).toBe(true);
+  expect(await chats.get(workspaceId, 1)).toBeUndefined();
+  expect(await chats.rename(chat, 'Risen', at)).toBe(false);
+  const other = { ...lease, id: 'lease-2' };
+  expect(await chats.takeLease({ ...request, lease: other })).toMatchObject({
+    taken: false,
+    chat: undefined,
+  });
+  expect(await chats.takeOverLease(leased, other)).toBe(false);
+  expect(await chats.takeOverLease(chat, other)).toBe(false);
+  expect(await chats.renewLease(chat, lease.id, 2)).toBe(false);
+  expect(await chats.stopLease(chat, lease.id, 2)).toBe(false);
+  await chats.acknowledgeStop(chat, lease.id, 2);
+  expect(await chats.releaseLease(chat, lease.id, 2)).toBe(false);
+  const feedback = { externalUserId: 'ann', type: 'sys_helpful', content: null, createdAt: at } as const;
+  expect(await stores.feedback.record(chat, 2, feedback)).toBe(false);
+  expect(
+    await stores.messages.putAndRelease(chat, lease.id, {
+      ...{ role: 'user', position: 1, content: 'Hi', attachments: [], createdAt: at },
+    }),
+  ).toBe('lease-lost');
+  expect(await chats.get(workspaceId, 1)).toBeUndefined();
+  expect((await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total).toBe(0);
+});
