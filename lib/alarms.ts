@@ -13,6 +13,7 @@ import { Aws, CfnCondition, type CfnResource, Duration, Fn } from 'aws-cdk-lib/c
 import { Construct } from 'constructs';
 import { AlarmTopic } from './alarm-topic.ts';
 import type { BatchWorkflow } from './batch-workflow.ts';
+import type { ChatPurge } from './chat-purge.ts';
 import type { RestApi } from './rest-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { serviceMetric } from './service-metric.ts';
@@ -223,6 +224,23 @@ export class Alarms extends Construct {
       summary: 'Webhooks were not delivered: every attempt has failed.',
       metric: serviceMetric(this, 'webhooksExhausted', {}, { period: fiveMinutes }),
       threshold: 1,
+    });
+  }
+
+  watchPurges({ deadLetters }: ChatPurge): void {
+    this.add('PurgesFailed', {
+      summary: 'The data of a deleted chat could not be purged in five attempts.',
+      metric: deadLetters.metricApproximateNumberOfMessagesVisible({
+        period: fiveMinutes,
+        statistic: 'Maximum',
+      }),
+      threshold: 1,
+    });
+    this.add('PurgesOverdue', {
+      summary: 'The data of deleted chats is not purged an hour after the deletion.',
+      metric: serviceMetric(this, 'overduePurges', {}, { period: fiveMinutes, statistic: 'Maximum' }),
+      threshold: 1,
+      periods: [2, 2],
     });
   }
 

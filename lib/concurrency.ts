@@ -18,6 +18,9 @@ const usualWorkers = 20;
 /** Lambda's minimum for the maximum concurrency of an event source. Dead letters are rare. */
 const deadLetterHandlers = 2;
 
+/** Lambda's minimum as well. A purge may wait: the chat is deleted for clients. */
+const purgers = 2;
+
 /**
  * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that
  * they cannot use up the account's concurrency. Callers retry a throttled invocation.
@@ -43,6 +46,7 @@ export interface ConcurrencyPlan {
   readonly reserved: ReadonlyMap<FunctionName, number>;
   readonly batchWorkers: number;
   readonly deadLetterHandlers: number;
+  readonly purgers: number;
   /** The reason why nothing is reserved although the settings request it. */
   readonly warning: string | undefined;
 }
@@ -64,7 +68,7 @@ export interface ConcurrencySettings {
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency } = settings;
-  const workers = { batchWorkers: workersOf(settings), deadLetterHandlers };
+  const workers = { batchWorkers: workersOf(settings), deadLetterHandlers, purgers };
   if (!settings.reservedConcurrency) return { reserved: new Map(), ...workers, warning: undefined };
   if (accountConcurrency <= minUnreservedExecutions)
     return {
@@ -109,6 +113,7 @@ const partsWithoutSends = (settings: ConcurrencySettings): Part[] => [
   ['short routes', settings.shortRouteConcurrency],
   ['process-batch-items', workersOf(settings)],
   ['fail-dead-letters', deadLetterHandlers],
+  ['purge-chat', purgers],
   ['other stacks', settings.otherStacksConcurrency],
 ];
 

@@ -10,4 +10,9 @@ export type BatchFunctionName =
   | 'reconcile-batches';
 
 /** A function's name is that of its source file. */
-export type FunctionName = RouteName | BatchFunctionName | 'authorize-request' | 'prepare-attachment';
+export type FunctionName =
+  | RouteName
+  | BatchFunctionName
+  | 'authorize-request'
+  | 'prepare-attachment'
+  | 'purge-chat';

@@ -11,6 +11,12 @@ type NonRouteName = Exclude<FunctionName, RouteName>;
  */
 export const workerTimeoutSeconds = 900;
 
+/**
+ * A function deletes some thousand items a second. If a chat has more than it can delete, the next delivery goes on with
+ * what is left.
+ */
+export const purgeTimeoutSeconds = 300;
+
 interface FunctionProperties {
   description: string;
   timeoutSeconds: number;
@@ -71,6 +77,10 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'],
   },
   'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
+  'purge-chat': {
+    table: ['GetItem', 'Query', 'UpdateItem', 'BatchWriteItem'],
+    content: ['ListBucket', 'DeleteObject'],
+  },
   'record-feedback': {
     table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
   },
@@ -120,6 +130,7 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
     timeoutSeconds: 60,
     memoryMegabytes: 2048,
   },
+  'purge-chat': { description: 'Deletes the data of deleted chats', timeoutSeconds: purgeTimeoutSeconds },
   'process-batch-items': {
     description: 'Processes the requests of batches',
     timeoutSeconds: workerTimeoutSeconds,

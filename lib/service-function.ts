@@ -125,9 +125,9 @@ export class ServiceFunction extends LambdaFunction {
     });
   }
 
-  sendsTo(queue: Queue): void {
+  sendsTo(queue: Queue, variable: string = variables.batchQueueUrl): void {
     this.allow(['sqs:SendMessage'], queue.queueArn);
-    this.addEnvironment(variables.batchQueueUrl, queue.queueUrl);
+    this.addEnvironment(variable, queue.queueUrl);
   }
 
   /** Lets the function read how many messages the queue has. */

@@ -9,6 +9,7 @@ import { BatchWorkflow } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
 import { expireLogsOfBucketEmptier } from './bucket-emptier.ts';
 import type { FunctionBundles } from './bundles/function-bundles.ts';
+import { ChatPurge } from './chat-purge.ts';
 import { planConcurrency } from './concurrency.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { Dashboard } from './dashboard.ts';
@@ -74,9 +75,16 @@ export class ServiceStack extends Stack {
       concurrency,
       settings,
     });
+    const purge = new ChatPurge(this, 'Purge', {
+      purger: functions.create('purge-chat'),
+      reconciler: functions.get('reconcile-batches'),
+      concurrency,
+    });
     const servers = this.createWebServers(props, functions);
-    const api = this.createApi(settings, { functions, workflow, resources, servers });
-    const alarms = this.watch(settings, { functions, table: resources.table, workflow, api, servers });
+    const api = this.createApi(settings, { functions, workflow, purge, resources, servers });
+    const alarms = this.watch(settings, {
+      ...{ functions, table: resources.table, workflow, purge, api, servers },
+    });
     const baseAddress =
       this.createDistribution(props.stage, { servers, resources, api, alarms }) ?? api.baseAddress;
 
@@ -119,11 +127,13 @@ export class ServiceStack extends Stack {
     {
       functions,
       workflow,
+      purge,
       resources: { originSecret },
       servers,
     }: {
       functions: ServiceFunctions;
       workflow: BatchWorkflow;
+      purge: ChatPurge;
       resources: Resources;
       servers: WebServers | undefined;
     },
@@ -136,6 +146,7 @@ export class ServiceStack extends Stack {
         const handler = functions.create(name);
         if (name === 'create-batch') handler.starts(workflow.machine);
         if (name === 'cancel-batch') handler.completesCallbacksOf(workflow.machine);
+        if (name === 'delete-chat') purge.isFilledBy(handler);
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
@@ -192,12 +203,14 @@ export class ServiceStack extends Stack {
       functions,
       table,
       workflow,
+      purge,
       api,
       servers,
     }: {
       functions: ServiceFunctions;
       table: TableV2;
       workflow: BatchWorkflow;
+      purge: ChatPurge;
       api: RestApi;
       servers: WebServers | undefined;
     },
@@ -215,6 +228,7 @@ export class ServiceStack extends Stack {
     alarms.watchConcurrency();
     alarms.watchTable(table);
     alarms.watchBatches(workflow, functions.get('reconcile-batches'));
+    alarms.watchPurges(purge);
     alarms.watchReplies();
     const webServers = Object.values<WebServer>({ ...servers });
     if (webServers.length > 0) alarms.watchWebServers(webServers);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
-import { chats, clock, messages, workspaces } from '#runtime/composition/services.ts';
+import { chatPages, chats, clock, messages, workspaces } from '#runtime/composition/services.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { writeWhole } from './partial-file.ts';
 import { formatCount } from './progress-line.ts';
@@ -36,7 +36,13 @@ async function exportAll({ workspace, user, out }: ExportOptions): Promise<Resul
   const parsed = externalUserId.optional().safeParse(user);
   if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
   // The empty address becomes null in the file.
-  const services = { chats: chats(), messages: messages(), clock, files: { address: async () => '' } };
+  const services = {
+    chatPages: chatPages(),
+    chats: chats(),
+    messages: messages(),
+    clock,
+    files: { address: async () => '' },
+  };
   const counts = { chats: 0, messages: 0 };
   await writeWhole(out, async (file) => {
     for await (const lines of exportChats(services, { workspaceId: workspace, externalUserId: user })) {

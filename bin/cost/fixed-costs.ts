@@ -4,14 +4,14 @@
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
-  alarmMetrics: 57,
+  alarmMetrics: 60,
   dashboards: 1,
   keys: 2,
   secrets: 3,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
-  metrics: 1,
+  metrics: 2,
   /** Queues that Lambda polls. */
-  polledQueues: 2,
+  polledQueues: 3,
   /** Minutes between two runs of the reconciler. */
   reconcilerMinutes: 1,
 } as const;

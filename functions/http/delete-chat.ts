@@ -2,7 +2,7 @@ import type { DeletedChatResource } from '#contract/chat.ts';
 import { route } from '#contract/routes/delete-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
-import { chatDeletion, chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { chatDeletion, chats, clock, log, purgeQueue, workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { externalUserOf } from '#runtime/http/external-user.ts';
 
@@ -10,6 +10,8 @@ const deleteOne = deleteChat({
   chatDeletion: chatDeletion(),
   chats: chats(),
   clock,
+  log,
+  purgeQueue: purgeQueue(),
   workspaces: workspaces(),
 });
 const checkUsers = checkNamedUsers({ workspaces: workspaces() });

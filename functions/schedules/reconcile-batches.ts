@@ -1,7 +1,12 @@
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { requeuePurges } from '#domain/chats/requeue-purges.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
 import {
+  clock,
   deliveries,
   log,
+  purgeOutbox,
+  purgeQueue,
   queueServices,
   reconciliationIndex,
   replySettings,
@@ -17,8 +22,11 @@ const reconcile = reconcileBatches({
   replySettings: replySettings(),
 });
 
-/** Repairs batches and webhooks after crashes and outages. */
+const requeue = requeuePurges({ clock, purgeOutbox: purgeOutbox(), purgeQueue: purgeQueue() });
+
+/** Repairs batches and webhooks after crashes and outages, and enqueues purges of chats that are due. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
-  const { overdue } = await reconcile();
-  measurements.add('overdueBatches', overdue, {});
+  const [batches, purges] = await allEnded([reconcile(), requeue()]);
+  measurements.add('overdueBatches', batches.overdue, {});
+  measurements.add('overduePurges', purges.overdue, {});
 });

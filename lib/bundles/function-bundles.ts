@@ -42,6 +42,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [webhookClients],
   'list-batch-results': [objectStores],
   'list-messages': [objectStores],
+  'purge-chat': [objectStores],
   'process-batch-items': agentEntryPoints,
   'send-message': agentEntryPoints,
   'serve-chats': agentEntryPoints,

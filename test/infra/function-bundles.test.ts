@@ -42,6 +42,7 @@ const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'list-batch-results': [/^object-stores\.mjs$/],
   'list-messages': [/^object-stores\.mjs$/],
   'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],
+  'purge-chat': [/^object-stores\.mjs$/],
   'process-batch-items': withModel,
   'send-message': withModel,
   'serve-chats': withModel,
@@ -110,9 +111,13 @@ test.each([
   [
     '@aws-sdk/client-s3',
     ['prepare-attachment', 'receive-uploads', 'upload-file'],
-    ['list-batch-results', 'list-messages', ...withTools],
+    ['list-batch-results', 'list-messages', ...withTools, 'purge-chat'].toSorted(),
   ],
-  ['@aws-sdk/client-lambda', [], ['list-batch-results', 'list-messages', ...withTools]],
+  [
+    '@aws-sdk/client-lambda',
+    [],
+    ['list-batch-results', 'list-messages', ...withTools, 'purge-chat'].toSorted(),
+  ],
   ['@aws-sdk/client-bedrock-agent-runtime', [], withTools],
   ['@ai-sdk/amazon-bedrock', [], withTools],
 ])(

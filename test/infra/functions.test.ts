@@ -18,6 +18,7 @@ const withoutRoute = [
   'deliver-webhook',
   'reconcile-batches',
   'prepare-attachment',
+  'purge-chat',
 ];
 
 test('there is a function for each route, and for what stands behind none', () => {

@@ -81,7 +81,7 @@ test('every role may do exactly this', () => {
     ListChats: [...read, ...logs],
     GetChat: [...read, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
-    DeleteChat: [...read, ...write, ...logs],
+    DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [
       ...read,
@@ -149,6 +149,16 @@ test('every role may do exactly this', () => {
     BatchesDispatcherWakes: ['states:SendTaskSuccess'],
     AdvanceBatch: [...close, ...logs],
     FailBatch: [...close, ...logs],
+    PurgeChat: [
+      'dynamodb:BatchWriteItem',
+      'dynamodb:GetItem',
+      'dynamodb:Query',
+      'dynamodb:UpdateItem',
+      ...logs,
+      's3:DeleteObject',
+      's3:ListBucket',
+      ...receive,
+    ],
     DeliverWebhook: [...read, 'dynamodb:PutItem', 'kms:Decrypt', ...logs].toSorted(),
     ReconcileBatches: [
       ...read,
@@ -158,6 +168,8 @@ test('every role may do exactly this', () => {
       'dynamodb:UpdateItem',
       ...logs,
       'sqs:GetQueueAttributes',
+      // To the batch queue, and to the queue of purges.
+      'sqs:SendMessage',
       'sqs:SendMessage',
       'states:DescribeExecution',
       'states:SendTaskSuccess',

@@ -1,12 +1,14 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
+import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
@@ -41,11 +43,13 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
       ...dynamoChatDeletion(table),
     },
     deliveries: dynamoDeliveryStore(table, audit),
+    chatData: dynamoChatData(table, () => contents),
     feedback: dynamoFeedbackStore(table),
     fileIndex: dynamoFileIndex(table),
     idempotency: dynamoIdempotencyStore(table),
     knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects()),
     messages: dynamoMessageStore(table, () => contents),
+    purgeOutbox: dynamoPurgeOutbox(table),
     rateBuckets: dynamoRateBucketStore(table),
     reconciliationIndex: dynamoReconciliationIndex(table),
     replyEvents: dynamoReplyEventStore(table),

@@ -74,6 +74,7 @@ function functionVariables(): Record<string, string> {
     ...numbers,
     [variables.openAiBaseUrl]: 'https://models.example/v1',
     [variables.batchQueueUrl]: 'https://queue.example/requests',
+    [variables.purgeQueueUrl]: 'https://queue.example/purges',
     [variables.webhookAllow]: '127.0.0.1:443',
     [variables.stageLimits]: formatLimits({ ...rateLimits, openBatches }),
     [variables.httpEndpoint]: '127.0.0.1:0',

@@ -187,6 +187,7 @@ function recordingServices(
     chatDeletion: stores.chats,
     chatPages: stores.chats,
     newChats: stores.chats,
+    purgeQueue: { send: async () => undefined },
     stops: watchStops({ chats: stores.chats, clock, log }),
     clock,
     agentRuntime: model,

@@ -26,7 +26,7 @@ export type Stores = {
     ChatServices['chatDeletion'];
 } & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
-  Pick<ChatServices, 'feedback' | 'messages' | 'replyEvents'> &
+  Pick<ChatServices, 'chatData' | 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
@@ -110,7 +111,17 @@ async function prepareWorks(
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
     'get-chat': () => client.get(`/chats/${chatId}?external_user_id=ada`),
     'rename-chat': () => client.patch(`/chats/${chatId}`, { ...user, name: 'A chat' }),
-    'delete-chat': () => client.delete(`/chats/${unused.pop()}?external_user_id=ada`),
+    'delete-chat': async () => {
+      const purges = () =>
+        service.run
+          .dynamoCalls()
+          .filter(
+            ({ functionName, target }) => functionName?.includes('PurgeChat') && target === 'UpdateItem',
+          );
+      const before = purges().length;
+      await client.delete(`/chats/${unused.pop()}?external_user_id=ada`);
+      await expect.poll(() => purges().length, { timeout: 30_000 }).toBe(before + 1);
+    },
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
     'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
     'record-feedback': () =>

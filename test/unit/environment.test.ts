@@ -24,6 +24,7 @@ it.each([
   ['webhookRetrySeconds', '5,soon'],
   ['outboundAllow', 'a host'],
   ['batchQueueUrl', 'nowhere'],
+  ['purgeQueueUrl', 'nowhere'],
   ['leaseSeconds', '0'],
   ['dataTable', ''],
 ] as const)('names the variable of %s when it is %j', (name, value) => {

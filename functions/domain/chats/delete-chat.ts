@@ -6,14 +6,14 @@ import { findChat } from './find-chat.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * Deletes a chat. It does not wait for a reply in progress: its function finds the chat lease lost.
+ * Deletes a chat, and enqueues the purge of its data. It does not wait for a reply in progress: its function finds the chat lease lost.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export const deleteChat =
   (
-    services: Pick<ChatServices, 'chatDeletion' | 'chats'> &
+    services: Pick<ChatServices, 'chatDeletion' | 'chats' | 'purgeQueue'> &
       Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock'>,
+      Pick<PlatformServices, 'clock' | 'log'>,
   ) =>
   async (
     input: Parameters<ReturnType<typeof findChat>>[0],
@@ -21,5 +21,12 @@ export const deleteChat =
   ): Promise<void> => {
     const chat = await findChat(services)(input);
     await awaitRateLimit();
-    if (!(await services.chatDeletion.delete(chat, services.clock.now().toISOString()))) throw chatNotFound();
+    const deletedAt = services.clock.now().toISOString();
+    if (!(await services.chatDeletion.delete(chat, deletedAt))) throw chatNotFound();
+    const { workspaceId, chatId } = input;
+    try {
+      await services.purgeQueue.send([{ workspaceId, chatId, deletedAt }]);
+    } catch (error) {
+      services.log.warn('A purge was not enqueued: the reconciler will do so', { chatId, error });
+    }
   };

@@ -18,13 +18,13 @@ const chatsPerPage = 100;
  * come in pages that fit into memory.
  */
 export async function* exportChats(
-  services: Pick<ChatServices, 'chats' | 'messages'> &
+  services: Pick<ChatServices, 'chatPages' | 'chats' | 'messages'> &
     Pick<PlatformServices, 'clock'> & { files: Pick<FileServices['files'], 'address'> },
   filter: { workspaceId: string; externalUserId: string | undefined },
 ): AsyncGenerator<ExportedLine[]> {
   const resource = messageResource(services);
   for (let offset = 0; ; offset += chatsPerPage) {
-    const page = await services.chats.page(filter, { limit: chatsPerPage, offset, ascending: true });
+    const page = await services.chatPages.page(filter, { limit: chatsPerPage, offset, ascending: true });
     for (const chat of page.chats) {
       yield [{ type: 'chat', ...chatResource(chat) }];
       const last = await countMessages(services, chat);

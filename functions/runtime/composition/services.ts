@@ -12,12 +12,14 @@ import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
+import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
@@ -32,6 +34,7 @@ import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-stor
 import { imageFitter } from '#adapters/images/fit-image.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
+import { sqsPurgeQueue } from '#adapters/sqs-purge-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { WebPages } from '#domain/agents/web-pages.ts';
@@ -79,10 +82,11 @@ export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
 const objectStores = () => import('./object-stores.ts');
 const contents = (): ContentStore => ({
-  put: async (workspaceId, content) => (await objectStores()).contents().put(workspaceId, content),
+  put: async (chat, content) => (await objectStores()).contents().put(chat, content),
   get: async (name) => (await objectStores()).contents().get(name),
   getUpTo: async (name, characters) => (await objectStores()).contents().getUpTo(name, characters),
   delete: async (name) => (await objectStores()).contents().delete(name),
+  deleteOf: async (chat) => (await objectStores()).contents().deleteOf(chat),
 });
 export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
@@ -98,6 +102,8 @@ export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () =
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
+export const chatData = /* @__PURE__ */ lazily(() => dynamoChatData(table(), contents));
+export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
 export const chatPages = /* @__PURE__ */ lazily(() => dynamoChatPages(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
@@ -176,15 +182,19 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
 export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));
-export const batchQueue = /* @__PURE__ */ lazily(() =>
-  sqsBatchQueue(
+const sqsClient = /* @__PURE__ */ lazily(
+  () =>
     new SQSClient({
       requestHandler: clientTimeouts,
       retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
       useQueueUrlAsEndpoint: false,
     }),
-    environment('batchQueueUrl'),
-  ),
+);
+export const batchQueue = /* @__PURE__ */ lazily(() =>
+  sqsBatchQueue(sqsClient(), environment('batchQueueUrl')),
+);
+export const purgeQueue = /* @__PURE__ */ lazily(() =>
+  sqsPurgeQueue(sqsClient(), environment('purgeQueueUrl')),
 );
 export const batchWorkflow = /* @__PURE__ */ lazily(() =>
   stepFunctionsBatchWorkflow(

@@ -24,6 +24,7 @@ const schemas = {
   leaseSeconds: () => z.coerce.number().positive(),
   plainReplySeconds: () => z.coerce.number().positive(),
   batchQueueUrl: () => z.url(),
+  purgeQueueUrl: () => z.url(),
   batchWorkflowArn: () => z.string().min(1),
   batchTimeoutSeconds: () => z.coerce.number().positive(),
   batchItemSeconds: () => z.coerce.number().positive(),

@@ -9,6 +9,7 @@ export const variables = {
   leaseSeconds: 'LEASE_SECONDS',
   plainReplySeconds: 'PLAIN_REPLY_SECONDS',
   batchQueueUrl: 'BATCH_QUEUE_URL',
+  purgeQueueUrl: 'PURGE_QUEUE_URL',
   batchWorkflowArn: 'BATCH_WORKFLOW_ARN',
   batchTimeoutSeconds: 'BATCH_TIMEOUT_SECONDS',
   batchItemSeconds: 'BATCH_ITEM_SECONDS',

@@ -100,6 +100,8 @@ export const metrics = {
 
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
+  /** Deleted chats whose data is not purged an hour after the deletion. The reconciler emits it every minute. */
+  overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   /** Webhooks whose last delivery attempt failed. */
   webhooksExhausted: {

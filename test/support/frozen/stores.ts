@@ -27,7 +27,7 @@ const clock: Clock = {
 
 /** Stores texts that are too large for their items, under names that are the same in every run. */
 const contentsOf = (texts: Map<string, string>): ContentStore => ({
-  async put(workspaceId, content) {
+  async put({ workspaceId }, content) {
     const name = `contents/${workspaceId}/${texts.size + 1}`;
     texts.set(name, content);
     return name;
@@ -41,6 +41,7 @@ const contentsOf = (texts: Map<string, string>): ContentStore => ({
   async delete(name) {
     texts.delete(name);
   },
+  deleteOf: async () => undefined,
 });
 
 /**

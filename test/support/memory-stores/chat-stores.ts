@@ -4,6 +4,7 @@ import type { ChatDeletion, ChatPages, ChatStore, NewChat, NewChatStore } from '
 import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
+import { type ChatData, type Purge, type PurgeOutbox, requeueAfter } from '#domain/chats/purge.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
@@ -30,6 +31,8 @@ export interface MemoryChatStores {
   chats: ChatDeletion & ChatPages & ChatStore & NewChatStore;
   messages: MessageStore;
   feedback: FeedbackStore;
+  chatData: ChatData;
+  purgeOutbox: PurgeOutbox;
   /** For the transactions of other stores. */
   add(newChats: readonly (NewChat & { lease: Lease | null })[]): Chat[];
 }
@@ -37,14 +40,17 @@ export interface MemoryChatStores {
 export function memoryChatStores(clock: Clock, idempotency: MemoryIdempotencyStore): MemoryChatStores {
   const stored = new StoredChats(clock);
   return {
-    chats: chatStore(stored, idempotency),
+    chats: { ...chatStore(stored, idempotency), ...chatDeletion(stored) },
     messages: messageStore(stored, idempotency),
     feedback: feedbackStore(stored),
+    chatData: chatData(stored),
+    purgeOutbox: purgeOutbox(stored),
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
   };
 }
 
 class StoredChats {
+  purges: (Purge & { dueAt: number })[] = [];
   /** By workspace. The ids of chats have no gaps: a chat's index is its id minus one. */
   private readonly workspaces = new Map<string, StoredChat[]>();
   private readonly clock: Clock;
@@ -100,12 +106,10 @@ class StoredChats {
   }
 }
 
-const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): MemoryChatStores['chats'] => ({
-  async delete(chat) {
-    const found = stored.find(chat);
-    if (found !== undefined) found.isDeleted = true;
-    return found !== undefined;
-  },
+const chatStore = (
+  stored: StoredChats,
+  idempotency: MemoryIdempotencyStore,
+): ChatPages & ChatStore & NewChatStore => ({
   get: async (workspaceId, id) => structuredClone(stored.find({ workspaceId, id })?.chat),
   create: async (newChat) => stored.add({ ...newChat, lease: null }, () => true) as Chat,
   createWithKey: async (newChat, key) =>
@@ -179,6 +183,17 @@ const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): Me
   rename: async (chat, name, now) => stored.change(chat, () => true, { name, updatedAt: now }),
 });
 
+const chatDeletion = (stored: StoredChats): ChatDeletion => ({
+  async delete(chat, at) {
+    const found = stored.find(chat);
+    if (found === undefined) return false;
+    found.isDeleted = true;
+    const { workspaceId, id: chatId } = chat;
+    stored.purges.push({ workspaceId, chatId, deletedAt: at, dueAt: Date.parse(at) + requeueAfter });
+    return true;
+  },
+});
+
 const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): MessageStore => ({
   async put(chat, message) {
     if (bytesWithoutTexts(message) > itemBytes) throw new NotStorable('A message was rejected');
@@ -244,3 +259,32 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
     return ofChat !== undefined;
   },
 });
+
+const chatData = (stored: StoredChats): ChatData => ({
+  async delete(chat) {
+    stored.at(chat)?.messages.clear();
+    stored.at(chat)?.feedback.clear();
+  },
+});
+
+function purgeOutbox(stored: StoredChats): PurgeOutbox {
+  const isSame = (one: Purge) => (other: Purge) =>
+    one.workspaceId === other.workspaceId && one.chatId === other.chatId && one.deletedAt === other.deletedAt;
+  return {
+    has: async (purge) => stored.purges.some(isSame(purge)),
+    async *pages() {
+      if (stored.purges.length > 0)
+        yield structuredClone(stored.purges).sort((one, other) =>
+          one.deletedAt.localeCompare(other.deletedAt),
+        );
+    },
+    async postpone(purge, dueAt) {
+      const found = stored.purges.find(isSame(purge));
+      if (found !== undefined) found.dueAt = dueAt;
+    },
+    async remove(purge) {
+      const isOther = isSame(purge);
+      stored.purges = stored.purges.filter((other) => !isOther(other));
+    },
+  };
+}

@@ -8,10 +8,11 @@ export function memoryContentStore(): ContentStore {
     if (content === undefined) throw new Error(`The content ${name} is missing`);
     return content;
   };
+  const prefixOf = (chat: { workspaceId: string; id: number }) => `contents/${chat.workspaceId}/${chat.id}/`;
   return {
-    async put(workspaceId, content) {
+    async put(chat, content) {
       stored += 1;
-      const name = `contents/${workspaceId}/${stored}`;
+      const name = `${prefixOf(chat)}${stored}`;
       contents.set(name, content);
       return name;
     },
@@ -21,5 +22,8 @@ export function memoryContentStore(): ContentStore {
       return content.length <= characters ? content : undefined;
     },
     delete: async (name) => void contents.delete(name),
+    async deleteOf(chat) {
+      for (const name of contents.keys()) if (name.startsWith(prefixOf(chat))) contents.delete(name);
+    },
   };
 }

@@ -21,7 +21,7 @@ import {
 export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
-  const { add, chats, feedback, messages } = memoryChatStores(settings.clock, idempotency);
+  const { add, ...chatStores } = memoryChatStores(settings.clock, idempotency);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
   const batches = memoryBatchStore({
@@ -35,13 +35,11 @@ export function memoryStores(settings: StoreSettings): Stores {
     apiKeys: memoryApiKeyStore(audit),
     auditLog,
     batches,
-    chats,
     deliveries,
-    feedback,
     fileIndex: memoryFileIndex(),
     idempotency,
     knowledge: memoryKnowledgeStore(audit),
-    messages,
+    ...chatStores,
     rateBuckets: memoryRateBucketStore(),
     reconciliationIndex: index.reconciliationIndex,
     replyEvents: memoryReplyEventStore(),

@@ -35,6 +35,9 @@ const itemKinds: readonly ItemKind[] = [
   kind('^OPERATOR#AGENT#(?<agent>[^#]+)', 'AGENT', ({ agent = '' }, item) => [
     keys.agent(item.workspace_id as string, agent),
   ]),
+  kind('^OPERATOR#PURGES', '.+', (_, item) => [
+    keys.chat(item.workspace_id as string, item.chat_id as number),
+  ]),
   kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, item) => [keys.apiKey(item.hash as string)]),
   kind('^OPERATOR#BATCH#(?<batch>[^#]+)', 'BATCH', ({ batch = '' }, item) => [
     keys.batch(item.workspace_id as string, batch),

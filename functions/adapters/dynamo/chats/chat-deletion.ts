@@ -7,6 +7,7 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatDeletion } from '#domain/chats/chat-store.ts';
 import { existingChatOf, tombstone } from './chat-item.ts';
 import { listsOf } from './plan-chats.ts';
+import { purgeItem } from './purge-outbox.ts';
 
 /** With the delays about 16 s. Deletions of one workspace write the same root, so one at a time succeeds. */
 const attempts = 100;
@@ -30,6 +31,12 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
               },
             },
             ...marks.flatMap((mark) => mark(TableName)),
+            {
+              Put: {
+                TableName,
+                Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt: at }),
+              },
+            },
           ],
           result: true,
         };

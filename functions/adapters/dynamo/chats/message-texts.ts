@@ -92,7 +92,7 @@ export async function storeLargeTexts(
   const names: string[] = [];
   for (const entry of longestFirst) {
     if (bytes <= inlineBytes) break;
-    const name = await contents().put(chat.workspaceId, entry.text);
+    const name = await contents().put(chat, entry.text);
     names.push(name);
     delete item[entry.attribute];
     item[`${entry.attribute}_name`] = name;

@@ -191,6 +191,11 @@ export const keys = {
     pk: 'OPERATOR#WEBHOOKS',
     sk: `${workspaceId}#${due}#${batchId}`,
   }),
+  /** Outbox of the purges of all workspaces, by the time of the deletion. */
+  operatorsPurge: (deletedAt: string, workspaceId: string, chatId: number): Key => ({
+    pk: 'OPERATOR#PURGES',
+    sk: `${deletedAt}#${workspaceId}#${chatId}`,
+  }),
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),

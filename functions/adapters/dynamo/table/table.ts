@@ -15,6 +15,7 @@ import {
   TransactionConflictException,
   TransactWriteItemsCommand,
   UpdateItemCommand,
+  type WriteRequest,
 } from '@aws-sdk/client-dynamodb';
 import type {
   PutCommandInput,
@@ -49,6 +50,8 @@ export interface Table {
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
   /** Puts new items in any order, in batch writes of 25. */
   putAll(items: readonly Item[]): Promise<void>;
+  /** Deletes items in any order, in batch writes of 25. */
+  deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
   queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
@@ -86,12 +89,18 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
     async put(input) {
       await retryOnConflict(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
     },
-    async putAll(items) {
-      const requests: Item[][] = [];
-      for (let first = 0; first < items.length; first += writesPerRequest)
-        requests.push(items.slice(first, first + writesPerRequest));
-      await Promise.all(requests.map((request) => batchPut(client, name, request)));
-    },
+    putAll: (items) =>
+      batchWrites(
+        client,
+        name,
+        items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
+      ),
+    deleteAll: (keys) =>
+      batchWrites(
+        client,
+        name,
+        keys.map((key) => ({ DeleteRequest: { Key: marshalled(key) } })),
+      ),
     async update(input, signal) {
       const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
       const response = await retryOnConflict(() => client.send(command, signal && { abortSignal: signal }));
@@ -134,10 +143,19 @@ async function retryOnConflict<Output>(write: () => Promise<Output>): Promise<Ou
   }
 }
 
-async function batchPut(client: DynamoDBClient, name: string, items: Item[]): Promise<void> {
-  let pending: BatchWriteItemCommandInput['RequestItems'] = {
-    [name]: items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
-  };
+async function batchWrites(
+  client: DynamoDBClient,
+  name: string,
+  writes: readonly WriteRequest[],
+): Promise<void> {
+  const requests: WriteRequest[][] = [];
+  for (let first = 0; first < writes.length; first += writesPerRequest)
+    requests.push(writes.slice(first, first + writesPerRequest));
+  await Promise.all(requests.map((request) => batchWrite(client, name, request)));
+}
+
+async function batchWrite(client: DynamoDBClient, name: string, writes: WriteRequest[]): Promise<void> {
+  let pending: BatchWriteItemCommandInput['RequestItems'] = { [name]: writes };
   for (let attempt = 0; pending !== undefined && Object.keys(pending).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
     const response: BatchWriteItemCommandOutput = await client.send(

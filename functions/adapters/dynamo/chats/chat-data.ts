@@ -1,0 +1,43 @@
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import type { ChatData } from '#domain/chats/purge.ts';
+import type { Contents } from './message-texts.ts';
+
+export const dynamoChatData = (table: Table, contents: Contents): ChatData => ({
+  async delete(chat) {
+    await contents().deleteOf(chat);
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :messages)',
+      ProjectionExpression: 'pk, sk, content_name, steps_name',
+      ExpressionAttributeValues: { ':pk': keys.chat(chat.workspaceId, chat.id).pk, ':messages': 'M#' },
+    });
+    for await (const page of pages) {
+      // The items go last: they name what else there is to delete, also after a crash.
+      await Promise.all(page.flatMap((item) => namesOf(item).map((name) => contents().delete(name))));
+      await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
+      await table.deleteAll(page.map(keyOf));
+    }
+  },
+});
+
+/** The texts of an earlier version, whose names do not have the chat. */
+const namesOf = ({ content_name, steps_name }: Item): string[] =>
+  [content_name, steps_name].filter((name): name is string => name !== undefined);
+
+const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });
+
+/** Deletes what users have recorded, if the item has the feedback counts of a message. */
+async function deleteFeedback(
+  table: Table,
+  chat: Parameters<ChatData['delete']>[0],
+  { sk }: Item,
+): Promise<void> {
+  const [, position] = /^M#(\d+)#FEEDBACK$/.exec(sk as string) ?? [];
+  if (position === undefined) return;
+  const pages = table.queryPages({
+    KeyConditionExpression: 'pk = :pk',
+    ProjectionExpression: 'pk, sk',
+    ExpressionAttributeValues: { ':pk': keys.feedback(chat.workspaceId, chat.id, Number(position), '').pk },
+  });
+  for await (const page of pages) await table.deleteAll(page.map(keyOf));
+}

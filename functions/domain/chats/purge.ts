@@ -1,0 +1,41 @@
+import type { Chat } from './chat.ts';
+
+/** A deleted chat, whose data is to be purged. */
+export interface Purge {
+  workspaceId: string;
+  chatId: number;
+  /** ISO 8601. */
+  deletedAt: string;
+}
+
+/** Milliseconds after which a purge that was enqueued, and has not ended, is enqueued again. */
+export const requeueAfter = 5 * 60_000;
+
+/**
+ * Milliseconds after a deletion from which nothing writes to the chat any more. A function that had read the chat before
+ * may write for 900 s, Lambda's longest timeout; the rest is for differences of clocks.
+ */
+export const lastWriteAfter = 20 * 60_000;
+
+/**
+ * The purges that have not ended. The transaction that deletes a chat adds its purge. The outbox is the truth: messages of
+ * the queue may be lost or repeated.
+ */
+export interface PurgeOutbox {
+  has(purge: Purge): Promise<boolean>;
+  /** All purges in pages, the oldest deletion first. `dueAt` in milliseconds since the epoch. */
+  pages(): AsyncIterable<(Purge & { dueAt: number })[]>;
+  /** Sets when the purge is due next. Does nothing if it has ended. */
+  postpone(purge: Purge, dueAt: number): Promise<void>;
+  remove(purge: Purge): Promise<void>;
+}
+
+export interface PurgeQueue {
+  send(purges: readonly Purge[]): Promise<void>;
+}
+
+/** What is stored for a chat, other than the chat itself. */
+export interface ChatData {
+  /** Deletes messages, their texts and their feedback. It may be repeated. */
+  delete(chat: Pick<Chat, 'workspaceId' | 'id'>): Promise<void>;
+}

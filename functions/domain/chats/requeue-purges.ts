@@ -1,0 +1,32 @@
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { requeueAfter } from './purge.ts';
+import type { ChatServices } from './services.ts';
+
+/** A purge that has not ended so long after its deletion, in milliseconds, is overdue. */
+const overdueAfter = 60 * 60_000;
+
+/** The next run goes on. So many messages take about a second. */
+const purgesPerRun = 1000;
+
+/**
+ * Enqueues the purges that are due: the second run of each, and those whose message was lost or whose function failed.
+ * @returns the number of overdue purges
+ */
+export const requeuePurges =
+  (services: Pick<ChatServices, 'purgeOutbox' | 'purgeQueue'> & Pick<PlatformServices, 'clock'>) =>
+  async (): Promise<{ overdue: number }> => {
+    const { purgeOutbox, purgeQueue } = services;
+    const now = services.clock.now().getTime();
+    let overdue = 0;
+    let sent = 0;
+    for await (const page of purgeOutbox.pages()) {
+      overdue += page.filter(({ deletedAt }) => Date.parse(deletedAt) + overdueAfter <= now).length;
+      const due = page.filter(({ dueAt }) => dueAt <= now).slice(0, purgesPerRun - sent);
+      sent += due.length;
+      await purgeQueue.send(
+        due.map(({ workspaceId, chatId, deletedAt }) => ({ workspaceId, chatId, deletedAt })),
+      );
+      await Promise.all(due.map((purge) => purgeOutbox.postpone(purge, now + requeueAfter)));
+    }
+    return { overdue };
+  };

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { Purge } from '#domain/chats/purge.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { replyMessage, userMessage } from '#support/messages.ts';
+import { openStores } from '#support/open-stores.ts';
+
+const { stores } = closeAfterTests(await openStores());
+const at = '2027-02-01T00:00:00.000Z';
+const fiveMinutes = 5 * 60_000;
+
+const create = (workspaceId = `ws_${randomUUID()}`): Promise<Chat> =>
+  stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+const historyOf = async (chat: Chat) => {
+  const pages = stores.messages.range(chat, { first: 1, last: 1000, ascending: true });
+  return (await Array.fromAsync(pages)).flat();
+};
+
+describe('the outbox', () => {
+  /** The purges of one workspace. */
+  const purgesOf = async (workspaceId: string) =>
+    (await Array.fromAsync(stores.purgeOutbox.pages()))
+      .flat()
+      .filter((purge) => purge.workspaceId === workspaceId);
+
+  it('has a purge from its deletion on until it is removed, which is due five minutes later', async () => {
+    const chat = await create();
+    const purge: Purge = { workspaceId: chat.workspaceId, chatId: chat.id, deletedAt: at };
+    expect(await stores.purgeOutbox.has(purge)).toBe(false);
+    await stores.chats.delete(chat, at);
+    expect(await stores.purgeOutbox.has(purge)).toBe(true);
+    expect(await purgesOf(chat.workspaceId)).toEqual([{ ...purge, dueAt: Date.parse(at) + fiveMinutes }]);
+    await stores.purgeOutbox.postpone(purge, 7);
+    expect(await purgesOf(chat.workspaceId)).toEqual([{ ...purge, dueAt: 7 }]);
+    await stores.purgeOutbox.remove(purge);
+    expect(await stores.purgeOutbox.has(purge)).toBe(false);
+    await stores.purgeOutbox.postpone(purge, 8);
+    expect(await purgesOf(chat.workspaceId)).toEqual([]);
+  });
+
+  it('lists the oldest deletion first', async () => {
+    const [one, other] = [await create(), await create()];
+    await stores.chats.delete(other, '2027-02-01T00:00:00.001Z');
+    await stores.chats.delete(one, at);
+    const pages = await Array.fromAsync(stores.purgeOutbox.pages());
+    const found = pages
+      .flat()
+      .map(({ workspaceId }) => workspaceId)
+      .filter((id) => id === one.workspaceId || id === other.workspaceId);
+    expect(found).toEqual([one.workspaceId, other.workspaceId]);
+  });
+});
+
+describe('the data of a chat', () => {
+  it('is deleted with its large texts and its feedback, and may be deleted again', async () => {
+    const chat = await create();
+    const neighbour = await create(chat.workspaceId);
+    for (const owner of [chat, neighbour]) {
+      await stores.messages.put(owner, userMessage(1, 'q'.repeat(300_001)));
+      await stores.messages.put(owner, replyMessage(2, 'Hello'));
+      for (const externalUserId of ['ann', 'bob'])
+        await stores.feedback.record(owner, 2, {
+          ...{ externalUserId, type: 'sys_helpful', content: null, createdAt: at },
+        });
+    }
+    const before = await historyOf(neighbour);
+    expect(before).toHaveLength(2);
+    for (let times = 0; times < 2; times += 1) await stores.chatData.delete(chat);
+    expect(await historyOf(chat)).toEqual([]);
+    expect(await historyOf(neighbour)).toEqual(before);
+  });
+
+  it('has more messages than one write', async () => {
+    const chat = await create();
+    await Promise.all(
+      Array.from({ length: 60 }, (_, index) => stores.messages.put(chat, userMessage(2 * index + 1, 'Hi'))),
+    );
+    await stores.chatData.delete(chat);
+    expect(await historyOf(chat)).toEqual([]);
+  });
+});

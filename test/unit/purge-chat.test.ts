@@ -1,0 +1,88 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import { deleteChat } from '#domain/chats/delete-chat.ts';
+import type { Purge } from '#domain/chats/purge.ts';
+import { purgeChat } from '#domain/chats/purge-chat.ts';
+import { requeuePurges } from '#domain/chats/requeue-purges.ts';
+import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
+
+const minute = 60_000;
+let memory: MemoryChat;
+let chat: Chat;
+let queue: Purge[];
+beforeEach(async () => {
+  memory = await openMemoryChat();
+  chat = await memory.createChat();
+  queue = [];
+  memory.services.purgeQueue = { send: async (purges) => void queue.push(...purges) };
+});
+
+const remove = () =>
+  deleteChat(memory.services)(
+    { workspaceId, chatId: chat.id, externalUserId: chat.externalUserId ?? undefined },
+    async () => undefined,
+  );
+const purgeAll = async () => {
+  for (const purge of queue.splice(0)) await purgeChat(memory.services)(purge);
+};
+const reconcile = () => requeuePurges(memory.services)();
+const history = async () => {
+  const pages = memory.services.messages.range(chat, { first: 1, last: 99, ascending: true });
+  return (await Array.fromAsync(pages)).flat().map(({ message: { content } }) => content);
+};
+
+it('runs at once and after twenty minutes, and deletes what a reply in progress has stored meanwhile', async () => {
+  await memory.talk(chat, 'Before');
+  const started = await memory.start(memory.inputOf(chat, 'Hi'));
+  await remove();
+  expect(queue).toHaveLength(1);
+  await purgeAll();
+  expect(await history()).toEqual([]);
+  await memory.finish(started);
+  expect(await history()).not.toEqual([]);
+  await memory.clock.advance(20 * minute - 1);
+  expect([await reconcile(), queue]).toEqual([{ overdue: 0 }, []]);
+  await memory.clock.advance(1);
+  await reconcile();
+  await purgeAll();
+  expect(await history()).toEqual([]);
+  await memory.clock.advance(60 * minute);
+  expect([await reconcile(), queue]).toEqual([{ overdue: 0 }, []]);
+});
+
+it('is enqueued by the reconciler, every five minutes until it ends, if the queue has lost its message', async () => {
+  await memory.talk(chat, 'Hi');
+  memory.services.purgeQueue = {
+    send: async () => {
+      throw new Error('The queue is down');
+    },
+  };
+  await remove();
+  expect(memory.logged).toContain('warn: A purge was not enqueued: the reconciler will do so');
+  memory.services.purgeQueue = { send: async (purges) => void queue.push(...purges) };
+  const sent: number[] = [];
+  for (let minutes = 1; minutes <= 11; minutes += 1) {
+    await memory.clock.advance(minute);
+    await reconcile();
+    if (queue.splice(0).length > 0) sent.push(minutes);
+  }
+  expect(sent).toEqual([5, 10]);
+  await memory.clock.advance(49 * minute);
+  expect(await reconcile()).toEqual({ overdue: 1 });
+  expect(queue).toHaveLength(1);
+  await purgeAll();
+  expect([await history(), await reconcile()]).toEqual([[], { overdue: 0 }]);
+});
+
+it('does nothing when a message is delivered again after the end', async () => {
+  await remove();
+  const [purge] = queue.splice(0) as [Purge];
+  await memory.clock.advance(20 * minute);
+  await purgeChat(memory.services)(purge);
+  memory.services.chatData = {
+    delete: async () => {
+      throw new Error('Nothing is left');
+    },
+  };
+  await purgeChat(memory.services)(purge);
+});
