@@ -82,8 +82,8 @@ export const operations = {
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
-      { BatchGetItem: 2, GetItem: 2, Query: 1, TransactWriteItems: 1, UpdateItem: 2 },
-      [18, 22],
+      { BatchGetItem: 2, GetItem: 3, Query: 2, TransactWriteItems: 1, UpdateItem: 2 },
+      [20, 22],
       { 's3 GET bucket?list-type': 1, 'sqs SendMessageBatch': 1 },
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },

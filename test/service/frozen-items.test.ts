@@ -105,6 +105,7 @@ describe('items of an earlier version', () => {
       operatorsWorkspace: [keys.operatorsWorkspace(workspaceId)],
       operatorsAgent: [keys.operatorsAgent(agentId)],
       operatorsApiKey: [keys.operatorsApiKey('key_frozen1')],
+      chatBatchRequest: [],
       operatorsPurge: [],
       operatorsWebhook: [],
       reconcilerCursor: [],

@@ -1,6 +1,8 @@
 import { expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
@@ -64,12 +66,38 @@ it('runs again for a purge in the outbox, and ends it if the deletion was twenty
   dataOf(await tenant.client.delete(`/chats/${chat.id}`));
   await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
   // What a reply in progress has stored after the first run.
-  const late = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
+  const further = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
   const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
   const purge = keys.operatorsPurge(deletedAt, workspaceId, chat.id);
   const ids = { workspace_id: workspaceId, chat_id: chat.id };
-  await table.writeItems([...late]);
+  await table.writeItems([...further]);
   await table.writeItems([{ ...purge, ...ids, deleted_at: deletedAt, due_at: 0 }]);
   await expect.poll(() => table.read(purge), waiting).toBeUndefined();
   expect(await storedFor(tenant, chat.id)).toEqual(['CHAT']);
+});
+
+it('erases the texts of batch requests of the chat, whose results keep ids and status', async () => {
+  const tenant = await openTenant(service, { titles: false });
+  const { client, workspaceId } = tenant;
+  const history = await tenant.createChat();
+  const requests = [
+    { custom_id: 'a', message: 'For a chat of its own', name: 'Of its own' },
+    { custom_id: 'b', message: 'For an existing chat', history_id: history.id },
+    { custom_id: 'c', message: 'For another chat' },
+  ];
+  const batch = dataOf(await client.post<BatchResource>('/batches', { agent_id: tenant.agentId, requests }));
+  await waitForBatchEnd(client, batch.id);
+  const read = async () => dataOf(await client.get<BatchResultResource[]>(`/batches/${batch.id}/results`));
+  const [first, second, third] = await read();
+  for (const result of [first, second])
+    dataOf(await client.delete(`/chats/${(result as BatchResultResource).history_id}`));
+  const group = keys.batchRequests(workspaceId, batch.id, 0);
+  const textsOf = async () => {
+    const { requests: stored = [] } = (await table.read(group)) ?? {};
+    return (stored as { message: string; name?: string }[]).map(({ message, name }) => name ?? message);
+  };
+  await expect.poll(textsOf, waiting).toEqual(['', '', 'For another chat']);
+  await expect.poll(() => storedFor(tenant, history.id), waiting).toEqual(['CHAT']);
+  const gone = { response_content: null };
+  await expect.poll(read, waiting).toEqual([{ ...first, ...gone }, { ...second, ...gone }, third]);
 });

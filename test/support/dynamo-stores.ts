@@ -1,4 +1,5 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
 import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
@@ -43,7 +44,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
       ...dynamoChatDeletion(table),
     },
     deliveries: dynamoDeliveryStore(table, audit),
-    chatData: dynamoChatData(table, () => contents),
+    chatData: dynamoChatData(table, () => contents, eraseRequest(table)),
     feedback: dynamoFeedbackStore(table),
     fileIndex: dynamoFileIndex(table),
     idempotency: dynamoIdempotencyStore(table),

@@ -59,7 +59,7 @@ async function resultOf(
     custom_id: customId,
     status,
     response_content: hasResponse
-      ? await services.messages.contentAt(batch.workspaceId, chatId, reply)
+      ? ((await services.messages.contentAt(batch.workspaceId, chatId, reply)) ?? null)
       : null,
     response_usage: status === 'success' ? usageOf(item?.calls ?? []) : null,
     incomplete: status === 'success' ? (item?.incomplete ?? null) : null,

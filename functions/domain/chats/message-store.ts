@@ -31,8 +31,8 @@ export interface MessageStore {
     chat: Pick<Chat, 'workspaceId' | 'id'>,
     range: { first: number; last: number; ascending: boolean },
   ): AsyncIterable<RatedMessage[]>;
-  /** The text of an existing message. */
-  contentAt(workspaceId: string, chatId: number, position: number): Promise<string>;
+  /** The text of a stored message; undefined if its chat was deleted. */
+  contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
    * The newest messages up to a position, oldest first: at most `characters` of text, a million characters of reasoning
    * steps, and 1,000 messages. Older messages are not read.

@@ -10,6 +10,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
 import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
@@ -102,7 +103,9 @@ export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () =
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
-export const chatData = /* @__PURE__ */ lazily(() => dynamoChatData(table(), contents));
+export const chatData = /* @__PURE__ */ lazily(() =>
+  dynamoChatData(table(), contents, eraseRequest(table())),
+);
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
 export const chatPages = /* @__PURE__ */ lazily(() => dynamoChatPages(table()));

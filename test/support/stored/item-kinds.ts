@@ -56,6 +56,7 @@ const itemKinds: readonly ItemKind[] = [
     keys.agent(workspace, agent),
   ]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'CHAT', ({ workspace = '' }) => [keys.chatCount(workspace)]),
+  kind(`${ws}#C#(?<chat>\\d+)`, 'BATCH#.+', (parts) => [chatOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'M#\\d+', (parts) => [chatOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'M#(?<position>\\d+)#FEEDBACK', (parts) => [messageOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)#F#(?<position>\\d+)`, '.+', (parts) => [messageOf(parts)]),

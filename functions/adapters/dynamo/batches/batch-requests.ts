@@ -1,3 +1,4 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { Batch, BatchRequest, ManifestEntry } from '#domain/batches/batch.ts';
@@ -26,6 +27,9 @@ type Owner = Pick<Batch, 'workspaceId' | 'id' | 'expiresAt'>;
 export function requestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
   const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
   const items: Item[] = manifestItems(batch, requests);
+  for (const { historyId, requestIndex } of requests)
+    if (historyId !== null)
+      items.push({ ...keys.chatBatchRequest(batch.workspaceId, historyId, batch.id, requestIndex), ttl });
   for (let first = 0; first < requests.length; first += requestsPerGroup) {
     const group = requests.slice(first, first + requestsPerGroup);
     const bytes = group.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
@@ -105,6 +109,52 @@ export async function readRequests(
   );
   return found.filter((request) => request !== undefined);
 }
+
+/**
+ * Erases the texts of a stored request whose chat was deleted. Its message becomes empty, because a request without a
+ * message counts as not stored, and a worker must still end it.
+ */
+export const eraseRequest =
+  (table: Table) =>
+  async ({
+    workspaceId,
+    batchId,
+    requestIndex,
+  }: {
+    workspaceId: string;
+    batchId: string;
+    requestIndex: number;
+  }): Promise<void> => {
+    const Key = keys.batchRequests(workspaceId, batchId, Math.floor(requestIndex / requestsPerGroup));
+    const entry = `requests[${requestIndex % requestsPerGroup}]`;
+    const empty = { ExpressionAttributeValues: { ':empty': '' } };
+    const updates = [
+      {
+        Key,
+        UpdateExpression: `REMOVE ${entry}.#name`,
+        ConditionExpression: `attribute_exists(${entry}.#name)`,
+        ExpressionAttributeNames: { '#name': 'name' },
+      },
+      {
+        Key,
+        UpdateExpression: `SET ${entry}.message = :empty`,
+        ConditionExpression: `attribute_exists(${entry}.message)`,
+        ...empty,
+      },
+      {
+        Key: keys.batchText(workspaceId, batchId, requestIndex),
+        UpdateExpression: 'SET message = :empty',
+        ConditionExpression: 'attribute_exists(pk)',
+        ...empty,
+      },
+    ];
+    for (const update of updates)
+      try {
+        await table.update(update);
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      }
+  };
 
 async function readRequest(
   table: Table,

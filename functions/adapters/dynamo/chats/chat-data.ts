@@ -3,9 +3,17 @@ import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { ChatData } from '#domain/chats/purge.ts';
 import type { Contents } from './message-texts.ts';
 
-export const dynamoChatData = (table: Table, contents: Contents): ChatData => ({
+/** Erases the texts of a stored batch request. */
+type EraseRequest = (request: {
+  workspaceId: string;
+  batchId: string;
+  requestIndex: number;
+}) => Promise<void>;
+
+export const dynamoChatData = (table: Table, contents: Contents, eraseRequest: EraseRequest): ChatData => ({
   async delete(chat) {
     await contents().deleteOf(chat);
+    await eraseBatchRequests(table, chat, eraseRequest);
     const pages = table.queryPages({
       KeyConditionExpression: 'pk = :pk AND begins_with(sk, :messages)',
       ProjectionExpression: 'pk, sk, content_name, steps_name',
@@ -19,6 +27,29 @@ export const dynamoChatData = (table: Table, contents: Contents): ChatData => ({
     }
   },
 });
+
+/** Erases the texts of batch requests that created the chat, or that were sent to it. */
+async function eraseBatchRequests(
+  table: Table,
+  { workspaceId, id }: Parameters<ChatData['delete']>[0],
+  eraseRequest: EraseRequest,
+): Promise<void> {
+  const erase = async (name: unknown): Promise<void> => {
+    const [, batchId, requestIndex] = /^(?:BATCH#|batch:)(.+)[#:](\d+)$/.exec(String(name)) ?? [];
+    if (batchId !== undefined)
+      await eraseRequest({ workspaceId, batchId, requestIndex: Number(requestIndex) });
+  };
+  const key = keys.chat(workspaceId, id);
+  await erase((await table.get(key))?.created_for);
+  const pages = table.queryPages({
+    KeyConditionExpression: 'pk = :pk AND begins_with(sk, :requests)',
+    ExpressionAttributeValues: { ':pk': key.pk, ':requests': 'BATCH#' },
+  });
+  for await (const page of pages) {
+    for (const { sk } of page) await erase(sk);
+    await table.deleteAll(page.map(keyOf));
+  }
+}
 
 /** The texts of an earlier version, whose names do not have the chat. */
 const namesOf = ({ content_name, steps_name }: Item): string[] =>

@@ -26,7 +26,7 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
             {
               Put: {
                 TableName,
-                Item: tombstone(chat, at),
+                Item: tombstone(chat, at, item?.created_for),
                 ConditionExpression: 'attribute_exists(agent_id)',
               },
             },

@@ -15,16 +15,19 @@ export const chatItem = (chat: Chat, listIndexes?: readonly number[]): Item => (
   message_count: chat.messageCount,
   ...(chat.lease !== null && { lease_id: chat.lease.id, lease_until: chat.lease.until }),
   ...(listIndexes !== undefined && { list_indexes: listIndexes }),
+  // Only the claim of a batch request creates a chat under a lease. The lease id names the request.
+  ...(chat.lease !== null && { created_for: chat.lease.id }),
 });
 
 /**
  * What stays of a deleted chat: its id is never used again, and no condition on an agent, a lease or a count is met by
  * it.
  */
-export const tombstone = ({ workspaceId, id }: Chat, deletedAt: string): Item => ({
+export const tombstone = ({ workspaceId, id }: Chat, deletedAt: string, createdFor: unknown): Item => ({
   ...keys.chat(workspaceId, id),
   id,
   deleted_at: deletedAt,
+  ...(createdFor !== undefined && { created_for: createdFor }),
 });
 
 /** Undefined for no item and for a tombstone. */

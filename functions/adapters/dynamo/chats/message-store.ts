@@ -9,6 +9,7 @@ import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import type { Work } from '#domain/platform/idempotency-record.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
+import { existingChatOf } from './chat-item.ts';
 import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
 import {
   type Contents,
@@ -130,8 +131,18 @@ const range = (table: Table, contents: Contents): MessageStore['range'] =>
 const contentAt =
   (table: Table, contents: Contents): MessageStore['contentAt'] =>
   async (workspaceId, chatId, position) => {
-    const item = await table.getNamed(keys.message(workspaceId, chatId, position));
-    return (await textOf(contents, item, 'content')) ?? '';
+    const isDeleted = async () =>
+      existingChatOf(await table.get(keys.chat(workspaceId, chatId))) === undefined;
+    const key = keys.message(workspaceId, chatId, position);
+    const item = await table.get(key);
+    if (item === undefined && (await isDeleted())) return undefined;
+    try {
+      return (await textOf(contents, item ?? (await table.getNamed(key)), 'content')) ?? '';
+    } catch (error) {
+      // A purge may have deleted a large text after its item was read.
+      if (await isDeleted()) return undefined;
+      throw error;
+    }
   };
 
 const recent =

@@ -116,6 +116,11 @@ export const keys = {
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}#FEEDBACK`,
   }),
+  /** Names a batch request on an existing chat, so that a purge of the chat finds the request's text. */
+  chatBatchRequest: (workspaceId: string, chatId: number, batchId: string, requestIndex: number): Key => ({
+    pk: chat(workspaceId, chatId),
+    sk: `BATCH#${batchId}#${requestIndex}`,
+  }),
   feedback: (workspaceId: string, chatId: number, position: number, externalUserId: string): Key => ({
     // The sort key is the user alone: 256 characters of 4 bytes are the maximum of a sort key, 1,024 bytes.
     pk: `${chat(workspaceId, chatId)}#F#${position}`,
