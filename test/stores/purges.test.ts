@@ -71,6 +71,17 @@ describe('the data of a chat', () => {
     expect(await historyOf(neighbour)).toEqual(before);
   });
 
+  it('is undefined as the text of a message, which a chat that exists must have', async () => {
+    const chat = await create();
+    await stores.messages.put(chat, userMessage(1, 'Hi'));
+    const text = (position: number) => stores.messages.contentAt(chat.workspaceId, chat.id, position);
+    await expect(text(2)).rejects.toThrow('missing');
+    await stores.chats.delete(chat, at);
+    expect(await text(1)).toBe('Hi');
+    await stores.chatData.delete(chat);
+    expect(await text(1)).toBeUndefined();
+  });
+
   it('has more messages than one write', async () => {
     const chat = await create();
     await Promise.all(

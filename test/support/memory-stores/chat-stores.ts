@@ -238,8 +238,8 @@ const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore):
 
   async contentAt(workspaceId, chatId, position) {
     const chat = { workspaceId, id: chatId };
-    if (stored.find(chat) === undefined) return undefined;
     const message = stored.at(chat)?.messages.get(position);
+    if (message === undefined && stored.find(chat) === undefined) return undefined;
     if (message === undefined) throw new Error(`The message ${position} of chat ${chatId} is missing`);
     return message.content;
   },
