@@ -9,6 +9,7 @@ import { countLargeTexts } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { messageItems } from '#support/seed.ts';
+import { stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 // The reconciler runs each second.
@@ -44,6 +45,30 @@ it('leaves the tombstone alone of a deleted chat, and everything of its neighbou
   await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
   expect(await storedFor(tenant, neighbour.id)).toEqual(before);
   expect(await tenant.history(neighbour)).toHaveLength(2);
+});
+
+it('deletes the events of resumable replies, also of one in progress', async () => {
+  const chat = await scripted.createChat();
+  const stream = async (message: string) => {
+    const called = callFor(message);
+    const body = { message, agent_id: scripted.agentId, resumable: true };
+    const events = stepThrough(await scripted.client.stream(chat.id, body));
+    await events.next();
+    (await called).chunk('Text');
+    await events.next();
+    return { events, call: await called };
+  };
+  const first = await stream('Ends');
+  first.call.finish();
+  await first.events.rest();
+  const second = await stream('Goes on');
+  const hasEvents = async () =>
+    (await table.readAll()).filter(({ pk }) => String(pk).includes(`#C#${chat.id}#E#`)).length;
+  expect(await hasEvents()).toBeGreaterThan(2);
+  dataOf(await scripted.client.delete(`/chats/${chat.id}`));
+  await expect.poll(hasEvents, waiting).toBe(0);
+  second.call.finish();
+  await second.events.rest();
 });
 
 it('deletes texts that are too large for the table', async () => {

@@ -96,12 +96,13 @@ function internalIn(text: string, { internals }: Secrets): string | undefined {
 /** What the error message must name, if the route's schemas reject the request. */
 function expectedProblem({ route, expected }: FuzzRequest): string | undefined {
   if (expected === undefined) return undefined;
-  const { parameters, query, headers, body }: Route = routes[route];
+  const { parameters, query, headers, body, hasOptionalBody }: Route = routes[route];
+  const text = hasOptionalBody && expected.body === '' ? '{}' : expected.body;
   return (
     firstWrong(parameters, expected.parameters) ??
     firstWrong(query, expected.query) ??
     firstWrong(headers, expected.headers) ??
-    (body.type === 'unknown' ? undefined : bodyProblem(body, expected.body))
+    (body.type === 'unknown' ? undefined : bodyProblem(body, text))
   );
 }
 

@@ -13,16 +13,19 @@ type EraseRequest = (request: {
 export const dynamoChatData = (table: Table, contents: Contents, eraseRequest: EraseRequest): ChatData => ({
   async delete(chat) {
     await contents().deleteOf(chat);
-    await eraseBatchRequests(table, chat, eraseRequest);
+    const remains = (await table.get(keys.chat(chat.workspaceId, chat.id))) ?? {};
+    await deleteEvents(table, chat, remains);
+    await eraseBatchRequests(table, chat, remains, eraseRequest);
     const pages = table.queryPages({
       KeyConditionExpression: 'pk = :pk AND begins_with(sk, :messages)',
-      ProjectionExpression: 'pk, sk, content_name, steps_name',
+      ProjectionExpression: 'pk, sk, content_name, steps_name, response_id',
       ExpressionAttributeValues: { ':pk': keys.chat(chat.workspaceId, chat.id).pk, ':messages': 'M#' },
     });
     for await (const page of pages) {
       // The items go last: they name what else there is to delete, also after a crash.
       await Promise.all(page.flatMap((item) => namesOf(item).map((name) => contents().delete(name))));
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
+      await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));
     }
   },
@@ -32,6 +35,7 @@ export const dynamoChatData = (table: Table, contents: Contents, eraseRequest: E
 async function eraseBatchRequests(
   table: Table,
   { workspaceId, id }: Parameters<ChatData['delete']>[0],
+  remains: Item,
   eraseRequest: EraseRequest,
 ): Promise<void> {
   const erase = async (name: unknown): Promise<void> => {
@@ -39,11 +43,10 @@ async function eraseBatchRequests(
     if (batchId !== undefined)
       await eraseRequest({ workspaceId, batchId, requestIndex: Number(requestIndex) });
   };
-  const key = keys.chat(workspaceId, id);
-  await erase((await table.get(key))?.created_for);
+  await erase(remains.created_for);
   const pages = table.queryPages({
     KeyConditionExpression: 'pk = :pk AND begins_with(sk, :requests)',
-    ExpressionAttributeValues: { ':pk': key.pk, ':requests': 'BATCH#' },
+    ExpressionAttributeValues: { ':pk': keys.chat(workspaceId, id).pk, ':requests': 'BATCH#' },
   });
   for await (const page of pages) {
     for (const { sk } of page) await erase(sk);
@@ -65,10 +68,24 @@ async function deleteFeedback(
 ): Promise<void> {
   const [, position] = /^M#(\d+)#FEEDBACK$/.exec(sk as string) ?? [];
   if (position === undefined) return;
+  await deletePartition(table, keys.feedback(chat.workspaceId, chat.id, Number(position), ''));
+}
+
+/** Deletes the events of the resumable reply that the item names: a message, or a tombstone. */
+async function deleteEvents(
+  table: Table,
+  { workspaceId, id }: Parameters<ChatData['delete']>[0],
+  { response_id: responseId }: Item,
+): Promise<void> {
+  if (responseId !== undefined)
+    await deletePartition(table, keys.replyEvents(workspaceId, id, responseId as string, 0, 0));
+}
+
+async function deletePartition(table: Table, { pk }: Key): Promise<void> {
   const pages = table.queryPages({
     KeyConditionExpression: 'pk = :pk',
     ProjectionExpression: 'pk, sk',
-    ExpressionAttributeValues: { ':pk': keys.feedback(chat.workspaceId, chat.id, Number(position), '').pk },
+    ExpressionAttributeValues: { ':pk': pk },
   });
   for await (const page of pages) await table.deleteAll(page.map(keyOf));
 }

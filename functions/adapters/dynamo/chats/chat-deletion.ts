@@ -15,7 +15,8 @@ const attempts = 100;
 export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
   async delete(chat, at) {
     const item = await table.get(keys.chat(chat.workspaceId, chat.id));
-    if (existingChatOf(item) === undefined) return false;
+    const existing = existingChatOf(item);
+    if (existing === undefined) return false;
     const entries = await entriesOf(table, chat, item?.list_indexes as number[] | undefined);
     return transactWithRetry(table, {
       attempts,
@@ -26,7 +27,7 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
             {
               Put: {
                 TableName,
-                Item: tombstone(chat, at, item?.created_for),
+                Item: tombstone(existing, at, item?.created_for),
                 ConditionExpression: 'attribute_exists(agent_id)',
               },
             },

@@ -1,6 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
-import type { Chat } from '#domain/chats/chat.ts';
+import { type Chat, isResumable, responseIdOf } from '#domain/chats/chat.ts';
 
 /** @param listIndexes of the chat in the lists of `listsOf`; undefined for a chat of an earlier version */
 export const chatItem = (chat: Chat, listIndexes?: readonly number[]): Item => ({
@@ -23,11 +23,17 @@ export const chatItem = (chat: Chat, listIndexes?: readonly number[]): Item => (
  * What stays of a deleted chat: its id is never used again, and no condition on an agent, a lease or a count is met by
  * it.
  */
-export const tombstone = ({ workspaceId, id }: Chat, deletedAt: string, createdFor: unknown): Item => ({
+export const tombstone = (
+  { workspaceId, id, lease }: Chat,
+  deletedAt: string,
+  createdFor: unknown,
+): Item => ({
   ...keys.chat(workspaceId, id),
   id,
   deleted_at: deletedAt,
   ...(createdFor !== undefined && { created_for: createdFor }),
+  // No message may ever name the events of the reply in progress.
+  ...(lease !== null && isResumable(lease) && { response_id: responseIdOf(lease) }),
 });
 
 /** Undefined for no item and for a tombstone. */
