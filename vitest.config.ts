@@ -19,6 +19,7 @@ const filesOfBothEntryPoints = [
   'contract-create-chat',
   'contract-stream',
   'stop-reply',
+  'resumable-streams',
 ];
 
 /** The defaults, 1 s and 50 ms, are too short: a busy machine is slow, and each poll of the service takes its time. */

@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline';
 import { Command, InvalidArgumentError } from 'commander';
 import type { ChatResource } from '#contract/chat.ts';
 import { ApiRejection, type HttpClient, httpClient } from './http-client.ts';
-import { readReply } from './read-reply.ts';
 import { ReplyScreen } from './reply-screen.ts';
+import { resumableReply } from './resumable-reply.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
 
 interface ChatOptions {
@@ -45,7 +45,7 @@ and errors. With --json the command prints the events of the stream instead, one
 1 if the reply ends with an error.
 
 Ctrl-C stops the reply: its text so far stays in the history. A second Ctrl-C leaves at once, and the service then
-completes or stops the reply by itself.
+completes or stops the reply by itself. A lost connection is resumed, and the message is not sent twice.
 
 In a conversation each line is a message. Between replies, Ctrl-C, Ctrl-D and the end of standard input leave.`;
 
@@ -127,22 +127,10 @@ async function exchange(
   const { client, agentId, user, chatId, screen } = conversation;
   const reply: NonNullable<Conversation['reply']> = { isStopped: false };
   conversation.reply = reply;
-  const body = JSON.stringify({
-    message,
-    stream: true,
-    agent_id: agentId,
-    ...(user !== undefined && { external_user_id: user }),
-  });
-  const send = () =>
-    client.open(`/chats/${chatId}/messages`, { body, headers: { Accept: 'text/event-stream' } });
   let end: 'complete' | 'stopped' | 'failed' = 'complete';
   try {
-    // Retries only if the service has done no work: a message must not be sent twice.
-    const response = await client.withRetries(
-      send,
-      ({ outcome }) => outcome === 'rate-limited' || outcome === 'not-connected',
-    );
-    for await (const event of readReply(response)) {
+    const sent = { chatId, user, fields: { message, agent_id: agentId } };
+    for await (const event of resumableReply(client, sent, (line) => screen.note(line))) {
       reply.id = event.response_id;
       if (event.type === 'response.created' && reply.isStopped) stop(conversation, reply.id);
       if (event.type === 'response.error') end = 'failed';

@@ -4,9 +4,17 @@ import type { StreamEvent } from '#contract/events.ts';
 /** More than the 90 s without events after which the service ends a stream (specification, section 8). */
 const silenceSeconds = 100;
 
+export class InterruptedStream extends Error {
+  constructor(reason: string) {
+    super(
+      `The stream was interrupted here (${reason}); the service completes the reply and stores it in the history`,
+    );
+  }
+}
+
 /**
  * The events of a streamed reply, as they arrive.
- * @throws Error if the stream ends before `[DONE]`, or is silent for 100 s
+ * @throws InterruptedStream if the stream ends before `[DONE]`, or is silent for 100 s
  */
 export async function* readReply(response: Response): AsyncGenerator<StreamEvent> {
   const silence = new AbortController();
@@ -29,14 +37,11 @@ export async function* readReply(response: Response): AsyncGenerator<StreamEvent
       yield JSON.parse(data) as StreamEvent;
     }
   } catch (error) {
-    throw interrupted(silence.signal.aborted ? `no data for ${silenceSeconds} s` : (error as Error).message);
+    throw new InterruptedStream(
+      silence.signal.aborted ? `no data for ${silenceSeconds} s` : (error as Error).message,
+    );
   } finally {
     clearTimeout(timer);
   }
-  throw interrupted('it ended early');
+  throw new InterruptedStream('it ended early');
 }
-
-const interrupted = (reason: string): Error =>
-  new Error(
-    `The stream was interrupted here (${reason}); the service completes the reply and stores it in the history`,
-  );

@@ -37,6 +37,21 @@ async function onlyChat(): Promise<ChatResource> {
 
 const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
 
+/** Passes on the first events of a stream, and reads no further. */
+async function passEvents(
+  body: ReadableStream<Uint8Array> | null,
+  count: number,
+  write: (text: string) => void,
+): Promise<void> {
+  let text = '';
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    const events = text.split(/(?<=\n\n)/);
+    if (events.filter((event) => event.endsWith('\n\n')).length < count) continue;
+    return write(events.slice(0, count).join(''));
+  }
+}
+
 /** Streams these events instead of a reply of the service. */
 function serveEvents(events: (Record<string, unknown> | '[DONE]')[]): void {
   front.serve = (request) => {
@@ -155,22 +170,56 @@ describe('agentctl chat with a message', () => {
     expect(stderr).toMatch(/The stream was interrupted here .* stores it in the history\n$/);
   });
 
-  it('sends again only what nobody has taken', async () => {
+  it('repeats a send that failed, and makes one turn of it', async () => {
     let sends = 0;
-    front.serve = (request) => {
+    front.serve = async (request) => {
       if (!isSend(request)) return request.pass();
       sends += 1;
-      if (sends === 2) return request.pass();
+      if (sends === 3) return request.pass();
+      // The second one is taken by the service, and its response is lost.
+      if (sends === 2) await (await request.forward()).text();
       const status = sends === 1 ? 429 : 500;
       request.respond(status, { data: null, message: `Scripted ${status}`, error_code: 10005 });
     };
-    expect(await agentctl.run(...chatArgs('Hi'))).toMatchObject({
-      code: 0,
-      stderr: expect.stringMatching(/Scripted 429 .*trying again in 1/),
-    });
-    const { code, stderr } = await agentctl.run(...chatArgs('Hi'));
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/Scripted 500 \(code 10005\)\n$/)]);
-    expect(sends).toBe(3);
+    const { code, stdout, stderr } = await agentctl.run(...chatArgs('Hi'));
+    expect([code, stdout]).toEqual([0, 'Hello\n']);
+    expect(stderr).toMatch(/Scripted 429 .*trying again in 1.*\nScripted 500 .*trying again in 2/);
+    expect(contentsOf(await tenant.history(await onlyChat()))).toEqual(['Hi', 'Hello']);
+  });
+
+  it('resumes a reply whose connection is lost, before its first event and later', async () => {
+    const called = callFor('Unbroken');
+    const cuts = [0, 2, 1];
+    const opened: string[] = [];
+    front.serve = async (request) => {
+      const isResumed = request.method === 'GET' && request.path.includes('/stream?');
+      if (!isSend(request) && !isResumed) return request.pass();
+      opened.push(isResumed ? 'resume' : 'send');
+      const cut = cuts.shift();
+      if (cut === undefined) return request.pass();
+      const { headers, body } = await request.forward();
+      request.response.writeHead(200, { 'Content-Type': headers.get('content-type') ?? '' });
+      await passEvents(body, cut, (bytes) => request.response.write(bytes));
+      // A reset may overtake what was written before it.
+      if (cut === 0) request.reset();
+      else request.response.end();
+    };
+    const running = agentctl.start(chatArgs('--json', 'Unbroken'));
+    const call = await called;
+    const words = ['One ', 'two ', 'three ', 'four ', 'five'];
+    for (const word of words) call.chunk(word);
+    await expect.poll(() => opened.length).toBe(4);
+    call.finish();
+    const { code, stdout } = await running.ended;
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as StreamEvent);
+    expect([code, opened]).toEqual([0, ['send', 'send', 'resume', 'resume']]);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+    const text = events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : ''));
+    expect(text.join('')).toBe(words.join(''));
+    expect(contentsOf(await tenant.history(await onlyChat()))).toEqual(['Unbroken', words.join('')]);
   });
 
   it.each([

@@ -22,7 +22,7 @@ describe('a path or method that is none', () => {
   it.each([
     ['GET', '/'],
     ['GET', '/nothing'],
-    ['GET', '/chats/1'],
+    ['PUT', '/chats/1'],
     ['GET', '/chats/1/messages/1'],
     ['GET', '/chats/1/messages/1/feedbacks'],
     ['POST', '/chats/published-agents'],
