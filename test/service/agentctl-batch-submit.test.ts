@@ -1,9 +1,10 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFailed } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { MessageResource } from '#contract/message.ts';
+import { batchAt } from '#support/batches.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startFront } from '#support/front-server.ts';
@@ -17,10 +18,11 @@ let file: string;
 let tenant: OpenTenant;
 let agentctl: ClientCommand;
 
-const { model, service } = await useScriptedService();
+// A service of its own: these batches take all of its workers.
+const { model, service } = await useScriptedService({});
 const front = closeAfterTests(await startFront(service.baseUrl));
 beforeEach(async () => {
-  tenant = await openTenant(service, { model: model.sharedName });
+  tenant = await openTenant(service, { model: 'openai:test' });
   agentctl = clientCommand(front, tenant);
   front.serve = (request) => request.pass();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));
@@ -134,6 +136,7 @@ describe('agentctl batch', { timeout: 120_000 }, () => {
     await writeLines(Array.from({ length: 500 }, (_, index) => ({ message: `Hold ${index}` })));
     const { submitted } = await agentctl.json<Submission>(...submitArgs());
     const id = submitted[0]?.batch_id ?? '';
+    onTestFailed(async () => console.log(await batchAt(tenant.client, id), waitingCalls.length));
     await received.promise;
     expect((await agentctl.run('batch', 'status', id)).stdout).toMatch(
       new RegExp(`^${id}  in_progress  0 completed  0 failed  of 500  created 20`),
