@@ -91,7 +91,7 @@ describe('a stream that breaks', () => {
   });
 
   it('has the title of its chat as its last event', async () => {
-    const titled = await openTenant(service);
+    const titled = await openTenant(service, { limits: {} });
     const chat = await titled.createChat();
     const body = { message: 'Plan my trip', agent_id: titled.agentId, resumable: true };
     const texts = await allOf(await titled.client.request('POST', `/chats/${chat.id}/messages`, { body }));
