@@ -38,8 +38,8 @@ export interface NewChatStore {
 /** Deletes chats. Only the functions that do so load it. */
 export interface ChatDeletion {
   /**
-   * Takes the chat out of every list, adds its purge to the outbox, and leaves a tombstone that all other methods treat as no chat. Who owns its lease
-   * loses it.
+   * Takes the chat out of every list, adds its purge to the outbox, and leaves a tombstone that all other methods treat
+   * as no chat. The owner of its lease loses it.
    * @returns false if the chat does not exist
    */
   delete(chat: Chat, at: string): Promise<boolean>;

@@ -26,8 +26,8 @@ const attempts = 5;
 
 /**
  * Finds what an earlier request with the same idempotency key has started: its reply if there is one, complete or not;
- * a resumable reply that is running; or the turn under a new chat lease, if the function that owned it has died. The user message is stored already, so
- * nothing is stored twice.
+ * a resumable reply that is running; or the turn under a new chat lease, if the function that owned it has died. The
+ * user message is stored already, so nothing is stored twice.
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
  *   function owns the chat lease, and its reply is not resumable
  */

@@ -2,10 +2,9 @@ import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { isOpenTo } from './chat.ts';
 import { countMessages } from './count-messages.ts';
+import { findChat } from './find-chat.ts';
 import { isReplyPosition, positionOf } from './message.ts';
 import type { ChatServices } from './services.ts';
 
@@ -30,11 +29,7 @@ export const recordFeedback =
     },
     awaitRateLimit: AwaitRateLimit,
   ): Promise<void> => {
-    const [, chat] = await Promise.all([
-      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
-      services.chats.get(input.workspaceId, input.chatId),
-    ]);
-    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+    const chat = await findChat(services)(input);
     const position = positionOf(chat.id, input.messageId);
     if (position === undefined || position > (await countMessages(services, chat)))
       throw new ServiceError('notFound', 'Message not found');

@@ -1,9 +1,9 @@
-import { chatNotFound, noStreamToResume } from '#contract/errors.ts';
+import { noStreamToResume } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { isOpenTo, leaseIdOf } from './chat.ts';
+import { leaseIdOf } from './chat.ts';
+import { findChat } from './find-chat.ts';
 import { followReply } from './follow-reply.ts';
 import type { ChatServices } from './services.ts';
 
@@ -26,12 +26,10 @@ export const resumeReply =
   }): Promise<AsyncIterable<string>> => {
     const { workspaceId, chatId, responseId } = input;
     const reply = { workspaceId, chatId, responseId };
-    const [, chat, hasEvents] = await allEnded([
-      findWorkspaceFor(services)(workspaceId, input.externalUserId),
-      services.chats.get(workspaceId, chatId),
+    const [chat, hasEvents] = await allEnded([
+      findChat(services)(input),
       services.replyEvents.hasReply(reply, services.clock.now()),
     ]);
-    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
     const leaseId = leaseIdOf(responseId);
     // A client may come back before the first event is stored.
     const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;

@@ -1,10 +1,9 @@
-import { chatNotFound, noReplyInProgress, ServiceError } from '#contract/errors.ts';
-import { allEnded } from '#domain/platform/all-ended.ts';
+import { noReplyInProgress, ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { batchLeasePrefix, type Chat, isOpenTo, type Lease, responseIdOf } from './chat.ts';
+import { batchLeasePrefix, type Chat, type Lease, responseIdOf } from './chat.ts';
+import { findChat } from './find-chat.ts';
 import type { ChatServices } from './services.ts';
 
 type StopServices = Pick<ChatServices, 'chats'> & Pick<PlatformServices, 'clock'>;
@@ -36,11 +35,7 @@ export const stopReply =
     },
     awaitRateLimit: AwaitRateLimit,
   ): Promise<{ responseId: string; hasEnded: boolean }> => {
-    const [, chat] = await allEnded([
-      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
-      services.chats.get(input.workspaceId, input.chatId),
-    ]);
-    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+    const chat = await findChat(services)(input);
     const lease = leaseToStop(chat, services.clock.now(), input.responseId);
     await awaitRateLimit();
     const until = services.clock.now().getTime() + leaseOfStopped;
