@@ -37,9 +37,9 @@ function openModel() {
       const chat = await chats.create({ workspaceId, agentId, name: 'A chat', externalUserId });
       living.set(chat.id, chat);
     },
-    async remove(chat: Chat): Promise<void> {
-      expect(await chats.delete(chat, at)).toBe(true);
-      living.delete(chat.id);
+    async remove(...removed: Chat[]): Promise<void> {
+      expect(await chats.delete(removed, at)).toEqual(removed);
+      for (const { id } of removed) living.delete(id);
     },
     async checkPage(filter: (typeof filters)[number], offset: number, ascending: boolean): Promise<void> {
       const page = { limit: pageLength, offset, ascending };
@@ -72,7 +72,7 @@ it.each([1, 2])('every page has the living chats alone, with the seed %i', async
     for (const ascending of [true, false])
       for (let offset = 0; offset <= 300; offset += 1) await model.checkPage(filter, offset, ascending);
   // All are deleted, and a list starts anew.
-  for (const chat of [...model.living.values()]) await model.remove(chat);
+  await model.remove(...model.living.values());
   for (const filter of filters) await model.checkPage(filter, 0, true);
   await model.create('agent-1', 'user-1');
   expect([...model.living.keys()]).toEqual([301]);
@@ -84,7 +84,10 @@ it('twenty chats that are deleted concurrently, with others that are created, le
   const model = openModel();
   for (let created = 0; created < 40; created += 1) await model.create('agent-1', 'user-1');
   const deleted = [...model.living.values()].filter(({ id }) => id % 2 === 0);
-  await Promise.all([...deleted.map(model.remove), ...deleted.map(() => model.create('agent-1', 'user-1'))]);
+  await Promise.all([
+    ...deleted.map((chat) => model.remove(chat)),
+    ...deleted.map(() => model.create('agent-1', 'user-1')),
+  ]);
   const ids = [...model.living.values()].sort((one, other) => one.id - other.id);
   model.living.clear();
   for (const chat of ids) model.living.set(chat.id, chat);
@@ -92,15 +95,35 @@ it('twenty chats that are deleted concurrently, with others that are created, le
     for (const offset of [0, 7, 35, 40]) await model.checkPage(filter, offset, true);
 });
 
+it('many chats are deleted as few together, each once, also if other calls delete some of them', async () => {
+  const model = openModel();
+  for (let created = 0; created < 60; created += 1)
+    await model.create(`agent-${created % 2 === 0 ? 0 : created}`, 'user-1');
+  const all = [...model.living.values()];
+  const results = await Promise.all([
+    chats.delete(all.slice(0, 40), at),
+    chats.delete(all.slice(20, 55), at),
+    chats.delete(all.slice(30, 32), at),
+  ]);
+  expect(
+    results
+      .flat()
+      .map(({ id }) => id)
+      .sort((one, other) => one - other),
+  ).toEqual(all.slice(0, 55).map(({ id }) => id));
+  for (const { id } of all.slice(0, 55)) model.living.delete(id);
+  for (const filter of filters) await model.checkPage(filter, 0, true);
+});
+
 it('a chat is deleted once, also by many at the same time', async () => {
   const { workspaceId, create, living } = openModel();
   await create('agent-1', 'user-1');
   await create('agent-1', 'user-1');
   const chat = living.get(1) as Chat;
-  const results = await Promise.all(Array.from({ length: 10 }, () => chats.delete(chat, at)));
-  expect(results.filter(Boolean)).toHaveLength(1);
-  expect(await chats.delete(chat, at)).toBe(false);
-  expect(await chats.delete({ ...chat, id: 3 }, at)).toBe(false);
+  const results = await Promise.all(Array.from({ length: 10 }, () => chats.delete([chat], at)));
+  expect(results.flat()).toEqual([chat]);
+  expect(await chats.delete([chat], at)).toEqual([]);
+  expect(await chats.delete([{ ...chat, id: 3 }], at)).toEqual([]);
   const { total } = await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true });
   expect(total).toBe(1);
 });
@@ -113,7 +136,7 @@ it('a deleted chat is no chat for any method, and nothing brings it back', async
   const request = { workspaceId, chatId: 1, agentId: 'agent-1', externalUserId: undefined, lease, now: at };
   await chats.takeLease(request);
   const leased = { ...chat, lease };
-  expect(await chats.delete(leased, at)).toBe(true);
+  expect(await chats.delete([leased], at)).toHaveLength(1);
   expect(await chats.get(workspaceId, 1)).toBeUndefined();
   expect(await chats.rename(chat, 'Risen', at)).toBe(false);
   const other = { ...lease, id: 'lease-2' };

@@ -28,7 +28,7 @@ describe('the outbox', () => {
     const chat = await create();
     const purge: Purge = { workspaceId: chat.workspaceId, chatId: chat.id, deletedAt: at };
     expect(await stores.purgeOutbox.has(purge)).toBe(false);
-    await stores.chats.delete(chat, at);
+    await stores.chats.delete([chat], at);
     expect(await stores.purgeOutbox.has(purge)).toBe(true);
     expect(await purgesOf(chat.workspaceId)).toEqual([{ ...purge, dueAt: Date.parse(at) + fiveMinutes }]);
     await stores.purgeOutbox.postpone(purge, 7);
@@ -41,8 +41,8 @@ describe('the outbox', () => {
 
   it('lists the oldest deletion first', async () => {
     const [one, other] = [await create(), await create()];
-    await stores.chats.delete(other, '2027-02-01T00:00:00.001Z');
-    await stores.chats.delete(one, at);
+    await stores.chats.delete([other], '2027-02-01T00:00:00.001Z');
+    await stores.chats.delete([one], at);
     const pages = await Array.fromAsync(stores.purgeOutbox.pages());
     const found = pages
       .flat()
@@ -76,7 +76,7 @@ describe('the data of a chat', () => {
     await stores.messages.put(chat, userMessage(1, 'Hi'));
     const text = (position: number) => stores.messages.contentAt(chat.workspaceId, chat.id, position);
     await expect(text(2)).rejects.toThrow('missing');
-    await stores.chats.delete(chat, at);
+    await stores.chats.delete([chat], at);
     expect(await text(1)).toBe('Hi');
     await stores.chatData.delete(chat);
     expect(await text(1)).toBeUndefined();

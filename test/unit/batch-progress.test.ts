@@ -228,7 +228,7 @@ describe('a worker checks once more what may have changed since the creation', (
     const world = batchWorld();
     const chat = await createHistory(world);
     const batch = await world.create([{ history_id: 1 }, { history_id: 1 }, {}]);
-    await world.stores.chats.delete(chat, world.clock.now().toISOString());
+    await world.stores.chats.delete([chat], world.clock.now().toISOString());
     await world.run();
     const gone = { status: 'failed', error_code: 400, error_message: 'Chat not found', history_id: 1 };
     expect(await world.results(batch)).toMatchObject([gone, gone, { status: 'success' }]);

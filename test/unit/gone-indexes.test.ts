@@ -21,8 +21,8 @@ function memoryTable() {
     table,
     items,
     reads,
-    async mark(index: number): Promise<void> {
-      for (const { Put, Update } of (await markingGone(table, list, index))('table')) {
+    async mark(...indexes: number[]): Promise<void> {
+      for (const { Put, Update } of (await markingGone(table, list, indexes))('table')) {
         if (Put !== undefined) items.set(textOf(Put.Item as unknown as Key), Put.Item as Item);
         if (Update === undefined) continue;
         const {
@@ -46,10 +46,12 @@ it('finds the living list indexes of any page, and reads the root and few leaves
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(index, { minLength: 1, maxLength: 300 }),
+      fc.integer({ min: 1, max: 40 }),
       fc.array(fc.tuple(fc.nat(24_200), fc.integer({ min: 1, max: 1000 })), { minLength: 1, maxLength: 10 }),
-      async (marked, pages) => {
+      async (marked, together, pages) => {
         const { table, mark, reads } = memoryTable();
-        for (const gone of marked) await mark(gone);
+        for (let first = 0; first < marked.length; first += together)
+          await mark(...marked.slice(first, first + together));
         const count = 24_101;
         const living = Array.from({ length: count }, (_, number) => number).filter(
           (number) => !marked.includes(number),

@@ -38,11 +38,11 @@ export interface NewChatStore {
 /** Deletes chats. Only the functions that do so load it. */
 export interface ChatDeletion {
   /**
-   * Takes the chat out of every list, adds its purge to the outbox, and leaves a tombstone that all other methods treat
-   * as no chat. The owner of its lease loses it.
-   * @returns false if the chat does not exist
+   * Takes chats of one workspace out of every list, adds their purges to the outbox, and leaves tombstones that all other
+   * methods treat as no chat. The owner of a lease loses it. As many chats as possible are deleted in one transaction.
+   * @returns the chats that this call has deleted, as they were; the others did not exist
    */
-  delete(chat: Chat, at: string): Promise<boolean>;
+  delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
 }
 
 /** Reads lists of chats. Only the function that does so loads it. */

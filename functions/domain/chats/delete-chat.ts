@@ -22,7 +22,7 @@ export const deleteChat =
     const chat = await findChat(services)(input);
     await awaitRateLimit();
     const deletedAt = services.clock.now().toISOString();
-    if (!(await services.chatDeletion.delete(chat, deletedAt))) throw chatNotFound();
+    if ((await services.chatDeletion.delete([chat], deletedAt)).length === 0) throw chatNotFound();
     const { workspaceId, chatId } = input;
     try {
       await services.purgeQueue.send([{ workspaceId, chatId, deletedAt }]);

@@ -184,13 +184,15 @@ const chatStore = (
 });
 
 const chatDeletion = (stored: StoredChats): ChatDeletion => ({
-  async delete(chat, at) {
-    const found = stored.find(chat);
-    if (found === undefined) return false;
-    found.isDeleted = true;
-    const { workspaceId, id: chatId } = chat;
-    stored.purges.push({ workspaceId, chatId, deletedAt: at, dueAt: Date.parse(at) + requeueAfter });
-    return true;
+  async delete(chats, deletedAt) {
+    return chats.flatMap((chat) => {
+      const found = stored.find(chat);
+      if (found === undefined) return [];
+      found.isDeleted = true;
+      const { workspaceId, id: chatId } = chat;
+      stored.purges.push({ workspaceId, chatId, deletedAt, dueAt: Date.parse(deletedAt) + requeueAfter });
+      return [found.chat];
+    });
   },
 });
 

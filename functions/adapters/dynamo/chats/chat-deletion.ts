@@ -1,7 +1,7 @@
-import { markingGone } from '#adapters/dynamo/table/gone-indexes.ts';
+import { leafOf, markingGone } from '#adapters/dynamo/table/gone-indexes.ts';
 import { findIndex, type ListHead, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
-import type { Table, Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatDeletion } from '#domain/chats/chat-store.ts';
@@ -12,45 +12,49 @@ import { purgeItem } from './purge-outbox.ts';
 /** With the delays about 16 s. Deletions of one workspace write the same root, so one at a time succeeds. */
 const attempts = 100;
 
+/** DynamoDB's limit of one transaction: 44 chats of one agent and one user, or 11 of as many agents. */
+const maxWrites = 100;
+
 export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
-  async delete(chat, at) {
-    const item = await table.get(keys.chat(chat.workspaceId, chat.id));
-    const existing = existingChatOf(item);
-    if (existing === undefined) return false;
-    const entries = await entriesOf(table, chat, item?.list_indexes as number[] | undefined);
-    return transactWithRetry(table, {
-      attempts,
-      plan: async () => {
-        const marks = await Promise.all(entries.map((entry) => marking(table, entry)));
-        return {
-          writes: (TableName) => [
-            {
-              Put: {
-                TableName,
-                Item: tombstone(existing, at, item?.created_for),
-                ConditionExpression: 'attribute_exists(agent_id)',
-              },
-            },
-            ...marks.flatMap((mark) => mark(TableName)),
-            {
-              Put: {
-                TableName,
-                Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt: at }),
-              },
-            },
-          ],
-          result: true,
-        };
-      },
-      onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
-    });
+  async delete(chats, deletedAt) {
+    const deleted: Chat[] = [];
+    let left = chats;
+    while (left.length > 0) {
+      const planned = await transactWithRetry(table, {
+        attempts,
+        plan: async () => {
+          const { chosen, others } = fitting(await readEntries(table, left));
+          const writes = await deleting(table, chosen, deletedAt);
+          return { writes, result: { chosen, others } };
+        },
+      });
+      deleted.push(...planned.chosen.map(({ chat }) => chat));
+      left = planned.others.map(({ chat }) => chat);
+    }
+    return deleted;
   },
 });
 
-/** Where a list has the chat. */
+/** An existing chat, with where its lists have it. */
+interface Found {
+  chat: Chat;
+  item: Item;
+  entries: Entry[];
+}
+
 interface Entry {
   list: ListKeys;
   index: number;
+}
+
+async function readEntries(table: Table, chats: readonly Chat[]): Promise<Found[]> {
+  const found = chats.map(async ({ workspaceId, id }): Promise<Found[]> => {
+    const item = await table.get(keys.chat(workspaceId, id));
+    const chat = existingChatOf(item);
+    if (item === undefined || chat === undefined) return [];
+    return [{ chat, item, entries: await entriesOf(table, chat, item.list_indexes as number[] | undefined) }];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /** @param stored undefined for a chat of an earlier version */
@@ -63,10 +67,61 @@ async function entriesOf(table: Table, chat: Chat, stored: readonly number[] | u
   return [{ list: keys.chatList(workspaceId, {}), index: id - 1 }, ...(await Promise.all(others))];
 }
 
-/** The writes that take the chat out of one list: at most three. */
-async function marking(table: Table, { list, index }: Entry): Promise<(TableName: string) => Write[]> {
-  const [head, mark] = await Promise.all([readHead<number>(table, list), markingGone(table, list, index)]);
-  return (TableName) => [...mark(TableName), ...flagging(TableName, head)];
+/** The first chats, as many as one transaction can delete. */
+function fitting(found: readonly Found[]): { chosen: readonly Found[]; others: readonly Found[] } {
+  const shared = new Set<string>();
+  let writes = 0;
+  const end = found.findIndex(({ entries }) => {
+    const needed = entries.flatMap(({ list, index }) => [
+      `root of ${list.goneRoot.pk}`,
+      `flag of ${list.goneRoot.pk}`,
+      `leaf ${leafOf(index)} of ${list.goneRoot.pk}`,
+    ]);
+    writes += 2 + needed.filter((name) => !shared.has(name)).length;
+    for (const name of needed) shared.add(name);
+    return writes > maxWrites;
+  });
+  return end < 0 ? { chosen: found, others: [] } : { chosen: found.slice(0, end), others: found.slice(end) };
+}
+
+/** The writes that delete chats: a tombstone and a purge for each, and at most three for each list and further leaf. */
+async function deleting(
+  table: Table,
+  found: readonly Found[],
+  deletedAt: string,
+): Promise<(TableName: string) => Write[]> {
+  const byList = Map.groupBy(
+    found.flatMap(({ entries }) => entries),
+    ({ list }) => list.goneRoot.pk,
+  );
+  const marks = await Promise.all(
+    [...byList.values()].map(async ([first, ...others]) => {
+      const { list, index } = first as Entry;
+      const [head, mark] = await Promise.all([
+        readHead<number>(table, list),
+        markingGone(table, list, [index, ...others.map((other) => other.index)]),
+      ]);
+      return (TableName: string) => [...mark(TableName), ...flagging(TableName, head)];
+    }),
+  );
+  return (TableName) => [
+    ...found.flatMap(({ chat, item }) => [
+      {
+        Put: {
+          TableName,
+          Item: tombstone(chat, deletedAt, item.created_for),
+          ConditionExpression: 'attribute_exists(agent_id)',
+        },
+      },
+      {
+        Put: {
+          TableName,
+          Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }),
+        },
+      },
+    ]),
+    ...marks.flatMap((mark) => mark(TableName)),
+  ];
 }
 
 /** From the first deletion on, readers of the list read what is gone. */

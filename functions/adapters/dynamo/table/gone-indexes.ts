@@ -33,7 +33,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base6
 const countOf = ({ counts }: GoneRoot, leaf: number): number =>
   (counts[2 * leaf] ?? 0) + 256 * (counts[2 * leaf + 1] ?? 0);
 
-const leafOf = (index: number): number => Math.floor(index / indexesPerLeaf);
+export const leafOf = (index: number): number => Math.floor(index / indexesPerLeaf);
 
 const isGone = (bits: Uint8Array, bit: number): boolean => (((bits[bit >> 3] ?? 0) >> (bit & 7)) & 1) === 1;
 
@@ -45,23 +45,29 @@ function copied(bytes: Uint8Array, length: number): Uint8Array {
 }
 
 /**
- * The writes that mark a list index as gone. Their conditions fail if another index of the list was marked meanwhile.
- * Root and leaf have a condition each, because reads may see one half of a transaction.
+ * The writes that mark list indexes as gone: the root's, and one for each leaf. Their conditions fail if another index of
+ * the list was marked meanwhile. Root and leaves have a condition each, because reads may see one half of a transaction.
  */
 export async function markingGone(
   table: Table,
   list: ListKeys,
-  index: number,
+  indexes: readonly number[],
 ): Promise<(TableName: string) => Write[]> {
-  const leaf = leafOf(index);
-  const [root, stored] = await Promise.all([readGoneRoot(table, list), table.get(list.goneLeaf(leaf))]);
-  const bit = index % indexesPerLeaf;
-  const bits = copied(bytesOf(stored?.bits), (bit >> 3) + 1);
-  bits[bit >> 3] = (bits[bit >> 3] ?? 0) | (1 << (bit & 7));
-  const marked = (stored?.gone as number | undefined) ?? 0;
-  const count = marked + 1;
-  const counts = copied(root.counts, 2 * leaf + 2);
-  counts.set([count % 256, Math.floor(count / 256)], 2 * leaf);
+  const numbers = [...new Set(indexes.map(leafOf))];
+  const [root, ...leaves] = await Promise.all([
+    readGoneRoot(table, list),
+    ...numbers.map((leaf) => readLeaf(table, list, leaf)),
+  ]);
+  let { counts } = root;
+  const marked = leaves.map((leaf) => {
+    const bits = indexes
+      .filter((index) => leafOf(index) === leaf.number)
+      .map((index) => index % indexesPerLeaf);
+    const count = leaf.gone + bits.length;
+    counts = copied(counts, 2 * leaf.number + 2);
+    counts.set([count % 256, Math.floor(count / 256)], 2 * leaf.number);
+    return { ...leaf, count, bits: withBits(leaf.bits, bits) };
+  });
   return (TableName) => [
     {
       Update: {
@@ -70,22 +76,33 @@ export async function markingGone(
         UpdateExpression: 'SET gone = :after, highest = :highest, counts = :counts',
         ConditionExpression: root.total === 0 ? 'attribute_not_exists(gone)' : 'gone = :before',
         ExpressionAttributeValues: {
-          ':after': root.total + 1,
-          ':highest': Math.max(root.highest, index),
+          ':after': root.total + indexes.length,
+          ':highest': Math.max(root.highest, ...indexes),
           ':counts': textOf(counts),
           ...(root.total > 0 && { ':before': root.total }),
         },
       },
     },
-    {
+    ...marked.map(({ number, gone, count, bits }) => ({
       Put: {
         TableName,
-        Item: { ...list.goneLeaf(leaf), gone: marked + 1, bits: textOf(bits) },
-        ConditionExpression: marked === 0 ? 'attribute_not_exists(pk)' : 'gone = :before',
-        ...(marked > 0 && { ExpressionAttributeValues: { ':before': marked } }),
+        Item: { ...list.goneLeaf(number), gone: count, bits: textOf(bits) },
+        ConditionExpression: gone === 0 ? 'attribute_not_exists(pk)' : 'gone = :before',
+        ...(gone > 0 && { ExpressionAttributeValues: { ':before': gone } }),
       },
-    },
+    })),
   ];
+}
+
+async function readLeaf(table: Table, list: ListKeys, number: number) {
+  const item = await table.get(list.goneLeaf(number));
+  return { number, gone: (item?.gone as number | undefined) ?? 0, bits: bytesOf(item?.bits) };
+}
+
+function withBits(before: Uint8Array, bits: readonly number[]): Uint8Array {
+  const after = copied(before, (Math.max(...bits) >> 3) + 1);
+  for (const bit of bits) after[bit >> 3] = (after[bit >> 3] ?? 0) | (1 << (bit & 7));
+  return after;
 }
 
 /**

@@ -55,6 +55,7 @@ export interface Table {
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
   queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
+  /** No writes are no call. */
   transact(writes: (tableName: string) => Write[]): Promise<void>;
 }
 
@@ -118,9 +119,11 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       } while (start !== undefined);
     },
     async transact(writes) {
+      const items = writes(name);
+      if (items.length === 0) return;
       await client.send(
         new TransactWriteItemsCommand({
-          TransactItems: writes(name).map(transactItem),
+          TransactItems: items.map(transactItem),
           // Makes a retry by the SDK idempotent: DynamoDB does not execute the same token twice.
           ClientRequestToken: randomUUID(),
         }),
