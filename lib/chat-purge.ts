@@ -9,7 +9,7 @@ import type { ServiceFunction } from './service-function.ts';
 /** After five failures, the chat itself is probably the cause. The reconciler continues to enqueue its purge. */
 const maxDeliveries = 5;
 
-/** Purges the data of deleted chats: a queue with its function. */
+/** Purges the data of deleted chats and users: a queue with its function. */
 export class ChatPurge extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;
@@ -24,6 +24,7 @@ export class ChatPurge extends Construct {
     this.queue = this.createQueue('Purges', this.deadLetters);
     props.purger.receivesFrom(this.queue, { batchSize: 10, maxConcurrency: props.concurrency.purgers });
     this.isFilledBy(props.reconciler);
+    this.isFilledBy(props.purger);
   }
 
   isFilledBy(handler: ServiceFunction): void {

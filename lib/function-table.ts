@@ -55,6 +55,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'get-chat': { table: ['GetItem', 'BatchGetItem'] },
   'rename-chat': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
   'delete-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
+  'erase-user': { table: ['GetItem', 'PutItem', 'DeleteItem'] },
   'list-messages': {
     table: ['GetItem', 'BatchGetItem', 'Query'],
     content: ['GetObject'],
@@ -78,7 +79,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
   'purge-chat': {
-    table: ['GetItem', 'Query', 'UpdateItem', 'BatchWriteItem'],
+    table: [...batchWriter, 'BatchWriteItem', 'DeleteItem'],
     content: ['ListBucket', 'DeleteObject'],
   },
   'record-feedback': {
@@ -130,7 +131,10 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
     timeoutSeconds: 60,
     memoryMegabytes: 2048,
   },
-  'purge-chat': { description: 'Deletes the data of deleted chats', timeoutSeconds: purgeTimeoutSeconds },
+  'purge-chat': {
+    description: 'Deletes the data of deleted chats and users',
+    timeoutSeconds: purgeTimeoutSeconds,
+  },
   'process-batch-items': {
     description: 'Processes the requests of batches',
     timeoutSeconds: workerTimeoutSeconds,

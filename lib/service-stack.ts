@@ -146,7 +146,7 @@ export class ServiceStack extends Stack {
         const handler = functions.create(name);
         if (name === 'create-batch') handler.starts(workflow.machine);
         if (name === 'cancel-batch') handler.completesCallbacksOf(workflow.machine);
-        if (name === 'delete-chat') purge.isFilledBy(handler);
+        if (name === 'delete-chat' || name === 'erase-user') purge.isFilledBy(handler);
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },

@@ -5,6 +5,7 @@ import { chat, deletedChat, stoppedReply } from './chat.ts';
 import { message, uploadedFile } from './message.ts';
 import { pagination } from './pagination-object.ts';
 import type { RouteName } from './routes/route.ts';
+import { erasedUser } from './user.ts';
 
 const envelopeOf = <Data extends z.ZodType>(data: Data) =>
   z.object({ data, message: z.string().nullable(), error_code: z.literal(0) });
@@ -28,6 +29,7 @@ export const responses = {
   'get-chat': envelopeOf(chat),
   'rename-chat': envelopeOf(chat),
   'delete-chat': envelopeOf(deletedChat),
+  'erase-user': envelopeOf(erasedUser),
   'list-messages': listEnvelopeOf(message),
   'send-message': envelopeOf(z.string()),
   'stop-reply': envelopeOf(stoppedReply),

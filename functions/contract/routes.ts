@@ -2,6 +2,7 @@ import { route as cancelBatch } from './routes/cancel-batch.ts';
 import { route as createBatch } from './routes/create-batch.ts';
 import { route as createChat } from './routes/create-chat.ts';
 import { route as deleteChat } from './routes/delete-chat.ts';
+import { route as eraseUser } from './routes/erase-user.ts';
 import { route as getBatch } from './routes/get-batch.ts';
 import { route as getChat } from './routes/get-chat.ts';
 import { route as listBatchResults } from './routes/list-batch-results.ts';
@@ -27,6 +28,7 @@ export const routes = {
   'get-chat': getChat,
   'rename-chat': renameChat,
   'delete-chat': deleteChat,
+  'erase-user': eraseUser,
   'list-messages': listMessages,
   'send-message': sendMessage,
   'stop-reply': stopReply,

@@ -1,19 +1,40 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import type { Purge } from '#domain/chats/purge.ts';
+import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { purgeChat } from '#domain/chats/purge-chat.ts';
-import { chatData, clock, log, purgeOutbox } from '#runtime/composition/services.ts';
+import { runErasure } from '#domain/erasure/erase-person.ts';
+import {
+  batches,
+  chatData,
+  chatDeletion,
+  chatPages,
+  clock,
+  feedback,
+  log,
+  purgeOutbox,
+  purgeQueue,
+} from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const purge = purgeChat({ chatData: chatData(), clock, purgeOutbox: purgeOutbox() });
+const erase = runErasure({
+  batches: batches(),
+  chatDeletion: chatDeletion(),
+  chatPages: chatPages(),
+  clock,
+  feedback: feedback(),
+  purgeOutbox: purgeOutbox(),
+  purgeQueue: purgeQueue(),
+});
 
-/** Deletes the data of deleted chats, one after the other. The queue delivers failed ones again. */
+/** Deletes the data of deleted chats and persons, one after the other. The queue delivers failed ones again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
   for (const { messageId, body } of Records)
     try {
-      await purge(JSON.parse(body) as Purge);
+      const deleted = JSON.parse(body) as Purge | Erasure;
+      await ('chatId' in deleted ? purge(deleted) : erase(deleted));
     } catch (error) {
-      log.error('A chat was not purged', { error });
+      log.error('A purge failed', { error });
       batchItemFailures.push({ itemIdentifier: messageId });
     }
   return { batchItemFailures };

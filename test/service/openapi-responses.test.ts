@@ -134,6 +134,10 @@ async function callsOf() {
       [403, remove(`/chats/${chat.id}`)],
       [404, remove('/chats/999999?external_user_id=ann')],
     ],
+    'DELETE /users': [
+      [202, remove('/users?external_user_id=unknown')],
+      [400, remove('/users')],
+    ],
     'GET /chats/{chat_id}/messages': [
       [200, get(`${messages}?external_user_id=ann`)],
       [400, get('/chats/x/messages?external_user_id=ann')],

@@ -57,6 +57,7 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'get-chat': () => client.get(`/chats/${chat.id}`),
     'rename-chat': () => client.patch(`/chats/${chat.id}`, { name: 'B' }),
     'delete-chat': () => client.delete(`/chats/${chat.id}`),
+    'erase-user': () => client.delete('/users?external_user_id=unknown'),
     'list-messages': () => client.get(`/chats/${chat.id}/messages?external_user_id=reader`),
     'send-message': () => tenant.send(chat),
     'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),

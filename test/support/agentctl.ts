@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { runAgentctlCommand } from './agentctl-process.ts';
+import { agentctlWords, runAgentctlCommand } from './agentctl-process.ts';
+import { type RunningCommand, startProgram } from './command.ts';
 import type { CommandEnd } from './serve-agentctl.ts';
 import type { Service } from './service.ts';
 
@@ -36,6 +37,11 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
   };
   return {
     run,
+    /** Runs it in a process of its own, which a test may end. */
+    async start(...args: string[]): Promise<RunningCommand> {
+      await written;
+      return startProgram(agentctlWords(...args, '--data', data, '--json'));
+    },
     /** @throws Error with its stderr if the exit code is not 0 */
     async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
       const { code, stdout, stderr } = await run(...args);

@@ -1,5 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
+  DeleteCommand,
   DynamoDBDocumentClient,
   GetCommand,
   paginateScan,
@@ -84,6 +85,9 @@ export function dataTableOf(service: {
           );
       };
       await Promise.all([write(), write(), write()]);
+    },
+    async removeItems(removed: readonly { pk: string; sk: string }[]): Promise<void> {
+      for (const Key of removed) await client.send(new DeleteCommand({ TableName, Key }));
     },
     close: () => client.destroy(),
   };

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
-import type { Purge } from '#domain/chats/purge.ts';
+import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { purgeChat } from '#domain/chats/purge-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
@@ -9,7 +9,7 @@ import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-ch
 const minute = 60_000;
 let memory: MemoryChat;
 let chat: Chat;
-let queue: Purge[];
+let queue: (Purge | Erasure)[];
 beforeEach(async () => {
   memory = await openMemoryChat();
   chat = await memory.createChat();
@@ -23,7 +23,7 @@ const remove = () =>
     async () => undefined,
   );
 const purgeAll = async () => {
-  for (const purge of queue.splice(0)) await purgeChat(memory.services)(purge);
+  for (const purge of queue.splice(0)) await purgeChat(memory.services)(purge as Purge);
 };
 const reconcile = () => requeuePurges(memory.services)();
 const history = async () => {

@@ -10,6 +10,7 @@ export type RouteName =
   | 'get-chat'
   | 'rename-chat'
   | 'delete-chat'
+  | 'erase-user'
   | 'list-messages'
   | 'send-message'
   | 'stop-reply'

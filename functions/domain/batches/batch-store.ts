@@ -26,6 +26,8 @@ export interface BatchStore extends BatchTransitions {
   manifest(batch: Batch): Promise<ManifestEntry[]>;
   /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
   requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;
+  /** Erases the texts of a request, and its user. It may be repeated. */
+  eraseRequest(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
   items(batch: Batch, requestIndexes: readonly number[]): Promise<(BatchItem | undefined)[]>;
   /** The items of all requests that were ever claimed, in no order. Strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;

@@ -1,4 +1,4 @@
-import { ServiceError } from '#contract/errors.ts';
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
@@ -12,7 +12,7 @@ import { chatLease, type Prepared } from './process-batch-item.ts';
 import type { BatchServices } from './services.ts';
 
 export type ClaimServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
-  Pick<ChatServices, 'replySettings'> &
+  Pick<ChatServices, 'chats' | 'replySettings'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<AgentServices, 'agents'> &
   Pick<WorkspaceServices, 'workspaces'> &
@@ -120,6 +120,8 @@ async function prepareAll(
   requests: readonly BatchRequest[],
 ): Promise<Map<number, Prepared | Invalid>> {
   const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
+    // A client's message is never empty.
+    if (request.message === '') return { invalid: await whyErased(services, workspace, request) };
     const find = findAttachedFiles(services);
     const [agent, isAllowed, files] = await Promise.all([
       services.agents.published(workspace.id, request.agentId),
@@ -135,6 +137,16 @@ async function prepareAll(
       requests.map(async (request) => [request.requestIndex, await prepare(request)] as const),
     ),
   );
+}
+
+/** The text of a request is erased with its chat, or with its user. */
+async function whyErased(
+  { chats }: Pick<ChatServices, 'chats'>,
+  { id }: Workspace,
+  { historyId }: BatchRequest,
+): Promise<string> {
+  const isChatGone = historyId !== null && (await chats.get(id, historyId)) === undefined;
+  return isChatGone ? chatNotFound().message : 'The request was erased';
 }
 
 function invalidity(error: unknown): Invalid {

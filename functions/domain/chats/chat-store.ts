@@ -1,5 +1,6 @@
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { Chat, Lease } from './chat.ts';
+import type { Person } from './feedback-store.ts';
 
 export interface ChatFilter {
   workspaceId: string;
@@ -43,6 +44,8 @@ export interface ChatDeletion {
    * @returns the chats that this call has deleted, as they were; the others did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
+  /** Removes those lists of a person whose chats are all deleted. Their keys name the person. */
+  removeLists(person: Person): Promise<void>;
 }
 
 /** Reads lists of chats. Only the function that does so loads it. */

@@ -11,6 +11,10 @@ export interface Lease {
 
 /** Lease ids of batches start with this; other lease ids are UUIDs, those of resumable replies with a prefix. */
 export const batchLeasePrefix = 'batch:';
+/** The batch of a lease id that starts with the prefix. */
+export const batchIdIn = (leaseId: string): string =>
+  leaseId.slice(batchLeasePrefix.length, leaseId.lastIndexOf(':'));
+
 const resumablePrefix = 'r-';
 const responsePrefix = 'resp_';
 
@@ -47,6 +51,8 @@ export interface Chat {
    */
   messageCount: number;
   lease: Lease | null;
+  /** The batch whose request created the chat. */
+  batchId?: string;
 }
 
 /** A chat with an external user belongs to that user; a chat without one belongs to the whole workspace. */

@@ -14,4 +14,19 @@ export interface FeedbackStore {
    * @returns false if the chat does not exist
    */
   record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
+  /** The user's feedback in chats of nobody, in pages. Feedback in the user's own chats is deleted with them. */
+  ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
+  /** Removes a user's feedback, and counts the others. It may be repeated. */
+  remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
+}
+
+export interface Person {
+  workspaceId: string;
+  externalUserId: string;
+}
+
+export interface FeedbackOfUser {
+  chatId: number;
+  position: number;
+  createdAt: string;
 }

@@ -8,6 +8,14 @@ export interface Purge {
   deletedAt: string;
 }
 
+/** A person, who is an external user of a workspace, and whose data is to be erased. */
+export interface Erasure {
+  workspaceId: string;
+  externalUserId: string;
+  /** ISO 8601. What the person does after this time stays. */
+  deletedAt: string;
+}
+
 /** Milliseconds after which a purge that was enqueued, and has not ended, is enqueued again. */
 export const requeueAfter = 5 * 60_000;
 
@@ -19,19 +27,20 @@ export const lastWriteAfter = 20 * 60_000;
 
 /**
  * The purges that have not ended. The transaction that deletes a chat adds its purge. The outbox is the truth: messages of
- * the queue may be lost or repeated.
+ * the queue may be lost or repeated. A person has one erasure at a time: a new one replaces it.
  */
 export interface PurgeOutbox {
-  has(purge: Purge): Promise<boolean>;
-  /** All purges in pages, the oldest deletion first. `dueAt` in milliseconds since the epoch. */
-  pages(): AsyncIterable<(Purge & { dueAt: number })[]>;
+  has(purge: Purge | Erasure): Promise<boolean>;
+  /** All purges in pages, erasures first, then the oldest deletion. `dueAt` in milliseconds since the epoch. */
+  pages(): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
   /** Sets when the purge is due next. Does nothing if it has ended. */
-  postpone(purge: Purge, dueAt: number): Promise<void>;
-  remove(purge: Purge): Promise<void>;
+  postpone(purge: Purge | Erasure, dueAt: number): Promise<void>;
+  /** Does nothing if it has ended. */
+  remove(purge: Purge | Erasure): Promise<void>;
 }
 
 export interface PurgeQueue {
-  send(purges: readonly Purge[]): Promise<void>;
+  send(purges: readonly (Purge | Erasure)[]): Promise<void>;
 }
 
 /** What is stored for a chat, other than the chat itself. */

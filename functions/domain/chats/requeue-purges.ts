@@ -23,9 +23,7 @@ export const requeuePurges =
       overdue += page.filter(({ deletedAt }) => Date.parse(deletedAt) + overdueAfter <= now).length;
       const due = page.filter(({ dueAt }) => dueAt <= now).slice(0, purgesPerRun - sent);
       sent += due.length;
-      await purgeQueue.send(
-        due.map(({ workspaceId, chatId, deletedAt }) => ({ workspaceId, chatId, deletedAt })),
-      );
+      await purgeQueue.send(due.map(({ dueAt, ...purge }) => purge));
       await Promise.all(due.map((purge) => purgeOutbox.postpone(purge, now + requeueAfter)));
     }
     return { overdue };

@@ -11,6 +11,7 @@ export type AuditAction =
   | 'agent unpublished'
   | 'whitelist extended'
   | 'whitelist reduced'
+  | 'user erased'
   | 'knowledge changed'
   | 'webhook resent';
 

@@ -22,8 +22,11 @@ import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
+import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
+import { dynamoPersonTraces } from '#adapters/dynamo/erasure/person-traces.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
+import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
@@ -61,17 +64,15 @@ import { modelProviders } from './model-providers.ts';
 import { makeWebSearch } from './web-search.ts';
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
-const tableWith = (attempts: number): Table =>
-  dynamoTable(
-    optimizedClient(
-      new DynamoDBClient({
-        ...itemClientSettings,
-        requestHandler: dynamoConnections(),
-        retryStrategy: new DeadlineRetries(attempts),
-      }),
-    ),
-    environment('dataTable'),
+const dynamoClient = (attempts: number): DynamoDBClient =>
+  optimizedClient(
+    new DynamoDBClient({
+      ...itemClientSettings,
+      requestHandler: dynamoConnections(),
+      retryStrategy: new DeadlineRetries(attempts),
+    }),
   );
+const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
 /** Six attempts: a reply that cannot be stored is lost, while another second is only a delay. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
@@ -108,6 +109,10 @@ export const chatData = /* @__PURE__ */ lazily(() =>
 );
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
+export const erasures = /* @__PURE__ */ lazily(() => dynamoErasures(table(), clock));
+export const personTraces = /* @__PURE__ */ lazily(() =>
+  dynamoPersonTraces(table(), keyScanner(dynamoClient(6), environment('dataTable'))),
+);
 export const chatPages = /* @__PURE__ */ lazily(() => dynamoChatPages(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));

@@ -81,6 +81,11 @@ export function memoryBatchStore({
       find(batch).requests.map(({ customId, historyId, next }) => ({ customId, historyId, next })),
     requests: async (batch, requestIndexes) =>
       structuredClone(requestIndexes.flatMap((requestIndex) => find(batch).requests[requestIndex] ?? [])),
+    async eraseRequest(batch, requestIndex) {
+      const request = find(batch).requests[requestIndex];
+      if (request !== undefined)
+        Object.assign(request, { message: '', externalUserId: null, name: request.customId });
+    },
     items: async (batch, requestIndexes) =>
       structuredClone(requestIndexes.map((requestIndex) => find(batch).items.get(requestIndex))),
     allItems: async (batch) => structuredClone([...find(batch).items.values()]),

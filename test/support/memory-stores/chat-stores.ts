@@ -4,7 +4,13 @@ import type { ChatDeletion, ChatPages, ChatStore, NewChat, NewChatStore } from '
 import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
-import { type ChatData, type Purge, type PurgeOutbox, requeueAfter } from '#domain/chats/purge.ts';
+import {
+  type ChatData,
+  type Erasure,
+  type Purge,
+  type PurgeOutbox,
+  requeueAfter,
+} from '#domain/chats/purge.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
@@ -50,7 +56,7 @@ export function memoryChatStores(clock: Clock, idempotency: MemoryIdempotencySto
 }
 
 class StoredChats {
-  purges: (Purge & { dueAt: number })[] = [];
+  purges: ((Purge | Erasure) & { dueAt: number })[] = [];
   /** By workspace. The ids of chats have no gaps: a chat's index is its id minus one. */
   private readonly workspaces = new Map<string, StoredChat[]>();
   private readonly clock: Clock;
@@ -194,6 +200,7 @@ const chatDeletion = (stored: StoredChats): ChatDeletion => ({
       return [found.chat];
     });
   },
+  removeLists: async () => undefined,
 });
 
 const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): MessageStore => ({
@@ -262,6 +269,20 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
     ofChat?.set(position, ofMessage.set(given.externalUserId, structuredClone(given)));
     return ofChat !== undefined;
   },
+  async *ofUser({ workspaceId, externalUserId }) {
+    yield stored
+      .of(workspaceId)
+      .filter(({ chat }) => chat.externalUserId === null)
+      .flatMap(({ chat, feedback }) =>
+        [...feedback].flatMap(([position, ofMessage]) => {
+          const given = ofMessage.get(externalUserId);
+          return given === undefined ? [] : [{ chatId: chat.id, position, createdAt: given.createdAt }];
+        }),
+      );
+  },
+  async remove(chat, position, externalUserId) {
+    stored.at(chat)?.feedback.get(position)?.delete(externalUserId);
+  },
 });
 
 const chatData = (stored: StoredChats): ChatData => ({
@@ -272,8 +293,12 @@ const chatData = (stored: StoredChats): ChatData => ({
 });
 
 function purgeOutbox(stored: StoredChats): PurgeOutbox {
-  const isSame = (one: Purge) => (other: Purge) =>
-    one.workspaceId === other.workspaceId && one.chatId === other.chatId && one.deletedAt === other.deletedAt;
+  const nameOf = (purge: Purge | Erasure): string =>
+    JSON.stringify([
+      ...[purge.workspaceId, purge.deletedAt],
+      'chatId' in purge ? purge.chatId : purge.externalUserId,
+    ]);
+  const isSame = (one: Purge | Erasure) => (other: Purge | Erasure) => nameOf(one) === nameOf(other);
   return {
     has: async (purge) => stored.purges.some(isSame(purge)),
     async *pages() {

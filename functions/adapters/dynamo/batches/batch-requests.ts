@@ -111,21 +111,13 @@ export async function readRequests(
 }
 
 /**
- * Erases the texts of a stored request whose chat was deleted. Its message becomes empty, because a request without a
- * message counts as not stored, and a worker must still end it.
+ * Erases the texts and the user of a stored request. Its message becomes empty, because a request without a message counts
+ * as not stored, and a worker must still end it.
  */
 export const eraseRequest =
   (table: Table) =>
-  async ({
-    workspaceId,
-    batchId,
-    requestIndex,
-  }: {
-    workspaceId: string;
-    batchId: string;
-    requestIndex: number;
-  }): Promise<void> => {
-    const Key = keys.batchRequests(workspaceId, batchId, Math.floor(requestIndex / requestsPerGroup));
+  async ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void> => {
+    const Key = keys.batchRequests(workspaceId, id, Math.floor(requestIndex / requestsPerGroup));
     const entry = `requests[${requestIndex % requestsPerGroup}]`;
     const empty = { ExpressionAttributeValues: { ':empty': '' } };
     const updates = [
@@ -142,10 +134,16 @@ export const eraseRequest =
         ...empty,
       },
       {
-        Key: keys.batchText(workspaceId, batchId, requestIndex),
+        Key: keys.batchText(workspaceId, id, requestIndex),
         UpdateExpression: 'SET message = :empty',
         ConditionExpression: 'attribute_exists(pk)',
         ...empty,
+      },
+      // The last one, because an erasure finds the request by it.
+      {
+        Key,
+        UpdateExpression: `REMOVE ${entry}.external_user_id`,
+        ConditionExpression: `attribute_exists(${entry}.external_user_id)`,
       },
     ];
     for (const update of updates)

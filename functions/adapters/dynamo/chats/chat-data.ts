@@ -4,11 +4,7 @@ import type { ChatData } from '#domain/chats/purge.ts';
 import type { Contents } from './message-texts.ts';
 
 /** Erases the texts of a stored batch request. */
-type EraseRequest = (request: {
-  workspaceId: string;
-  batchId: string;
-  requestIndex: number;
-}) => Promise<void>;
+type EraseRequest = (batch: { workspaceId: string; id: string }, requestIndex: number) => Promise<void>;
 
 export const dynamoChatData = (table: Table, contents: Contents, eraseRequest: EraseRequest): ChatData => ({
   async delete(chat) {
@@ -40,8 +36,7 @@ async function eraseBatchRequests(
 ): Promise<void> {
   const erase = async (name: unknown): Promise<void> => {
     const [, batchId, requestIndex] = /^(?:BATCH#|batch:)(.+)[#:](\d+)$/.exec(String(name)) ?? [];
-    if (batchId !== undefined)
-      await eraseRequest({ workspaceId, batchId, requestIndex: Number(requestIndex) });
+    if (batchId !== undefined) await eraseRequest({ workspaceId, id: batchId }, Number(requestIndex));
   };
   await erase(remains.created_for);
   const pages = table.queryPages({

@@ -1,6 +1,7 @@
 import { leafOf, markingGone } from '#adapters/dynamo/table/gone-indexes.ts';
 import { findIndex, type ListHead, readHead } from '#adapters/dynamo/table/id-lists.ts';
-import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
+import { type ChatListKind, keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
+import { removeList } from '#adapters/dynamo/table/remove-list.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Chat } from '#domain/chats/chat.ts';
@@ -32,6 +33,21 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
       left = planned.others.map(({ chat }) => chat);
     }
     return deleted;
+  },
+
+  async removeLists({ workspaceId, externalUserId }) {
+    const kinds: ChatListKind[] = [{ externalUserId }];
+    const agents = table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :drafts)',
+      ProjectionExpression: 'id',
+      ExpressionAttributeValues: {
+        ':pk': keys.agent(workspaceId, '').pk,
+        ':drafts': keys.agent(workspaceId, '').sk,
+      },
+    });
+    for await (const page of agents)
+      kinds.push(...page.map(({ id }) => ({ agentId: id as string, externalUserId })));
+    for (const kind of kinds) await removeList(table, keys.chatList(workspaceId, kind));
   },
 });
 

@@ -1,6 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
-import { type Chat, isResumable, responseIdOf } from '#domain/chats/chat.ts';
+import { batchIdIn, type Chat, isResumable, responseIdOf } from '#domain/chats/chat.ts';
 
 /** @param listIndexes of the chat in the lists of `listsOf`; undefined for a chat of an earlier version */
 export const chatItem = (chat: Chat, listIndexes?: readonly number[]): Item => ({
@@ -56,4 +56,5 @@ export const chatOf = (item: Item): Chat => ({
   updatedAt: item.updated_at as string,
   messageCount: item.message_count as number,
   lease: leaseOf(item),
+  ...(item.created_for !== undefined && { batchId: batchIdIn(item.created_for as string) }),
 });

@@ -1,5 +1,5 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
 import type { Chat } from '#domain/chats/chat.ts';
@@ -9,7 +9,14 @@ import type { FeedbackStore } from '#domain/chats/feedback-store.ts';
 const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
-  record: (chat, position, feedback) =>
+  record: record(table),
+  ofUser: ofUser(table),
+  remove: remove(table),
+});
+
+const record =
+  (table: Table): FeedbackStore['record'] =>
+  (chat, position, feedback) =>
     transactWithRetry(table, {
       attempts,
       plan: async () => {
@@ -27,13 +34,61 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
             { Put: { TableName, ...putOf(key, feedback, previous) } },
             ...(previous === feedback.type
               ? []
-              : [{ Update: { TableName, ...countOf(chat, position, feedback, previous) } }]),
+              : [{ Update: { TableName, ...countOf(chat, position, feedback.type, previous) } }]),
+            ...(chat.externalUserId === null
+              ? [{ Put: { TableName, Item: userEntry(chat, position, feedback) } }]
+              : []),
           ],
           result: true,
         };
       },
       onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
-    }),
+    });
+
+const ofUser = (table: Table): FeedbackStore['ofUser'] =>
+  async function* ({ workspaceId, externalUserId }) {
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': keys.userRating(workspaceId, externalUserId, 0, 0).pk },
+    });
+    for await (const page of pages)
+      yield page.map((item) => ({
+        chatId: item.chat_id as number,
+        position: item.position as number,
+        createdAt: item.created_at as string,
+      }));
+  };
+
+const remove =
+  (table: Table): FeedbackStore['remove'] =>
+  (chat, position, externalUserId) =>
+    transactWithRetry(table, {
+      attempts,
+      plan: async () => {
+        const { workspaceId, id } = chat;
+        const Key = keys.feedback(workspaceId, id, position, externalUserId);
+        const previous = (await table.get(Key))?.type as FeedbackType | undefined;
+        return {
+          writes: (TableName) => [
+            { Delete: { TableName, Key: keys.userRating(workspaceId, externalUserId, id, position) } },
+            ...(previous === undefined
+              ? []
+              : [
+                  { Delete: { TableName, Key, ...isStill(previous) } },
+                  { Update: { TableName, ...countOf(chat, position, undefined, previous) } },
+                ]),
+          ],
+          result: undefined,
+        };
+      },
+    });
+
+/** Names feedback in a chat of nobody, so that an erasure of its user finds it. */
+const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({
+  ...keys.userRating(workspaceId, feedback.externalUserId, id, position),
+  chat_id: id,
+  position,
+  created_at: feedback.createdAt,
 });
 
 type Feedback = Parameters<FeedbackStore['record']>[2];
@@ -46,18 +101,30 @@ const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined)
     ...(feedback.content !== null && { content: feedback.content }),
     created_at: feedback.createdAt,
   },
-  ...(previous === undefined
-    ? { ConditionExpression: 'attribute_not_exists(pk)' }
-    : {
-        ConditionExpression: '#type = :previous',
-        ExpressionAttributeNames: { '#type': 'type' },
-        ExpressionAttributeValues: { ':previous': previous },
-      }),
+  ...(previous === undefined ? { ConditionExpression: 'attribute_not_exists(pk)' } : isStill(previous)),
 });
 
-const countOf = (chat: Chat, position: number, { type }: Feedback, previous: FeedbackType | undefined) => ({
-  Key: keys.feedbackCounts(chat.workspaceId, chat.id, position),
-  UpdateExpression: `ADD #type :one${previous === undefined ? '' : ', #previous :minusOne'}`,
-  ExpressionAttributeNames: { '#type': type, ...(previous !== undefined && { '#previous': previous }) },
-  ExpressionAttributeValues: { ':one': 1, ...(previous !== undefined && { ':minusOne': -1 }) },
+const isStill = (type: FeedbackType) => ({
+  ConditionExpression: '#type = :previous',
+  ExpressionAttributeNames: { '#type': 'type' },
+  ExpressionAttributeValues: { ':previous': type },
 });
+
+/** @param type undefined if the feedback is removed; `previous` is undefined if it is new */
+function countOf(
+  { workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>,
+  position: number,
+  type: FeedbackType | undefined,
+  previous: FeedbackType | undefined,
+) {
+  const changes = [
+    ...(type === undefined ? [] : [{ name: 'type', type, by: 1 }]),
+    ...(previous === undefined ? [] : [{ name: 'previous', type: previous, by: -1 }]),
+  ];
+  return {
+    Key: keys.feedbackCounts(workspaceId, id, position),
+    UpdateExpression: `ADD ${changes.map(({ name }) => `#${name} :${name}`).join(', ')}`,
+    ExpressionAttributeNames: Object.fromEntries(changes.map((change) => [`#${change.name}`, change.type])),
+    ExpressionAttributeValues: Object.fromEntries(changes.map(({ name, by }) => [`:${name}`, by])),
+  };
+}

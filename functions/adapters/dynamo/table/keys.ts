@@ -196,6 +196,18 @@ export const keys = {
     pk: 'OPERATOR#WEBHOOKS',
     sk: `${workspaceId}#${due}#${batchId}`,
   }),
+  /** A person's rating in a chat of nobody. Ratings in the person's own chats are found by the chats. */
+  userRating: (workspaceId: string, externalUserId: string, chatId: number, position: number): Key => ({
+    pk: `${workspace(workspaceId)}#USER#${externalUserId}`,
+    sk: `RATING#${chatId}#${position}`,
+  }),
+  /** The key of the hashes by which the audit log names external users. */
+  auditKey: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'AUDIT-KEY' }),
+  /** In the outbox of purges, before the purges of chats: `#` sorts before every time. */
+  operatorsErasure: (workspaceId: string, hash: string): Key => ({
+    pk: 'OPERATOR#PURGES',
+    sk: `#${workspaceId}#${hash}`,
+  }),
   /** Outbox of the purges of all workspaces, by the time of the deletion. */
   operatorsPurge: (deletedAt: string, workspaceId: string, chatId: number): Key => ({
     pk: 'OPERATOR#PURGES',

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command } from 'commander';
+import { externalUserId } from '#contract/fields.ts';
+import { type Report as Erased, eraseCompletely } from '#domain/erasure/erase-completely.ts';
+import {
+  batches,
+  chatData,
+  chatDeletion,
+  chatPages,
+  clock,
+  erasures,
+  feedback,
+  personTraces,
+  purgeOutbox,
+  workspaces,
+} from '#runtime/composition/services.ts';
+import { actor } from '#runtime/environment/actor.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
+import { formatCount, progressLine } from './progress-line.ts';
+import type { Report, Result } from './result.ts';
+
+export function usersCommands(report: Report): Command {
+  const group = new Command('users').description('The external users of a workspace.');
+  group
+    .command('erase')
+    .description('erase a user: chats, files, feedback, texts of batch requests, and the whitelist entry')
+    .requiredOption('--workspace <workspace>', 'whose user')
+    .argument('<user>', 'its external_user_id')
+    .addHelpText('after', eraseHelp)
+    .action(report(erase));
+  return group;
+}
+
+const eraseHelp = `
+The command ends when nothing of the user is left: it reads the keys of all items of the table, of every workspace, and
+waits for replies in progress. It may be repeated, also after it was stopped. Files that were uploaded before files named
+their chats stay. Backups of the table contain erased data for up to 35 days.`;
+
+async function erase(user: string, { workspace }: { workspace: string }): Promise<Result> {
+  if ((await workspaces().get(workspace)) === undefined) throw new Error(`Workspace ${workspace} not found`);
+  const parsed = externalUserId.safeParse(user);
+  if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
+  const services = {
+    batches: batches(),
+    chatData: chatData(),
+    chatDeletion: chatDeletion(),
+    chatPages: chatPages(),
+    clock,
+    erasures: erasures(),
+    feedback: feedback(),
+    personTraces: personTraces(),
+    purgeOutbox: purgeOutbox(),
+    sleepUntil: (time: number) => sleep(Math.max(time - clock.now().getTime(), 0)),
+  };
+  const { log } = progressLine();
+  const erased = await eraseCompletely(services)(
+    { workspaceId: workspace, externalUserId: user },
+    actor(),
+    log,
+  );
+  return {
+    json: { workspace_id: workspace, external_user_id: user, ...jsonOf(erased) },
+    lines: linesOf(erased),
+  };
+}
+
+const jsonOf = ({ batchRequests, itemsScanned, ...counts }: Erased) => ({
+  ...counts,
+  batch_requests: batchRequests,
+  items_scanned: itemsScanned,
+});
+
+const linesOf = ({ chats, ratings, batchRequests, others, itemsScanned }: Erased): string[] => [
+  `Erased ${formatCount(chats)} chats, ${formatCount(ratings)} ratings in other chats, ${formatCount(batchRequests)} batch requests and ${formatCount(others)} other items`,
+  `The last scan found nothing; ${formatCount(itemsScanned)} items were read`,
+];

@@ -1,0 +1,23 @@
+import * as z from 'zod';
+import { externalUserId } from '../fields.ts';
+import { noBody, nothing, type Route } from './route.ts';
+
+export const route = {
+  name: 'erase-user',
+  method: 'DELETE',
+  path: '/users',
+  summary: 'Erase a user',
+  description:
+    "An addition to the specification. Erases an external user of the key's workspace: its chats with messages and files, its feedback, the texts of its requests in batches, and its entry in the whitelist. Any key of the workspace may do so. A repeated request also erases what the user has done since.",
+  rateClass: 'writes',
+  transfer: 'buffered',
+  timeoutSeconds: 29,
+  parameters: nothing,
+  query: z.object({
+    external_user_id: externalUserId.meta({ description: 'The user, percent-encoded.' }),
+  }),
+  headers: nothing,
+  body: noBody,
+  status: 202,
+  failures: [],
+} as const satisfies Route;

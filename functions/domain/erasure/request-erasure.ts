@@ -1,0 +1,29 @@
+import type { Person } from '#domain/chats/feedback-store.ts';
+import type { Erasure } from '#domain/chats/purge.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { ErasureServices } from './services.ts';
+
+/**
+ * Requests the erasure of a person. It starts at once, or when the reconciler enqueues it. A repeated request also erases
+ * what the person has done since.
+ */
+export const requestErasure =
+  (
+    services: Pick<ErasureServices, 'erasures'> &
+      Pick<ChatServices, 'purgeQueue'> &
+      Pick<PlatformServices, 'clock' | 'log'>,
+  ) =>
+  async ({ workspaceId, externalUserId }: Person, actor: string): Promise<void> => {
+    const erasure: Erasure = {
+      workspaceId,
+      externalUserId,
+      deletedAt: services.clock.now().toISOString(),
+    };
+    await services.erasures.request(erasure, actor);
+    try {
+      await services.purgeQueue.send([erasure]);
+    } catch (error) {
+      services.log.warn('An erasure was not enqueued: the reconciler will do so', { error });
+    }
+  };

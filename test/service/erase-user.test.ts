@@ -1,0 +1,276 @@
+import { randomUUID } from 'node:crypto';
+import { inspect } from 'node:util';
+import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import { expect, it, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { ChatResource } from '#contract/chat.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { quickTimer } from '#support/quick-timer.ts';
+import { stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
+
+// The reconciler runs each second.
+const { callFor, service, tenant } = await useScriptedService({
+  timer: quickTimer,
+  variables: { LEASE_SECONDS: '3' },
+});
+const { client, workspaceId, agentId: agent_id } = tenant;
+const table = closeAfterTests(dataTableOf(service));
+const agentctl = agentctlOf(service);
+vi.setConfig({ testTimeout: 120_000 });
+const waiting = { timeout: 60_000, interval: 100 };
+
+const s3 = new S3Client({
+  endpoint: service.run.endpoints.s3,
+  region: 'us-east-1',
+  credentials: operatorCredentials,
+  forcePathStyle: true,
+});
+
+/** Every object as text: its key and its bytes. */
+async function readObjects(): Promise<string[]> {
+  const found: string[] = [];
+  for (const Bucket of [service.run.outputs.ContentBucketName, service.run.outputs.FileBucketName])
+    for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, { Bucket }))
+      for (const { Key } of Contents) {
+        const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
+        found.push(`${Key} ${await Body?.transformToString()}`);
+      }
+  return found;
+}
+
+/** Every item and object that contains the text, sorted. */
+async function everythingWith(text: string): Promise<string[]> {
+  const items = (await table.readAll()).map((item) =>
+    inspect(item, {
+      sorted: true,
+      depth: null,
+      maxStringLength: null,
+      breakLength: Number.POSITIVE_INFINITY,
+    }),
+  );
+  return [...items, ...(await readObjects())].filter((stored) => stored.includes(text)).toSorted();
+}
+
+/** How many items contain the text, by the kind of their partition. */
+async function kindsWith(text: string): Promise<Record<string, number>> {
+  const items = (await table.readAll()).filter((item) => inspect(item, { depth: null }).includes(text));
+  const byKind = Map.groupBy(items, ({ pk }) => String(pk).split('#')[2]);
+  return Object.fromEntries([...byKind].map(([kind, { length }]) => [kind, length]));
+}
+
+/** The stored events of resumable replies, which are compressed. */
+const eventsOf = async ({ id }: ChatResource) =>
+  (await table.readAll()).filter(({ pk }) => String(pk).startsWith(`W#${workspaceId}#C#${id}#E#`));
+
+const addressOf = (user: string): string => `/users?external_user_id=${encodeURIComponent(user)}`;
+
+/** Sends as the user, and lets the model reply with the text. */
+async function talk(
+  chat: ChatResource,
+  user: string,
+  message: string,
+  fields = {},
+  reply = `Re: ${message}`,
+) {
+  const called = callFor(message);
+  const body = { message, agent_id, external_user_id: user, ...fields };
+  const events = stepThrough(await client.stream(chat.id, body));
+  const call = await called;
+  call.chunk(reply);
+  call.finish();
+  await events.rest();
+}
+
+const rate = async (chat: ChatResource, external_user_id: string, content: string) => {
+  const reply = (await tenant.history(chat, external_user_id))[1]?.id;
+  dataOf(
+    await client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {
+      ...{ external_user_id, type: 'sys_improve', content },
+    }),
+  );
+};
+
+/** A person of whom every kind of data is stored. Its texts and its id contain the mark. */
+async function furnish(shared: ChatResource) {
+  const mark = `mark-${randomUUID()}`;
+  const user = `Ünï/../%2F#${mark}`;
+  await agentctl.json('whitelist', 'add', '--workspace', workspaceId, user);
+  const own = await tenant.createChat({ external_user_id: user, name: `Of ${mark}` });
+  const headers = { 'Idempotency-Key': mark };
+  const first = callFor(`Hello ${mark}`);
+  const sent = client.post(
+    `/chats/${own.id}/messages`,
+    { message: `Hello ${mark}`, agent_id, external_user_id: user, stream: false },
+    { headers },
+  );
+  const call = await first;
+  call.chunk(`Hello, ${mark}`);
+  call.finish();
+  dataOf(await sent);
+  await talk(own, user, `Long ${mark}`, {}, mark.repeat(8000));
+  await talk(own, user, `Resumable ${mark}`, { resumable: true });
+  await rate(own, user, `Own ${mark}`);
+  await rate(shared, user, `Shared ${mark}`);
+  const requests = [
+    { custom_id: 'new', message: `New ${mark}`, name: `Named ${mark}` },
+    { custom_id: 'own', message: `Batch ${mark}`, history_id: own.id },
+    { custom_id: 'shared', message: `Shared batch ${mark}`, history_id: shared.id },
+  ];
+  const calls = requests.map(({ message }) => callFor(message));
+  const batch = dataOf(
+    await client.post<BatchResource>('/batches', {
+      agent_id,
+      requests: requests.map((request) => ({ ...request, external_user_id: user })),
+    }),
+  );
+  for (const request of calls) {
+    const each = await request;
+    each.chunk(`Done`);
+    each.finish();
+  }
+  await waitForBatchEnd(client, batch.id);
+  return { mark, user, own, batch };
+}
+
+/** As if the request of the erasure were twenty minutes ago. */
+async function age(user: string): Promise<void> {
+  const [outbox] = (await table.readAll()).filter(
+    ({ pk, external_user_id }) => pk === 'OPERATOR#PURGES' && external_user_id === user,
+  );
+  const key = { pk: String(outbox?.pk), sk: String(outbox?.sk) };
+  await table.change(key, { deleted_at: new Date(Date.now() - 21 * 60_000).toISOString(), due_at: 0 });
+  await expect.poll(() => table.read(key), waiting).toBeUndefined();
+}
+
+const shared = await tenant.createChat();
+await talk(shared, 'reader', 'For everybody');
+
+it('erases every item and object of a user, and changes nothing of another one', async () => {
+  const [ann, bob] = [await furnish(shared), await furnish(shared)];
+  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 12, LIST: 2, USER: 1, WHITELIST: 1 });
+  expect(await eventsOf(ann.own)).not.toEqual([]);
+  const before = await everythingWith(bob.mark);
+  const { body, status } = await client.delete(addressOf(ann.user));
+  expect([status, body]).toEqual([
+    202,
+    { data: { external_user_id: ann.user, status: 'erasing' }, message: null, error_code: 0 },
+  ]);
+  // The shared chat is not the user's: what the user said there in a batch stays with it.
+  const said = await everythingWith(`Shared batch ${ann.mark}`);
+  const left = async () => (await everythingWith(ann.mark)).filter((stored) => !said.includes(stored));
+  await expect.poll(async () => (await left()).length, waiting).toBe(1);
+  expect((await left())[0]).toContain('OPERATOR#PURGES');
+  await age(ann.user);
+  expect(await left()).toEqual([]);
+  expect(await everythingWith(bob.mark)).toEqual(before);
+  expect(await eventsOf(ann.own)).toEqual([]);
+  const counts = await table.read(keys.feedbackCounts(workspaceId, shared.id, 2));
+  expect(counts?.sys_improve).toBe(1);
+  const results = dataOf(await client.get<BatchResultResource[]>(`/batches/${ann.batch.id}/results`));
+  expect(results.map(({ status }) => status)).toEqual(['success', 'success', 'success']);
+  expect(results.map(({ response_content }) => response_content)).toEqual([null, null, 'Done']);
+  const audit = await agentctl.json<{ entries: { action: string; target: string; actor: string }[] }>(
+    'audit',
+  );
+  expect(audit.entries).toContainEqual(
+    expect.objectContaining({
+      action: 'user erased',
+      target: expect.stringMatching(/^user_[\da-f]{32}$/),
+      actor: expect.stringMatching(/^API key /),
+    }),
+  );
+});
+
+it('keeps what the user does after the request, and erases it with the next one', async () => {
+  const user = `user-${randomUUID()}`;
+  const old = await tenant.createChat({ external_user_id: user });
+  dataOf(await client.delete(addressOf(user)));
+  const chat = await tenant.createChat({ external_user_id: user });
+  await talk(shared, user, `In ${user}`);
+  await rate(shared, user, `By ${user}`);
+  const listed = async () =>
+    dataOf(await client.get<ChatResource[]>(`/chats?external_user_id=${user}&agent_id=${agent_id}`)).map(
+      ({ id }) => id,
+    );
+  await expect.poll(listed, waiting).toEqual([chat.id]);
+  await age(user);
+  expect(await listed()).toEqual([chat.id]);
+  expect(summaryOf(await client.get(`/chats/${old.id}?external_user_id=${user}`))).toContain('404');
+  dataOf(await client.delete(addressOf(user)));
+  dataOf(await client.delete(addressOf(user)));
+  await expect.poll(listed, waiting).toEqual([]);
+  const again = await tenant.createChat({ external_user_id: user });
+  expect(await listed()).toEqual([again.id]);
+});
+
+it('accepts any key of the workspace, and no request without a user', async () => {
+  expect(summaryOf(await client.delete('/users'))).toMatch(/^400\/10006 .*external_user_id/);
+  expect(summaryOf(await client.delete('/users?external_user_id='))).toMatch(/^400\/10006 /);
+  expect(summaryOf(await client.delete(addressOf('x'.repeat(257))))).toMatch(/^400\/10006 /);
+  expect((await client.delete(addressOf('never-seen'))).status).toBe(202);
+});
+
+it('agentctl erases a user at once, also a reply in progress, and ends with a scan that finds nothing', async () => {
+  const cleo = await furnish(shared);
+  const said = await everythingWith(`Shared batch ${cleo.mark}`);
+  const called = callFor(`Open ${cleo.mark}`);
+  const body = { message: `Open ${cleo.mark}`, agent_id, external_user_id: cleo.user, resumable: true };
+  const events = stepThrough(await client.stream(cleo.own.id, body));
+  const call = await called;
+  call.chunk(`Never ends ${cleo.mark}`);
+  await events.next();
+  // As items of earlier versions: a rating without its entry, and an audit entry with names.
+  await table.writeItems([
+    {
+      ...keys.feedback(workspaceId, shared.id, 2, `${cleo.user}`),
+      ...{ type: 'sys_improve', content: cleo.mark, created_at: '2027-01-01T00:00:00.000Z' },
+    },
+    {
+      ...keys.operatorsAudit('2027-01-01T00:00:00.000Z', 'old'),
+      ...{ workspace_id: workspaceId, action: 'whitelist extended', changes: { users: ['x', cleo.user] } },
+    },
+  ]);
+  await table.removeItems([keys.userRating(workspaceId, cleo.user, shared.id, 2)]);
+  const erased = await agentctl.json('users', 'erase', '--workspace', workspaceId, cleo.user);
+  expect(erased).toMatchObject({ chats: 2, ratings: 0, batch_requests: 3, others: expect.any(Number) });
+  const left = (await everythingWith(cleo.mark)).filter((stored) => !said.includes(stored));
+  expect(left).toEqual([]);
+  expect(await eventsOf(cleo.own)).toEqual([]);
+  call.finish();
+  await events.rest();
+  expect((await everythingWith(cleo.mark)).filter((stored) => !said.includes(stored))).toEqual([]);
+  const records = (await table.readAll()).filter(
+    ({ work }) => (work as { chatId?: number })?.chatId === cleo.own.id,
+  );
+  expect(records).toEqual([]);
+});
+
+it('agentctl goes on after it was killed, and names what is wrong with its arguments', async () => {
+  const user = `user-${randomUUID()}`;
+  for (let created = 0; created < 60; created += 1) await tenant.createChat({ external_user_id: user });
+  const words = ['users', 'erase', '--workspace', workspaceId, user];
+  const { child, ended } = await agentctl.start(...words);
+  const tombstones = async () =>
+    (await table.readAll()).filter(({ deleted_at, id }) => deleted_at !== undefined && id !== undefined)
+      .length;
+  const before = await tombstones();
+  await expect.poll(tombstones, { timeout: 60_000, interval: 5 }).toBeGreaterThan(before);
+  child.kill('SIGKILL');
+  await ended;
+  const { chats } = await agentctl.json<{ chats: number }>(...words);
+  expect(chats).toBeLessThan(60);
+  expect(await everythingWith(user)).toEqual([]);
+  expect((await agentctl.run('users', 'erase', '--workspace', 'ws_none', user)).stderr).toContain(
+    'Workspace ws_none not found',
+  );
+  expect((await agentctl.run('users', 'erase', '--workspace', workspaceId, '')).stderr).toContain(
+    'must not be empty',
+  );
+});
