@@ -12,6 +12,7 @@ import {
   feedback,
   personTraces,
   purgeOutbox,
+  requestEraser,
   workspaces,
 } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
@@ -50,6 +51,7 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
     feedback: feedback(),
     personTraces: personTraces(),
     purgeOutbox: purgeOutbox(),
+    requestEraser: requestEraser(),
     sleepUntil: (time: number) => sleep(Math.max(time - clock.now().getTime(), 0)),
   };
   const { log } = progressLine();

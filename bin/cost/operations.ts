@@ -88,6 +88,12 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
+  // With the first run of the erasure, of a user without data, in a workspace without batches. The second run costs as
+  // much again; each stored batch costs the reads of its requests.
+  'erase-user': {
+    ...callsOf('EraseUser', { GetItem: 1 }, [1, 1], { 'sqs SendMessageBatch': 1 }),
+    invocations: { EraseUser: 1, PurgeChat: 1 },
+  },
   'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),
   'upload-file': callsOf('UploadServer', { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 }, [2, 3], {
     's3 PUT object': 1,

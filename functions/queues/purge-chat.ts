@@ -12,6 +12,7 @@ import {
   log,
   purgeOutbox,
   purgeQueue,
+  requestEraser,
 } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
@@ -24,6 +25,7 @@ const erase = runErasure({
   feedback: feedback(),
   purgeOutbox: purgeOutbox(),
   purgeQueue: purgeQueue(),
+  requestEraser: requestEraser(),
 });
 
 /** Deletes the data of deleted chats and persons, one after the other. The queue delivers failed ones again. */

@@ -13,7 +13,7 @@ const now = (): string => clock.now().toISOString();
 const lease = {
   milliseconds: 30_000,
   worker: 'worker',
-  chat: { idOf: (requestIndex: number) => `lease of ${requestIndex}`, milliseconds: 60_000 },
+  chat: { idOf: (requestIndex: number) => `batch:b:${requestIndex}`, milliseconds: 60_000 },
 };
 
 interface Created {
@@ -68,7 +68,8 @@ describe('a claim', () => {
       const chat = {
         ...{ id: index + 1, workspaceId: batch.workspaceId, agentId: 'agent', externalUserId: null },
         ...{ name: `request ${requestIndex}`, createdAt: now(), updatedAt: now(), messageCount: 0 },
-        lease: { id: `lease of ${requestIndex}`, until: time() + 60_000 },
+        lease: { id: `batch:b:${requestIndex}`, until: time() + 60_000 },
+        batchId: 'b',
       };
       const item: BatchItem = {
         ...{ requestIndex, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },

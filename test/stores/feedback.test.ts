@@ -82,3 +82,29 @@ it('feedback belongs to one chat of one workspace', async () => {
   for (const other of [await create(chat.workspaceId), await create()])
     expect(await countsOf(other)).toEqual({ 2: {}, 4: {} });
 });
+
+it('feedback of a user in chats of nobody is found and removed, which leaves the counts of the others', async () => {
+  const [one, other] = [await create(), await create()];
+  const { workspaceId } = one;
+  const second = await create(workspaceId);
+  const own = await stores.chats.create({
+    workspaceId,
+    agentId: 'agent-1',
+    name: 'Own',
+    externalUserId: 'user-1',
+  });
+  await stores.messages.put(own, replyMessage(2));
+  for (const chat of [one, other, second, own]) await rate(chat, 'user-1', 'sys_helpful');
+  await rate(one, 'user-1', 'sys_improve', { position: 4 });
+  await rate(one, 'user-2', 'sys_helpful');
+  const ofUser = async () =>
+    (await Array.fromAsync(stores.feedback.ofUser({ workspaceId, externalUserId: 'user-1' })))
+      .flat()
+      .map(({ chatId, position }) => `${chatId}/${position}`)
+      .toSorted();
+  expect(await ofUser()).toEqual([`${one.id}/2`, `${one.id}/4`, `${second.id}/2`].toSorted());
+  for (let times = 0; times < 2; times += 1) await stores.feedback.remove(one, 2, 'user-1');
+  expect(await countsOf(one)).toEqual({ 2: { sys_helpful: 1 }, 4: { sys_improve: 1 } });
+  expect(await ofUser()).toEqual([`${one.id}/4`, `${second.id}/2`].toSorted());
+  expect(await countsOf(other)).toMatchObject({ 2: { sys_helpful: 1 } });
+});

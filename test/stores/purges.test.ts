@@ -52,6 +52,44 @@ describe('the outbox', () => {
   });
 });
 
+describe('an erasure in the outbox', () => {
+  it('is one for each person, and a newer one replaces it', async () => {
+    const workspaceId = `ws_${randomUUID()}`;
+    const older = { workspaceId, externalUserId: 'Zoë #2', deletedAt: at };
+    const newer = { ...older, deletedAt: '2027-02-01T00:00:00.001Z' };
+    const other = { ...older, externalUserId: 'ann' };
+    for (const erasure of [older, other, newer]) await stores.erasures.request(erasure, 'tester');
+    expect(await Promise.all([older, newer, other].map(stores.purgeOutbox.has))).toEqual([false, true, true]);
+    const listed = async () =>
+      (await Array.fromAsync(stores.purgeOutbox.pages()))
+        .flat()
+        .filter((each) => each.workspaceId === workspaceId);
+    const dueAt = Date.parse(at) + fiveMinutes;
+    await stores.purgeOutbox.postpone(older, 7);
+    await stores.purgeOutbox.remove(older);
+    expect(await listed()).toHaveLength(2);
+    expect(await listed()).toEqual(
+      expect.arrayContaining([
+        { ...newer, dueAt: dueAt + 1 },
+        { ...other, dueAt },
+      ]),
+    );
+    await stores.purgeOutbox.postpone(newer, 7);
+    await stores.purgeOutbox.remove(other);
+    expect(await listed()).toEqual([{ ...newer, dueAt: 7 }]);
+  });
+
+  it('takes the person from the whitelist', async () => {
+    const workspaceId = `ws_${randomUUID()}`;
+    await stores.workspaces.addToWhitelist(workspaceId, ['ann', 'bob']);
+    await stores.erasures.request({ workspaceId, externalUserId: 'ann', deletedAt: at }, 'tester');
+    const listed = await Promise.all(
+      ['ann', 'bob'].map((user) => stores.workspaces.isListed(workspaceId, user)),
+    );
+    expect(listed).toEqual([false, true]);
+  });
+});
+
 describe('the data of a chat', () => {
   it('is deleted with its large texts and its feedback, and may be deleted again', async () => {
     const chat = await create();

@@ -188,12 +188,19 @@ describe('a whitelist', () => {
     await stores.workspaces.removeFromWhitelist(id, users);
     expect(await isListed(id, users)).toEqual(users.map(() => false));
     const entries = await auditEntriesOf(stores.auditLog, id);
-    for (const wanted of ['whitelist extended', 'whitelist reduced']) {
-      const named = entries
+    const named = (wanted: string) =>
+      entries
         .filter(({ action, target }) => action === wanted && target === id)
-        .flatMap(({ changes }) => changes.users as string[]);
-      expect(named.toSorted()).toEqual(users);
-    }
+        .flatMap(({ changes }) => changes.users as string[])
+        .toSorted();
+    // Each user has one hash, which does not show the user.
+    const hashes = named('whitelist extended');
+    expect(new Set(hashes).size).toBe(120);
+    for (const hash of hashes) expect(hash).toMatch(/^user_[\da-f]{32}$/);
+    expect(named('whitelist reduced')).toEqual(hashes);
+    await stores.workspaces.addToWhitelist(`${id}-other`, users);
+    const others = await auditEntriesOf(stores.auditLog, `${id}-other`);
+    expect(others.flatMap(({ changes }) => changes.users)).not.toContain(hashes[0]);
   });
 
   it('needs no audit entry for no user', async () => {
@@ -225,7 +232,7 @@ describe('the audit log', () => {
     const usersBetween = async (workspaceId: string | undefined, from: string, to: string) =>
       (await Array.fromAsync(stores.auditLog.between(workspaceId, from, to)))
         .flat()
-        .flatMap((entry) => entry.changes.users as string[]);
+        .map(({ at }) => changes.find(([day, time]) => at === `${day}T${time}Z`)?.[3]);
     expect(await usersBetween(one, dayAfter(2), dayAfter(3))).toEqual([
       'first of the first day',
       'last of the last day',

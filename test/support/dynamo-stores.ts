@@ -11,6 +11,7 @@ import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
+import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -45,6 +46,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     },
     deliveries: dynamoDeliveryStore(table, audit),
     chatData: dynamoChatData(table, () => contents, eraseRequest(table)),
+    erasures: dynamoErasures(table, clock),
     feedback: dynamoFeedbackStore(table),
     fileIndex: dynamoFileIndex(table),
     idempotency: dynamoIdempotencyStore(table),
@@ -53,6 +55,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     purgeOutbox: dynamoPurgeOutbox(table),
     rateBuckets: dynamoRateBucketStore(table),
     reconciliationIndex: dynamoReconciliationIndex(table),
+    requestEraser: { erase: eraseRequest(table) },
     replyEvents: dynamoReplyEventStore(table),
     usage: dynamoUsageStore(table, () => 400),
     webhookSource: webhookSourceOf(batches),

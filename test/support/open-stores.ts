@@ -2,6 +2,7 @@ import { inject } from 'vitest';
 import type { AgentEditing } from '#domain/agents/services.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import type { ErasureServices } from '#domain/erasure/services.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
@@ -25,8 +26,9 @@ export type Stores = {
     ChatServices['chatPages'] &
     ChatServices['chatDeletion'];
 } & AgentEditing &
-  Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
+  Pick<BatchServices, 'batches' | 'reconciliationIndex' | 'requestEraser'> &
   Pick<ChatServices, 'chatData' | 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
+  Pick<ErasureServices, 'erasures'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

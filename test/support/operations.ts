@@ -4,7 +4,7 @@ import type { StreamEvent } from '#contract/events.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
 import { requestsOf, submit, waitForBatch, waitForBatchEnd } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
-import { dataOf } from './open-tenant.ts';
+import { dataOf, openTenant } from './open-tenant.ts';
 import { callsOf } from './operation-calls.ts';
 import type { ModelCall, ScriptedModel } from './scripted-model.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
@@ -99,6 +99,17 @@ async function prepareWorks(
   let fresh = chatId;
   /** For the deletion that is measured and the one before it. */
   const unused = [await createChat(client, tenant, user), await createChat(client, tenant, user)];
+  const other = await openTenant(service);
+  /** Waits for the end of the first run of the purge. */
+  const purged = async (deletion: () => Promise<unknown>): Promise<void> => {
+    const runs = () =>
+      service.run
+        .dynamoCalls()
+        .filter(({ functionName, target }) => functionName?.includes('PurgeChat') && target === 'UpdateItem');
+    const before = runs().length;
+    await deletion();
+    await expect.poll(() => runs().length, { timeout: 30_000 }).toBe(before + 1);
+  };
   return {
     'list-published-agents': () => client.get('/chats/published-agents'),
     'create-chat': async () => {
@@ -111,17 +122,8 @@ async function prepareWorks(
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
     'get-chat': () => client.get(`/chats/${chatId}?external_user_id=ada`),
     'rename-chat': () => client.patch(`/chats/${chatId}`, { ...user, name: 'A chat' }),
-    'delete-chat': async () => {
-      const purges = () =>
-        service.run
-          .dynamoCalls()
-          .filter(
-            ({ functionName, target }) => functionName?.includes('PurgeChat') && target === 'UpdateItem',
-          );
-      const before = purges().length;
-      await client.delete(`/chats/${unused.pop()}?external_user_id=ada`);
-      await expect.poll(() => purges().length, { timeout: 30_000 }).toBe(before + 1);
-    },
+    'delete-chat': () => purged(() => client.delete(`/chats/${unused.pop()}?external_user_id=ada`)),
+    'erase-user': () => purged(() => other.client.delete('/users?external_user_id=unknown')),
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
     'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
     'record-feedback': () =>

@@ -151,12 +151,14 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['agents', 'files'],
     ['knowledge', 'chats'],
     ['batches'],
+    ['erasure'],
   ],
   'functions/adapters/dynamo': [
     ['table', 'item-client'],
     ['workspaces', 'files'],
     ['agents', 'knowledge', 'webhooks', 'chats'],
     ['batches'],
+    ['erasure'],
   ],
   'functions/runtime': [['environment'], ['observability'], ['composition'], ['http'], ['routes']],
 };

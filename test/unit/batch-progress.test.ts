@@ -234,6 +234,24 @@ describe('a worker checks once more what may have changed since the creation', (
     expect(await world.results(batch)).toMatchObject([gone, gone, { status: 'success' }]);
   });
 
+  it('the texts, which an erasure of their user has removed', async () => {
+    const world = batchWorld();
+    await createHistory(world);
+    const batch = await world.create([{}, { history_id: 1 }, {}]);
+    const { stores } = world;
+    for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);
+    await world.run();
+    const erased = { status: 'failed', error_code: 400, error_message: 'The request was erased' };
+    expect(await world.results(batch)).toMatchObject([
+      { ...erased, history_id: null },
+      { ...erased, history_id: 1 },
+      { status: 'success' },
+    ]);
+    expect(
+      (await stores.chats.page({ workspaceId: 'ws_1' }, { limit: 9, offset: 0, ascending: true })).total,
+    ).toBe(2);
+  });
+
   it.each([
     ['the agent', 'Agent version not found'],
     ['the whitelist', 'external_user_id is not on the whitelist of this workspace'],

@@ -2,6 +2,12 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
 import type { BatchTransitions } from './batch-transitions.ts';
 
+/** Erases stored requests. Only the functions that do so load it. */
+export interface RequestEraser {
+  /** Erases the texts of a request, and its user. It may be repeated. */
+  erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
+}
+
 export interface BatchStore extends BatchTransitions {
   /**
    * Stores all requests, then the batch, so that no reader sees an incomplete batch. A repeated call with the same id
@@ -26,8 +32,6 @@ export interface BatchStore extends BatchTransitions {
   manifest(batch: Batch): Promise<ManifestEntry[]>;
   /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
   requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;
-  /** Erases the texts of a request, and its user. It may be repeated. */
-  eraseRequest(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
   items(batch: Batch, requestIndexes: readonly number[]): Promise<(BatchItem | undefined)[]>;
   /** The items of all requests that were ever claimed, in no order. Strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;

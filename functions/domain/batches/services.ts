@@ -1,5 +1,5 @@
 import type { BatchQueue } from './batch-queue.ts';
-import type { BatchStore } from './batch-store.ts';
+import type { BatchStore, RequestEraser } from './batch-store.ts';
 import type { BatchWorkflow } from './batch-workflow.ts';
 import type { ReconciliationIndex } from './reconciliation-index.ts';
 
@@ -10,6 +10,7 @@ export interface BatchServices {
   batches: BatchStore;
   queueSettings: QueueSettings;
   reconciliationIndex: ReconciliationIndex;
+  requestEraser: RequestEraser;
 }
 
 /** Times in milliseconds. */

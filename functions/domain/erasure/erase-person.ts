@@ -5,7 +5,7 @@ import { type Erasure, lastWriteAfter } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 
-export type EraseServices = Pick<BatchServices, 'batches'> &
+export type EraseServices = Pick<BatchServices, 'batches' | 'requestEraser'> &
   Pick<ChatServices, 'chatDeletion' | 'chatPages' | 'feedback' | 'purgeQueue'> &
   Pick<PlatformServices, 'clock'>;
 
@@ -78,7 +78,7 @@ async function eraseRequestsOf(services: EraseServices, batch: Batch, erasure: E
     const requests = await services.batches.requests(batch, indexes);
     for (const { requestIndex, externalUserId } of requests) {
       if (externalUserId !== erasure.externalUserId) continue;
-      await services.batches.eraseRequest(batch, requestIndex);
+      await services.requestEraser.erase(batch, requestIndex);
       erased += 1;
     }
   }

@@ -104,8 +104,9 @@ export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () =
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
+export const requestEraser = /* @__PURE__ */ lazily(() => ({ erase: eraseRequest(table()) }));
 export const chatData = /* @__PURE__ */ lazily(() =>
-  dynamoChatData(table(), contents, eraseRequest(table())),
+  dynamoChatData(table(), contents, requestEraser().erase),
 );
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));

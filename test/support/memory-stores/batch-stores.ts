@@ -1,5 +1,5 @@
 import { type Batch, type BatchItem, type BatchRequest, isOpen } from '#domain/batches/batch.ts';
-import type { BatchStore } from '#domain/batches/batch-store.ts';
+import type { BatchStore, RequestEraser } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { memoryBatchTransitions } from './batch-transitions.ts';
 import type { MemoryChatStores } from './chat-stores.ts';
@@ -22,7 +22,7 @@ export function memoryBatchStore({
   chats: Pick<MemoryChatStores, 'add'>;
   deliveries: Pick<MemoryDeliveryStore, 'add'>;
   index: MemoryReconciliationIndex;
-}): BatchStore {
+}): BatchStore & RequestEraser {
   /** In order of creation. */
   const stored = new Map<string, StoredBatch>();
   /** In order of their ends. */
@@ -81,7 +81,7 @@ export function memoryBatchStore({
       find(batch).requests.map(({ customId, historyId, next }) => ({ customId, historyId, next })),
     requests: async (batch, requestIndexes) =>
       structuredClone(requestIndexes.flatMap((requestIndex) => find(batch).requests[requestIndex] ?? [])),
-    async eraseRequest(batch, requestIndex) {
+    async erase(batch, requestIndex) {
       const request = find(batch).requests[requestIndex];
       if (request !== undefined)
         Object.assign(request, { message: '', externalUserId: null, name: request.customId });

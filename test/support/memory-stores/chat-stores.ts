@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Chat, Lease } from '#domain/chats/chat.ts';
+import { batchIdIn, type Chat, type Lease } from '#domain/chats/chat.ts';
 import type { ChatDeletion, ChatPages, ChatStore, NewChat, NewChatStore } from '#domain/chats/chat-store.ts';
 import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
@@ -41,6 +41,7 @@ export interface MemoryChatStores {
   purgeOutbox: PurgeOutbox;
   /** For the transactions of other stores. */
   add(newChats: readonly (NewChat & { lease: Lease | null })[]): Chat[];
+  addErasure(erasure: Erasure): void;
 }
 
 export function memoryChatStores(clock: Clock, idempotency: MemoryIdempotencyStore): MemoryChatStores {
@@ -52,6 +53,14 @@ export function memoryChatStores(clock: Clock, idempotency: MemoryIdempotencySto
     chatData: chatData(stored),
     purgeOutbox: purgeOutbox(stored),
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
+    addErasure(erasure) {
+      const isOfPerson = (other: Purge | Erasure): boolean =>
+        'externalUserId' in other &&
+        other.workspaceId === erasure.workspaceId &&
+        other.externalUserId === erasure.externalUserId;
+      stored.purges = stored.purges.filter((other) => !isOfPerson(other));
+      stored.purges.push({ ...erasure, dueAt: Date.parse(erasure.deletedAt) + requeueAfter });
+    },
   };
 }
 
@@ -90,6 +99,7 @@ class StoredChats {
     const chat: Chat = {
       ...{ workspaceId, agentId, name, externalUserId, lease: structuredClone(lease) },
       ...{ id: stored.length + 1, createdAt, updatedAt: createdAt, messageCount: 0 },
+      ...(lease !== null && { batchId: batchIdIn(lease.id) }),
     };
     if (!isAllowed(chat)) return undefined;
     stored.push({ chat, isDeleted: false, messages: new Map(), feedback: new Map() });

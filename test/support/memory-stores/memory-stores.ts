@@ -21,30 +21,38 @@ import {
 export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
-  const { add, ...chatStores } = memoryChatStores(settings.clock, idempotency);
+  const { add, addErasure, ...chatStores } = memoryChatStores(settings.clock, idempotency);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
-  const batches = memoryBatchStore({
+  const { erase, ...batches } = memoryBatchStore({
     clock: settings.clock,
     chats: { add },
     deliveries: deliveryWrites,
     index,
   });
+  const workspaces = memoryWorkspaceStore(audit);
   return {
     agents: memoryAgentStore(audit),
     apiKeys: memoryApiKeyStore(audit),
     auditLog,
     batches,
     deliveries,
+    erasures: {
+      async request(erasure) {
+        addErasure(erasure);
+        await workspaces.removeFromWhitelist(erasure.workspaceId, [erasure.externalUserId]);
+      },
+    },
     fileIndex: memoryFileIndex(),
     idempotency,
     knowledge: memoryKnowledgeStore(audit),
     ...chatStores,
     rateBuckets: memoryRateBucketStore(),
     reconciliationIndex: index.reconciliationIndex,
+    requestEraser: { erase },
     replyEvents: memoryReplyEventStore(),
     usage: memoryUsageStore(),
     webhookSource: webhookSourceOf(batches),
-    workspaces: memoryWorkspaceStore(audit),
+    workspaces,
   };
 }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { formatRateLimit, type Limits } from '#contract/rate-limits.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
@@ -77,16 +78,29 @@ export function memoryWorkspaceStore(audit: MemoryAudit): WorkspaceStore {
       const users = [...new Set(externalUserIds)];
       if (users.length === 0) return;
       for (const user of users) listedUsers.add(nameOf(workspaceId, user));
-      audit({ action: 'whitelist extended', workspaceId, target: workspaceId, changes: { users } });
+      audit({
+        action: 'whitelist extended',
+        workspaceId,
+        target: workspaceId,
+        changes: { users: hashesOf(workspaceId, users) },
+      });
     },
     async removeFromWhitelist(workspaceId, externalUserIds) {
       const users = [...new Set(externalUserIds)];
       if (users.length === 0) return;
       for (const user of users) listedUsers.delete(nameOf(workspaceId, user));
-      audit({ action: 'whitelist reduced', workspaceId, target: workspaceId, changes: { users } });
+      audit({
+        action: 'whitelist reduced',
+        workspaceId,
+        target: workspaceId,
+        changes: { users: hashesOf(workspaceId, users) },
+      });
     },
   };
 }
+
+const hashesOf = (workspaceId: string, users: readonly string[]): string[] =>
+  users.map((user) => `user_${createHmac('sha256', workspaceId).update(user).digest('hex').slice(0, 32)}`);
 
 export function memoryApiKeyStore(audit: MemoryAudit): ApiKeyStore {
   const apiKeys = new Map<string, ApiKey>();

@@ -6,7 +6,7 @@ import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { batchOf, itemOf, storedBatch } from './batch-item.ts';
-import { eraseRequest, readManifest, readRequests, requestItems } from './batch-requests.ts';
+import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { dynamoBatchTransitions } from './batch-transitions.ts';
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
@@ -17,7 +17,6 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   page: page(table),
   manifest: (batch) => readManifest(table, batch),
   requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
-  eraseRequest: eraseRequest(table),
   items: items(table),
   allItems: allItems(table),
   workspaceOf: workspaceOf(table),

@@ -1,7 +1,7 @@
 import { appending, type ListHead, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { type ChatListKind, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
-import type { Chat, Lease } from '#domain/chats/chat.ts';
+import { batchIdIn, type Chat, type Lease } from '#domain/chats/chat.ts';
 import type { NewChat } from '#domain/chats/chat-store.ts';
 import { lastChatId } from '#domain/chats/message.ts';
 import type { Clock } from '#domain/platform/clock.ts';
@@ -75,6 +75,7 @@ export function planChats(
       createdAt,
       updatedAt: createdAt,
       messageCount: 0,
+      ...(newChat.lease !== null && { batchId: batchIdIn(newChat.lease.id) }),
     }),
   );
   const idsByList = new Map<string, number[]>();
