@@ -63,7 +63,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     originSecret: true,
   },
   'send-message': {
-    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
+    // DeleteItem: if an attached file has just been erased, its index items are deleted.
+    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
     files: ['GetObject', 'ListBucket'],
     model: true,
@@ -81,6 +82,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'purge-chat': {
     table: [...batchWriter, 'BatchWriteItem', 'DeleteItem'],
     content: ['ListBucket', 'DeleteObject'],
+    files: ['DeleteObject'],
   },
   'record-feedback': {
     table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
@@ -97,7 +99,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'list-batch-results': { table: batchReader, content: ['GetObject'], originSecret: true },
   'cancel-batch': { table: ['GetItem', 'Query', 'UpdateItem'] },
   'process-batch-items': {
-    table: batchWriter,
+    table: [...batchWriter, 'DeleteItem'],
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
     files: ['GetObject', 'ListBucket'],
     model: true,

@@ -66,13 +66,24 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
   };
 }
 
-const jsonOf = ({ batchRequests, itemsScanned, ...counts }: Erased) => ({
+const jsonOf = ({ batchRequests, itemsScanned, retainedFiles, ...counts }: Erased) => ({
   ...counts,
   batch_requests: batchRequests,
   items_scanned: itemsScanned,
+  retained_files: retainedFiles,
 });
 
-const linesOf = ({ chats, ratings, batchRequests, others, itemsScanned }: Erased): string[] => [
+const linesOf = ({
+  chats,
+  ratings,
+  batchRequests,
+  others,
+  itemsScanned,
+  retainedFiles,
+}: Erased): string[] => [
   `Erased ${formatCount(chats)} chats, ${formatCount(ratings)} ratings in other chats, ${formatCount(batchRequests)} batch requests and ${formatCount(others)} other items`,
   `The last scan found nothing; ${formatCount(itemsScanned)} items were read`,
+  ...(retainedFiles.length === 0
+    ? []
+    : [`Files of an earlier version stay, because other chats may attach them: ${retainedFiles.join(', ')}`]),
 ];

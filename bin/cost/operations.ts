@@ -78,12 +78,12 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [51, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // With the first run of the purge, of a chat without messages. The second run costs as much again.
+  // With the first run of the purge, of a chat without messages or files. The second run costs as much again.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
-      { BatchGetItem: 2, GetItem: 3, Query: 2, TransactWriteItems: 1, UpdateItem: 2 },
-      [20, 22],
+      { BatchGetItem: 2, GetItem: 3, Query: 3, TransactWriteItems: 1, UpdateItem: 2 },
+      [21, 22],
       { 's3 GET bucket?list-type': 1, 'sqs SendMessageBatch': 1 },
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },

@@ -1,4 +1,4 @@
-import { GetObjectCommand, NoSuchKey, type S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { create as contentDisposition } from 'content-disposition';
 import type { FileStore } from '#domain/files/file-store.ts';
@@ -20,6 +20,9 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
         if (error instanceof NoSuchKey) return undefined;
         throw error;
       }
+    },
+    async delete(file) {
+      await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(file) }));
     },
     address: (file, now) =>
       getSignedUrl(

@@ -1,4 +1,5 @@
 import {
+  DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
   NoSuchKey,
@@ -10,8 +11,10 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 import { preparedJson, readPreparedJson } from './prepared-json.ts';
 
 /** The prefix names the scope, so that a lifecycle rule can remove the content prepared from ephemeral files. */
-const keyOf = ({ scope, workspaceId, uuid }: StoredFile, kind: 'content.json' | 'image'): string =>
-  `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
+const keyOf = (
+  { scope, workspaceId, uuid }: Pick<StoredFile, 'scope' | 'workspaceId' | 'uuid'>,
+  kind: 'content.json' | 'image',
+): string => `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
 export function s3PreparedAttachments(client: S3Client, Bucket: string): PreparedAttachments {
   const open = async (Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput['Body']> => {
@@ -44,6 +47,10 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
     },
     async putImage(file, Body) {
       await client.send(new PutObjectCommand({ Bucket, Key: keyOf(file, 'image'), Body }));
+    },
+    async delete(file) {
+      const keys = [keyOf(file, 'content.json'), keyOf(file, 'image')];
+      await Promise.all(keys.map((Key) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
     },
   };
 }

@@ -17,6 +17,13 @@ import {
 import { observed } from '#runtime/observability/observed.ts';
 
 const purge = purgeChat({ chatData: chatData(), clock, purgeOutbox: purgeOutbox() });
+async function purgeAndLog(deleted: Purge): Promise<void> {
+  const { workspaceId, chatId } = deleted;
+  const { retainedFiles } = await purge(deleted);
+  if (retainedFiles.length > 0)
+    log.info('Files of a deleted chat were retained', { workspaceId, chatId, files: retainedFiles });
+}
+
 const erase = runErasure({
   batches: batches(),
   chatDeletion: chatDeletion(),
@@ -34,7 +41,7 @@ export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchR
   for (const { messageId, body } of Records)
     try {
       const deleted = JSON.parse(body) as Purge | Erasure;
-      await ('chatId' in deleted ? purge(deleted) : erase(deleted));
+      await ('chatId' in deleted ? purgeAndLog(deleted) : erase(deleted));
     } catch (error) {
       log.error('A purge failed', { error });
       batchItemFailures.push({ itemIdentifier: messageId });

@@ -84,7 +84,9 @@ test('every role may do exactly this', () => {
     DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [
-      ...read,
+      'dynamodb:BatchGetItem',
+      'dynamodb:DeleteItem',
+      'dynamodb:GetItem',
       'dynamodb:PutItem',
       'dynamodb:Query',
       'dynamodb:UpdateItem',
@@ -131,7 +133,7 @@ test('every role may do exactly this', () => {
       'states:SendTaskSuccess',
     ],
     ProcessBatchItems: [
-      ...claim,
+      ...[...claim, 'dynamodb:DeleteItem'].toSorted(),
       'lambda:InvokeFunction',
       ...logs,
       's3:DeleteObject',

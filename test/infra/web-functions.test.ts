@@ -310,6 +310,7 @@ test('the role of chats may do exactly this, which is what that of send-message 
   const actions = actionsOf('ChatsRole');
   expect([...new Set(actions)]).toEqual([
     'dynamodb:BatchGetItem',
+    'dynamodb:DeleteItem',
     'dynamodb:GetItem',
     'dynamodb:PutItem',
     'dynamodb:Query',

@@ -1,9 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import type { UploadedFile } from '#contract/message.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
+import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, service } = await useScriptedService();
@@ -218,6 +222,30 @@ describe('a refusal', () => {
     expect(await history(chat)).toEqual([]);
     expect(summaryOf(await send(chat))).toBe('200/0 success');
     expect(await history(chat)).toHaveLength(2);
+  });
+
+  it('because of a file that is erased meanwhile leaves no message, the chat free and the file unattached', async () => {
+    const tenant = await openTenant(service, { titles: false });
+    const table = dataTableOf(service);
+    const file = dataOf(await uploaderOf(service, tenant).file('a.txt', 'The text')) as UploadedFile;
+    const item = keys.file(tenant.workspaceId, file.uuid);
+    await table.change(item, { erasing: 'confirmed' });
+    const chat = await tenant.createChat();
+    for (const headers of [{}, { 'Idempotency-Key': 'One' }] as Record<string, string>[]) {
+      const uuids = [file.uuid];
+      const body = { message: 'Hi', stream: false, agent_id: tenant.agentId, attached_file_uuids: uuids };
+      expect(summaryOf(await tenant.client.post(`/chats/${chat.id}/messages`, body, { headers }))).toBe(
+        '400/10006 attached_file_uuids[0] is not a file of this workspace',
+      );
+    }
+    expect(await tenant.history(chat)).toEqual([]);
+    for (const key of [
+      keys.chatOfFile(tenant.workspaceId, file.uuid, chat.id),
+      keys.fileOfChat(tenant.workspaceId, chat.id, file.uuid),
+    ])
+      expect(await table.read(key)).toBeUndefined();
+    expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
+    table.close();
   });
 
   it.each([999_999, 2 ** 53 - 1])('is told of chat %d, which does not exist', async (id) => {

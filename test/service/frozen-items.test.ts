@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { type Key, keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
@@ -114,6 +115,8 @@ describe('items of an earlier version', () => {
       reconcilerCursor: [],
       claimTurn: [],
       replyEvents: [],
+      chatOfFile: [],
+      fileOfChat: [],
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
     const stored = new Set(items.map(({ pk, sk }) => `${pk.S} ${sk.S}`));
@@ -189,6 +192,7 @@ describe('items of an earlier version', () => {
     expect(await files.get(workspaceId, file.uuid)).toEqual(file);
     const persistent = { ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null };
     expect(await files.get(workspaceId, persistent.uuid)).toEqual(persistent);
+    expect(await dynamoFileErasures(table.table).start(file, 'an erasure')).toBe('not-indexed');
     const objectName = `knowledge/${workspaceId}/1`;
     expect(await knowledge.head(workspaceId)).toEqual({ revision: 1, objectName, indexBytes: 1234 });
     expect(await knowledge.documents(workspaceId)).toEqual([document]);

@@ -1,19 +1,30 @@
-import { expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import type { UploadedFile } from '#contract/message.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { countLargeTexts } from '#support/file-bucket.ts';
-import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { countLargeTexts, fileBucketOf, preparedKeysOf } from '#support/file-bucket.ts';
+import { pngOf } from '#support/image-bytes.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { messageItems } from '#support/seed.ts';
 import { stepThrough } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
+const logged: string[] = [];
 // The reconciler runs each second.
-const { callFor, service, tenant: scripted } = await useScriptedService({ timer: quickTimer });
+const {
+  callFor,
+  service,
+  tenant: scripted,
+} = await useScriptedService({
+  timer: quickTimer,
+  onLog: ({ line }) => logged.push(line),
+});
 const table = closeAfterTests(dataTableOf(service));
 vi.setConfig({ testTimeout: 60_000 });
 const waiting = { timeout: 40_000, interval: 100 };
@@ -125,4 +136,136 @@ it('erases the texts of batch requests of the chat, whose results keep ids and s
   await expect.poll(() => storedFor(tenant, history.id), waiting).toEqual(['CHAT']);
   const gone = { response_content: null };
   await expect.poll(read, waiting).toEqual([{ ...first, ...gone }, { ...second, ...gone }, third]);
+});
+
+describe('files', () => {
+  const unknownFile = '400/10006 attached_file_uuids[0] is not a file of this workspace';
+  const bucket = fileBucketOf(service);
+  const openSeeing = () =>
+    openTenant(service, { model: 'openai:test', titles: false, agent: { meta: { vision: true } } });
+
+  async function upload(tenant: OpenTenant, name: string, content: string | Uint8Array, type: string) {
+    return (dataOf(await uploaderOf(service, tenant).file(name, content, { type })) as UploadedFile).uuid;
+  }
+
+  /** What is stored of the tenant's files: objects, prepared content, and items of files and of chats. */
+  async function storedFiles({ workspaceId }: OpenTenant) {
+    const items = await table.readAll();
+    return {
+      objects: (await bucket.keysOf(workspaceId)).objects.length,
+      prepared: (await preparedKeysOf(service, workspaceId)).toSorted(),
+      items: items
+        .filter(({ pk, sk }) => String(pk).startsWith(`W#${workspaceId}#`) && `${pk} ${sk}`.includes('FILE#'))
+        .map(({ sk }) => sk)
+        .toSorted(),
+    };
+  }
+
+  /** The last run of a purge, for a deletion twenty minutes ago. */
+  async function purgeLastOf({ workspaceId }: OpenTenant, chat: ChatResource): Promise<void> {
+    const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
+    const purge = keys.operatorsPurge(deletedAt, workspaceId, chat.id);
+    const ids = { workspace_id: workspaceId, chat_id: chat.id };
+    await table.writeItems([{ ...purge, ...ids, deleted_at: deletedAt, due_at: 0 }]);
+    await expect.poll(() => table.read(purge), waiting).toBeUndefined();
+  }
+
+  it('are erased with the chat that attaches them, often and in each way to send', async () => {
+    const tenant = await openSeeing();
+    const chat = await tenant.createChat();
+    const image = pngOf({ width: 9000, height: 90 }, (line) => void line.fill(255));
+    const uuids = [
+      await upload(tenant, 'a.txt', 'The text', 'text/plain'),
+      await upload(tenant, 'b.png', image, 'image/png'),
+    ] as [string, string];
+    for (const key of [undefined, 'One', 'Other'])
+      dataOf(
+        await tenant.client.post(
+          `/chats/${chat.id}/messages`,
+          { message: 'Hi', stream: false, agent_id: tenant.agentId, attached_file_uuids: uuids },
+          { headers: key === undefined ? {} : { 'Idempotency-Key': key } },
+        ),
+      );
+    const registered = uuids.map((uuid) => `FILE#${uuid}`);
+    const prepared = [`${uuids[0]}/content.json`, `${uuids[1]}/content.json`, `${uuids[1]}/image`].toSorted();
+    const inChat = `CHAT#${chat.id}`;
+    expect(await storedFiles(tenant)).toEqual({
+      ...{ objects: 2, prepared },
+      items: [...registered, 'FILE', 'FILE', inChat, inChat].toSorted(),
+    });
+
+    dataOf(await tenant.client.delete(`/chats/${chat.id}`));
+    const remaining = { objects: 0, prepared: [], items: registered.toSorted() };
+    await expect.poll(() => storedFiles(tenant), waiting).toEqual(remaining);
+    await purgeLastOf(tenant, chat);
+    expect(await storedFiles(tenant)).toEqual({ ...remaining, items: [] });
+    const other = await tenant.createChat();
+    expect(summaryOf(await tenant.send(other, { attached_file_uuids: uuids }))).toBe(unknownFile);
+    expect(await tenant.history(other)).toEqual([]);
+  });
+
+  it('stay as long as another chat attaches them, also one of a batch', async () => {
+    const tenant = await openSeeing();
+    const chat = await tenant.createChat();
+    const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
+    dataOf(await tenant.send(chat, { attached_file_uuids: [uuid] }));
+    const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
+    const body = { agent_id: tenant.agentId, requests };
+    const batch = dataOf(await tenant.client.post<BatchResource>('/batches', body));
+    await waitForBatchEnd(tenant.client, batch.id);
+    const [result] = dataOf(await tenant.client.get<BatchResultResource[]>(`/batches/${batch.id}/results`));
+    const ofBatch = { ...chat, id: result?.history_id as number };
+
+    dataOf(await tenant.client.delete(`/chats/${chat.id}`));
+    await purgeLastOf(tenant, chat);
+    const items = ['FILE', `CHAT#${ofBatch.id}`, `FILE#${uuid}`].toSorted();
+    await expect.poll(async () => (await storedFiles(tenant)).items, waiting).toEqual(items);
+    const [message] = await tenant.history(ofBatch);
+    const download = await fetch(message?.attached_files[0]?.file_url ?? '');
+    expect(await download.text()).toBe('The text');
+
+    dataOf(await tenant.client.delete(`/chats/${ofBatch.id}`));
+    await expect.poll(async () => (await storedFiles(tenant)).objects, waiting).toBe(0);
+    await purgeLastOf(tenant, ofBatch);
+    expect(await storedFiles(tenant)).toEqual({ objects: 0, prepared: [], items: [] });
+  });
+
+  it('are retained and reported if an earlier version has stored them', async () => {
+    const tenant = await openTenant(service, { titles: false });
+    const chat = await tenant.createChat();
+    const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
+    const { chats_indexed, ...item } = (await table.read(keys.file(tenant.workspaceId, uuid))) ?? {};
+    expect(chats_indexed).toBe(true);
+    await table.writeItems([item]);
+    dataOf(await tenant.send(chat, { attached_file_uuids: [uuid] }));
+    dataOf(await tenant.client.delete(`/chats/${chat.id}`));
+    await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
+    expect(await storedFiles(tenant)).toMatchObject({ objects: 1, items: ['FILE'] });
+    const lines = () => logged.filter((line) => line.includes('Files of a deleted chat were retained'));
+    await expect.poll(lines, waiting).toHaveLength(1);
+    expect(JSON.parse(lines()[0] as string)).toMatchObject({
+      ...{ level: 'INFO', workspaceId: tenant.workspaceId, chatId: chat.id, files: [uuid] },
+    });
+    await purgeLastOf(tenant, chat);
+    expect(lines()).toHaveLength(1);
+  });
+
+  it('fail a batch request if they are erased while it runs, which leaves nothing behind', async () => {
+    const tenant = await openTenant(service, { titles: false });
+    const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
+    await table.change(keys.file(tenant.workspaceId, uuid), { erasing: 'confirmed' });
+    const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
+    const body = { agent_id: tenant.agentId, requests };
+    const batch = dataOf(await tenant.client.post<BatchResource>('/batches', body));
+    await waitForBatchEnd(tenant.client, batch.id);
+    const [result] = dataOf(await tenant.client.get<BatchResultResource[]>(`/batches/${batch.id}/results`));
+    expect(result).toMatchObject({
+      ...{ status: 'failed', error_code: 400, response_content: null },
+      error_message: unknownFile.replace('400/10006 ', ''),
+    });
+    const chat = dataOf(await tenant.client.get<ChatResource>(`/chats/${result?.history_id}`));
+    expect(await tenant.history(chat)).toEqual([]);
+    dataOf(await tenant.send(chat));
+    expect((await storedFiles(tenant)).items).toEqual(['FILE']);
+  });
 });

@@ -12,6 +12,7 @@ import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
+import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -24,6 +25,7 @@ import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { memoryContentStore } from './memory-stores/content-store.ts';
+import { eraseFileIn } from './memory-stores/file-stores.ts';
 import { memoryIndexObjects } from './memory-stores/knowledge-stores.ts';
 import type { StoreSettings, Stores } from './open-stores.ts';
 import { webhookSourceOf } from './webhook-source.ts';
@@ -32,6 +34,7 @@ import { webhookSourceOf } from './webhook-source.ts';
 export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Stores {
   const audit = auditBy(clock, actor);
   const contents = memoryContentStore();
+  const fileErasures = dynamoFileErasures(table);
   const batches = dynamoBatchStore(table, clock);
   return {
     agents: dynamoAgentStore(table, audit),
@@ -45,9 +48,10 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
       ...dynamoChatDeletion(table),
     },
     deliveries: dynamoDeliveryStore(table, audit),
-    chatData: dynamoChatData(table, () => contents, eraseRequest(table)),
+    chatData: dynamoChatData(table, () => contents, eraseRequest(table), eraseFileIn({ fileErasures })),
     erasures: dynamoErasures(table, clock),
     feedback: dynamoFeedbackStore(table),
+    fileErasures,
     fileIndex: dynamoFileIndex(table),
     idempotency: dynamoIdempotencyStore(table),
     knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects()),

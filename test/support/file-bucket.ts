@@ -24,6 +24,14 @@ export async function countLargeTexts(service: Pick<Service, 'run'>, workspaceId
   return KeyCount ?? 0;
 }
 
+/** Keys of the content that was prepared from a workspace's files. */
+export async function preparedKeysOf(service: Pick<Service, 'run'>, workspaceId: string): Promise<string[]> {
+  const Bucket = service.run.outputs.ContentBucketName;
+  const Prefix = `attachments/persistent/${workspaceId}/`;
+  const { Contents = [] } = await clientOf(service).send(new ListObjectsV2Command({ Bucket, Prefix }));
+  return Contents.map(({ Key = '' }) => Key.slice(Prefix.length));
+}
+
 /** Direct access to a running service's bucket of uploaded files. */
 export function fileBucketOf(service: Pick<Service, 'run'>) {
   const Bucket = service.run.outputs.FileBucketName ?? '';

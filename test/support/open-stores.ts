@@ -29,7 +29,7 @@ export type Stores = {
   Pick<BatchServices, 'batches' | 'reconciliationIndex' | 'requestEraser'> &
   Pick<ChatServices, 'chatData' | 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
   Pick<ErasureServices, 'erasures'> &
-  Pick<FileServices, 'fileIndex'> &
+  Pick<FileServices, 'fileErasures' | 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &
   Pick<WebhookServices, 'deliveries' | 'webhookSource'> &

@@ -6,7 +6,7 @@ export const route = {
   path: '/chats/{chat_id}',
   summary: 'Delete a chat',
   description:
-    'An addition to the specification. The chat is gone at once, also for a reply in progress. Lists that are paged through meanwhile skip rows.',
+    'An addition to the specification. The chat is gone at once, also for a reply in progress. Files that no other chat attaches are deleted with it. Lists that are paged through meanwhile skip rows.',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,

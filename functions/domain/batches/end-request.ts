@@ -1,4 +1,5 @@
 import type { ChatServices } from '#domain/chats/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
@@ -10,6 +11,7 @@ import type { BatchServices } from './services.ts';
 
 export type EndServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
   Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
+  Pick<FileServices, 'fileIndex'> &
   Pick<WorkspaceServices, 'usage'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 

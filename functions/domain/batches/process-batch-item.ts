@@ -1,4 +1,4 @@
-import { chatNotFound } from '#contract/errors.ts';
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
@@ -9,6 +9,8 @@ import { readHistory } from '#domain/chats/read-history.ts';
 import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import { attachFiles } from '#domain/files/attach-files.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
@@ -20,6 +22,7 @@ import type { BatchServices } from './services.ts';
 
 export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
   Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
+  Pick<FileServices, 'fileIndex'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** The data that the reply to a request needs, read when the request is claimed. */
@@ -155,6 +158,13 @@ async function storeResult(
 ): Promise<ItemEnd> {
   const { batch, request, agent, attachments } = attempt;
   const position = chat.messageCount + 1;
+  try {
+    await attachFiles(services)(chat.id, attachments, request.attachedFileUuids);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
+    return rejected(services, attempt.item, error.message);
+  }
   const turn = { chat, position, message: request.message, attachments, agent };
   const stored = await storeTurn(services, turn, reply).catch((error: unknown) => {
     if (error instanceof NotStorable) return error;

@@ -1,5 +1,5 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { lastWriteAfter, type Purge } from './purge.ts';
+import { lastWriteAfter, type Purge, type Purged } from './purge.ts';
 import type { ChatServices } from './services.ts';
 
 /**
@@ -9,11 +9,13 @@ import type { ChatServices } from './services.ts';
  */
 export const purgeChat =
   (services: Pick<ChatServices, 'chatData' | 'purgeOutbox'> & Pick<PlatformServices, 'clock'>) =>
-  async (purge: Purge): Promise<void> => {
+  async (purge: Purge): Promise<Purged> => {
     const { chatData, clock, purgeOutbox } = services;
-    if (!(await purgeOutbox.has(purge))) return;
+    if (!(await purgeOutbox.has(purge))) return { retainedFiles: [] };
     const lastWrite = Date.parse(purge.deletedAt) + lastWriteAfter;
     const isLast = clock.now().getTime() >= lastWrite;
-    await chatData.delete({ workspaceId: purge.workspaceId, id: purge.chatId });
+    const { workspaceId, chatId } = purge;
+    const purged = await chatData.delete({ workspaceId, id: chatId }, { isLast });
     await (isLast ? purgeOutbox.remove(purge) : purgeOutbox.postpone(purge, lastWrite));
+    return purged;
   };

@@ -45,6 +45,14 @@ export interface PurgeQueue {
 
 /** What is stored for a chat, other than the chat itself. */
 export interface ChatData {
-  /** Deletes messages, their texts and their feedback. It may be repeated. */
-  delete(chat: Pick<Chat, 'workspaceId' | 'id'>): Promise<void>;
+  /**
+   * Deletes messages, their texts and their feedback, and the files that no other chat attaches. It may be repeated.
+   * @param isLast nothing writes to the chat any more
+   */
+  delete(chat: Pick<Chat, 'workspaceId' | 'id'>, run: { isLast: boolean }): Promise<Purged>;
+}
+
+export interface Purged {
+  /** Uuids of files that an earlier version has stored. Which chats attach them is unknown. */
+  retainedFiles: string[];
 }

@@ -1,5 +1,6 @@
 import { replyInProgress } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
+import { attachFiles } from '#domain/files/attach-files.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
@@ -93,7 +94,7 @@ async function attemptTurn(
   if ('startedAt' in turn) return storedReply(services, checked, turn);
   request.isFurtherAttempt = true;
   const started = start(services, turn, deadline());
-  const outcome = await storeUserMessage(services, started, key);
+  const outcome = await storeUserMessage(services, started, checked.attachedFileUuids, key);
   if (outcome === 'stored') return started;
   await abandon(services, started);
   return outcome === 'key-in-use' ? outcome : 'retry';
@@ -130,16 +131,18 @@ const start = (services: StartServices, turn: Turn, deadline: number) => ({
   running: startReply(services)(turn, deadline),
 });
 
-/** @throws the error of the table, after the turn was abandoned */
+/** @throws badRequest if a file has just been erased, or the error of the table, after the turn was abandoned */
 async function storeUserMessage(
   services: StartServices,
   started: RunningTurn,
+  attachedFileUuids: readonly string[],
   key: IdempotencyKey | null,
 ): Promise<'stored' | 'position-taken' | 'key-in-use'> {
   const { chat, position, message: content, attachments } = started.turn;
   const createdAt = services.clock.now().toISOString();
   const message: UserMessage = { role: 'user', position, content, attachments, createdAt };
   try {
+    await attachFiles(services)(chat.id, attachments, attachedFileUuids);
     if (key !== null) return await services.messages.putWithKey(chat, message, key);
     return (await services.messages.put(chat, message)) ? 'stored' : 'position-taken';
   } catch (error) {

@@ -1,8 +1,9 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Person } from '#domain/chats/feedback-store.ts';
-import type { Erasure, Purge, PurgeQueue } from '#domain/chats/purge.ts';
+import type { Erasure, Purge, Purged, PurgeQueue } from '#domain/chats/purge.ts';
 import { purgeChat } from '#domain/chats/purge-chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
 import { type EraseServices, erasePerson } from './erase-person.ts';
 import type { ErasureServices } from './services.ts';
 
@@ -13,6 +14,8 @@ export interface Report {
   /** What only the scan found. */
   others: number;
   itemsScanned: number;
+  /** Uuids of files of the person's chats that an earlier version has stored: which chats attach them is unknown. */
+  retainedFiles: string[];
 }
 
 /** A person who goes on to chat meanwhile makes further runs necessary. */
@@ -21,6 +24,12 @@ const maxRuns = 5;
 /** Milliseconds after the end of a lease, for differences of clocks. */
 const leaseMargin = 2000;
 
+const purgesAtOnce = 10;
+
+type Services = Omit<EraseServices, 'purgeQueue'> &
+  Pick<ChatServices, 'chatData' | 'purgeOutbox'> &
+  ErasureServices & { sleepUntil: (time: number) => Promise<void> };
+
 /**
  * Erases a person at once, for an operator. It waits until no reply in progress can store anything, and ends with a scan of
  * all keys that finds nothing. It may be repeated after a crash.
@@ -28,53 +37,66 @@ const leaseMargin = 2000;
  * @throws Error if the person has been active all the time
  */
 export const eraseCompletely =
-  (
-    services: Omit<EraseServices, 'purgeQueue'> &
-      Pick<ChatServices, 'chatData' | 'purgeOutbox'> &
-      ErasureServices & { sleepUntil: (time: number) => Promise<void> },
-  ) =>
+  (services: Services) =>
   async (person: Person, actor: string, progress: (step: string) => void): Promise<Report> => {
-    const { clock, purgeOutbox } = services;
-    const now = (): string => clock.now().toISOString();
-    const purge = purgeChat(services);
-    const purgeQueue: PurgeQueue = {
-      send: async (purges) => {
-        for (const each of purges) await purge(each as Purge);
-      },
-    };
+    const now = (): string => services.clock.now().toISOString();
+    const purger = new Purger(services, person);
     const erasure: Erasure = { ...person, deletedAt: now() };
     await services.erasures.request(erasure, actor);
     // Chats that were deleted before, also by a run of this command that was killed.
-    const pending = await pendingPurges(services, person);
-    await purgeQueue.send(pending);
-    const chatIds = new Set(pending.map(({ chatId }) => chatId));
-    const report: Report = { chats: 0, ratings: 0, batchRequests: 0, others: 0, itemsScanned: 0 };
+    await purger.send(await pendingPurges(services, person));
+    const report = { chats: 0, ratings: 0, batchRequests: 0, others: 0, itemsScanned: 0 };
     for (let run = 1; run <= maxRuns; run += 1) {
       progress('Erasing');
-      if (run > 1) await deleteData(services, person, chatIds);
-      const erased = await erasePerson({ ...services, purgeQueue })({ ...person, deletedAt: now() });
-      for (const { id } of erased.chats) chatIds.add(id);
-      await purgeAfterLeases(services, erased.chats, progress);
+      if (run > 1) await purger.deleteData(purger.chatIds);
+      const erased = await erasePerson({ ...services, purgeQueue: purger })({ ...person, deletedAt: now() });
+      await deleteAfterLeases(services, purger, erased.chats, progress);
       progress('Reading the keys of all items');
-      const { items, found } = await services.personTraces.erase(person, chatIds);
+      const { items, found } = await services.personTraces.erase(person, purger.chatIds);
       report.chats += erased.chats.length;
       report.ratings += erased.ratings;
       report.batchRequests += erased.batchRequests;
       report.itemsScanned += items;
       report.others += found;
       if (found > 0) continue;
-      await purgeOutbox.remove(erasure);
-      return report;
+      await services.purgeOutbox.remove(erasure);
+      return { ...report, retainedFiles: [...purger.retainedFiles] };
     }
     throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
   };
 
-async function deleteData(
-  { chatData }: Pick<ChatServices, 'chatData'>,
-  { workspaceId }: Pick<Person, 'workspaceId'>,
-  chatIds: Iterable<number>,
-): Promise<void> {
-  for (const id of chatIds) await chatData.delete({ workspaceId, id });
+/** In place of the queue of purges: it purges at once, and remembers the chats. */
+class Purger implements PurgeQueue {
+  readonly chatIds = new Set<number>();
+  readonly retainedFiles = new Set<string>();
+  private readonly services: Services;
+  private readonly person: Person;
+
+  constructor(services: Services, person: Person) {
+    this.services = services;
+    this.person = person;
+  }
+
+  async send(purges: readonly (Purge | Erasure)[]): Promise<void> {
+    const ofChats = purges.filter((purge): purge is Purge => 'chatId' in purge);
+    for (const { chatId } of ofChats) this.chatIds.add(chatId);
+    await this.each(ofChats, purgeChat(this.services));
+  }
+
+  /** For chats of which nothing is written any more. */
+  async deleteData(chatIds: Iterable<number>): Promise<void> {
+    const { workspaceId } = this.person;
+    await this.each([...chatIds], (id) =>
+      this.services.chatData.delete({ workspaceId, id }, { isLast: true }),
+    );
+  }
+
+  private async each<Work>(works: readonly Work[], purge: (work: Work) => Promise<Purged>): Promise<void> {
+    for (let first = 0; first < works.length; first += purgesAtOnce) {
+      const purged = await allEnded(works.slice(first, first + purgesAtOnce).map(purge));
+      for (const uuid of purged.flatMap(({ retainedFiles }) => retainedFiles)) this.retainedFiles.add(uuid);
+    }
+  }
 }
 
 async function pendingPurges(
@@ -88,9 +110,10 @@ async function pendingPurges(
   return pending;
 }
 
-/** A reply in progress stops when its lease has ended: it cannot renew it. What it stored until then is purged. */
-async function purgeAfterLeases(
-  services: Pick<ChatServices, 'chatData'> & { sleepUntil: (time: number) => Promise<void> },
+/** A reply in progress stops when its lease has ended: it cannot renew it. What it stored until then is deleted. */
+async function deleteAfterLeases(
+  { sleepUntil }: Services,
+  purger: Purger,
   chats: readonly Chat[],
   progress: (step: string) => void,
 ): Promise<void> {
@@ -98,6 +121,6 @@ async function purgeAfterLeases(
   if (inUse.length === 0) return;
   const end = Math.max(...inUse.map(({ lease }) => lease?.until ?? 0));
   progress(`Waiting for ${inUse.length} replies in progress`);
-  await services.sleepUntil(end + leaseMargin);
-  for (const chat of inUse) await services.chatData.delete(chat);
+  await sleepUntil(end + leaseMargin);
+  await purger.deleteData(inUse.map(({ id }) => id));
 }

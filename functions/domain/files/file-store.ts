@@ -6,6 +6,8 @@ export interface FileStore {
   start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
   /** @returns the bytes in chunks; undefined if the file is no longer there */
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** Does nothing if the file is no longer there. */
+  delete(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<void>;
   /** A short-lived URL that downloads the file as an attachment. */
   address(file: StoredFile, now: Date): Promise<string>;
 }

@@ -20,14 +20,16 @@ export const findAttachedFiles =
     const found = await Promise.all(distinct.map((uuid) => services.fileIndex.get(workspaceId, uuid)));
     const now = services.clock.now();
     return found.map((file, index) => {
-      const entry = `${field}[${uuids.indexOf(distinct[index] ?? '')}]`;
-      if (file === undefined)
-        throw new ServiceError('badRequest', `${entry} is not a file of this workspace`);
+      const at = uuids.indexOf(distinct[index] ?? '');
+      if (file === undefined) throw unknownFile(field, at);
       if (hasExpired(file, now))
         throw new ServiceError(
           'badRequest',
-          `${entry} has expired: an ephemeral file is kept for ${limits.ephemeralHours} hours`,
+          `${field}[${at}] has expired: an ephemeral file is kept for ${limits.ephemeralHours} hours`,
         );
       return file;
     });
   };
+
+export const unknownFile = (field: string, index: number): ServiceError =>
+  new ServiceError('badRequest', `${field}[${index}] is not a file of this workspace`);

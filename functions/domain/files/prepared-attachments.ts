@@ -18,4 +18,6 @@ export interface PreparedAttachments {
   put(file: StoredFile, prepared: PreparedAttachment): Promise<void>;
   getImage(file: StoredFile): Promise<Uint8Array>;
   putImage(file: StoredFile, image: Uint8Array): Promise<void>;
+  /** Deletes the content and the image, if they are there. */
+  delete(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>): Promise<void>;
 }

@@ -24,6 +24,7 @@ import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoPersonTraces } from '#adapters/dynamo/erasure/person-traces.ts';
+import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
@@ -47,6 +48,7 @@ import type { ContentStore } from '#domain/chats/content-store.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import { eraseFile } from '#domain/files/erase-file.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
@@ -56,6 +58,7 @@ import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock, processClock } from '#runtime/environment/clock.ts';
 import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
 import { environment } from '#runtime/environment/environment.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import { lazily } from '#runtime/environment/lazily.ts';
 import { log } from '#runtime/observability/log.ts';
 import { meter } from '#runtime/observability/meter.ts';
@@ -106,7 +109,19 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => ({ erase: eraseRequest(table()) }));
 export const chatData = /* @__PURE__ */ lazily(() =>
-  dynamoChatData(table(), contents, requestEraser().erase),
+  dynamoChatData(
+    table(),
+    contents,
+    requestEraser().erase,
+    eraseFile({
+      fileErasures: dynamoFileErasures(table()),
+      files: { delete: async (file) => (await objectStores()).files().delete(file) },
+      preparedAttachments: {
+        delete: async (file) => (await objectStores()).preparedAttachments().delete(file),
+      },
+      identifiers,
+    }),
+  ),
 );
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));

@@ -101,7 +101,10 @@ export function createServices({
       get: async (id: string) => (id === state.workspace.id ? state.workspace : undefined),
       isListed: async (_workspaceId: string, user: string) => state.whitelist.has(user),
     },
-    fileIndex: { get: async (_workspaceId: string, uuid: string) => state.files.get(uuid) },
+    fileIndex: {
+      get: async (_workspaceId: string, uuid: string) => state.files.get(uuid),
+      attach: async ({ uuid }: StoredFile) => state.files.has(uuid),
+    },
     usage: { add: async (use: Use) => void state.uses.push(use) },
     identifiers: {
       uuid: () => {

@@ -13,6 +13,7 @@ import {
 } from '#domain/chats/purge.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
+import type { MemoryFileStores } from './file-stores.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
 import { newestMessages } from './newest-messages.ts';
 
@@ -44,13 +45,17 @@ export interface MemoryChatStores {
   addErasure(erasure: Erasure): void;
 }
 
-export function memoryChatStores(clock: Clock, idempotency: MemoryIdempotencyStore): MemoryChatStores {
+export function memoryChatStores(
+  clock: Clock,
+  idempotency: MemoryIdempotencyStore,
+  filesOf: MemoryFileStores['filesOf'],
+): MemoryChatStores {
   const stored = new StoredChats(clock);
   return {
     chats: { ...chatStore(stored, idempotency), ...chatDeletion(stored) },
     messages: messageStore(stored, idempotency),
     feedback: feedbackStore(stored),
-    chatData: chatData(stored),
+    chatData: chatData(stored, filesOf),
     purgeOutbox: purgeOutbox(stored),
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
     addErasure(erasure) {
@@ -295,10 +300,15 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
   },
 });
 
-const chatData = (stored: StoredChats): ChatData => ({
-  async delete(chat) {
+const chatData = (stored: StoredChats, filesOf: MemoryFileStores['filesOf']): ChatData => ({
+  async delete(chat, { isLast }) {
+    const named = [...(stored.at(chat)?.messages.values() ?? [])].flatMap((message) =>
+      message.role === 'user' ? message.attachments : [],
+    );
+    const retainedFiles = await filesOf(chat).erase(named, isLast);
     stored.at(chat)?.messages.clear();
     stored.at(chat)?.feedback.clear();
+    return { retainedFiles };
   },
 });
 

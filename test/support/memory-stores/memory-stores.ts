@@ -3,7 +3,7 @@ import { webhookSourceOf } from '../webhook-source.ts';
 import { memoryAgentStore } from './agent-stores.ts';
 import { memoryBatchStore } from './batch-stores.ts';
 import { memoryChatStores } from './chat-stores.ts';
-import { memoryFileIndex } from './file-stores.ts';
+import { memoryFileStores } from './file-stores.ts';
 import { memoryIdempotencyStore } from './idempotency-store.ts';
 import { memoryKnowledgeStore } from './knowledge-stores.ts';
 import { memoryReconciliationIndex } from './reconciliation-index.ts';
@@ -21,7 +21,8 @@ import {
 export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
-  const { add, addErasure, ...chatStores } = memoryChatStores(settings.clock, idempotency);
+  const { filesOf, ...fileStores } = memoryFileStores();
+  const { add, addErasure, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
   const { erase, ...batches } = memoryBatchStore({
@@ -43,10 +44,10 @@ export function memoryStores(settings: StoreSettings): Stores {
         await workspaces.removeFromWhitelist(erasure.workspaceId, [erasure.externalUserId]);
       },
     },
-    fileIndex: memoryFileIndex(),
     idempotency,
     knowledge: memoryKnowledgeStore(audit),
     ...chatStores,
+    ...fileStores,
     rateBuckets: memoryRateBucketStore(),
     reconciliationIndex: index.reconciliationIndex,
     requestEraser: { erase },

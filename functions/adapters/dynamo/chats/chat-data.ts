@@ -1,20 +1,29 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { ChatData } from '#domain/chats/purge.ts';
+import { ChatFiles, type EraseFile } from './chat-files.ts';
 import type { Contents } from './message-texts.ts';
 
 /** Erases the texts of a stored batch request. */
 type EraseRequest = (batch: { workspaceId: string; id: string }, requestIndex: number) => Promise<void>;
 
-export const dynamoChatData = (table: Table, contents: Contents, eraseRequest: EraseRequest): ChatData => ({
-  async delete(chat) {
+export const dynamoChatData = (
+  table: Table,
+  contents: Contents,
+  eraseRequest: EraseRequest,
+  eraseFile: EraseFile,
+): ChatData => ({
+  async delete(chat, { isLast }) {
     await contents().deleteOf(chat);
     const remains = (await table.get(keys.chat(chat.workspaceId, chat.id))) ?? {};
     await deleteEvents(table, chat, remains);
     await eraseBatchRequests(table, chat, remains, eraseRequest);
+    const files = new ChatFiles(table, chat, eraseFile);
+    await files.eraseRegistered(isLast);
     const pages = table.queryPages({
       KeyConditionExpression: 'pk = :pk AND begins_with(sk, :messages)',
-      ProjectionExpression: 'pk, sk, content_name, steps_name, response_id',
+      ProjectionExpression: 'pk, sk, content_name, steps_name, response_id, #files',
+      ExpressionAttributeNames: { '#files': 'files' },
       ExpressionAttributeValues: { ':pk': keys.chat(chat.workspaceId, chat.id).pk, ':messages': 'M#' },
     });
     for await (const page of pages) {
@@ -22,8 +31,10 @@ export const dynamoChatData = (table: Table, contents: Contents, eraseRequest: E
       await Promise.all(page.flatMap((item) => namesOf(item).map((name) => contents().delete(name))));
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
+      await files.eraseOf(page);
       await table.deleteAll(page.map(keyOf));
     }
+    return { retainedFiles: files.retained };
   },
 });
 

@@ -75,6 +75,8 @@ const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
     const isLeft = sk !== 'CHAT' && chatIds.has(Number(id));
     return item.external_user_id === user || isLeft ? { kind: 'chat' } : undefined;
   },
+  FILE: ({ sk, chatIds }) =>
+    sk.startsWith('CHAT#') && chatIds.has(Number(sk.slice('CHAT#'.length))) ? { kind: 'chat' } : undefined,
   REQUEST({ item, chatIds }) {
     const { chatId } = (item.work ?? {}) as { chatId?: number };
     return chatId !== undefined && chatIds.has(chatId) ? { kind: 'item' } : undefined;

@@ -1,4 +1,5 @@
-import { keys } from '#adapters/dynamo/table/keys.ts';
+import { backOff } from '#adapters/dynamo/table/back-off.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex } from '#domain/files/file-index.ts';
@@ -7,18 +8,74 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
 
+/** The value of `erasing` in a file's item from the confirmation on. Before that, it is the id of the erasure. */
+export const confirmed = 'confirmed';
+
+/** With the delays, about 0.6 s: an erasure is decided within milliseconds, unless its function dies. */
+const attemptsToAttach = 8;
+
 export function dynamoFileIndex(table: Table): FileIndex {
   return {
     async put(file) {
       await table.put({
-        Item: { ...keys.file(file.workspaceId, file.uuid), ...fileItem(file), ...ttlOf(file) },
+        Item: {
+          ...keys.file(file.workspaceId, file.uuid),
+          ...fileItem(file),
+          chats_indexed: true,
+          ...ttlOf(file),
+        },
       });
     },
     async get(workspaceId, uuid) {
       const item = await table.get(keys.file(workspaceId, uuid));
       return item && fileOf(item, workspaceId);
     },
+    attach: attach(table),
   };
+}
+
+const attach =
+  (table: Table): FileIndex['attach'] =>
+  async (file, chatId) => {
+    const { workspaceId, uuid, scope } = file;
+    const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
+    const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
+    // First, so that a purge of the chat finds the other item, also after a crash.
+    await table.put({ Item: { ...fileOfChat, scope, ...ttlOf(file) } });
+    const isNew = await putNew(table, { ...chatOfFile, ...ttlOf(file) });
+    const erasing = await decided(table, keys.file(workspaceId, uuid));
+    if (erasing === undefined) return true;
+    // The chat may have attached the file before. Unless the erasure is confirmed, that must stay registered.
+    const deleted = erasing === confirmed ? [chatOfFile, fileOfChat] : isNew ? [chatOfFile] : [];
+    if (deleted.length > 0)
+      await table.transact((TableName) => deleted.map((Key) => ({ Delete: { TableName, Key } })));
+    return false;
+  };
+
+/** @returns whether there was no such item */
+async function putNew(table: Table, { pk, sk, ttl = null }: Key & Item): Promise<boolean> {
+  const before = await table.update({
+    Key: { pk, sk },
+    // An update instead of a put, because it returns the item before. An item without expiry has no use for `ttl`.
+    UpdateExpression: ttl === null ? 'SET attached = :true' : 'SET attached = :true, #ttl = :ttl',
+    ...(ttl !== null && { ExpressionAttributeNames: { '#ttl': 'ttl' } }),
+    ExpressionAttributeValues: { ':true': true, ...(ttl !== null && { ':ttl': ttl }) },
+    ReturnValues: 'ALL_OLD',
+  });
+  return before.attached === undefined;
+}
+
+/**
+ * Waits until an erasure of the file is decided.
+ * @returns undefined if there is none; `confirmed` also if the file is gone; the erasure's id if the wait was too short
+ */
+async function decided(table: Table, key: Key): Promise<string | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    const item = await table.get(key);
+    const erasing = item === undefined ? confirmed : (item.erasing as string | undefined);
+    if (erasing === undefined || erasing === confirmed || attempt === attemptsToAttach) return erasing;
+    await backOff(attempt);
+  }
 }
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>

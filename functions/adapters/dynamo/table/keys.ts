@@ -130,6 +130,16 @@ export const keys = {
     pk: `${workspace(workspaceId)}#FILE#${uuid}`,
     sk: 'FILE',
   }),
+  /** A chat that the file is attached in. In the file's partition, so that a purge finds the other chats. */
+  chatOfFile: (workspaceId: string, uuid: string, chatId: number): Key => ({
+    pk: `${workspace(workspaceId)}#FILE#${uuid}`,
+    sk: `CHAT#${chatId}`,
+  }),
+  /** A file that is attached in the chat. In the chat's partition, so that a purge finds the files. */
+  fileOfChat: (workspaceId: string, chatId: number, uuid: string): Key => ({
+    pk: chat(workspaceId, chatId),
+    sk: `FILE#${uuid}`,
+  }),
   /** Names the workspace's current index object. The documents' items are in the same partition. */
   knowledgeHead: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#KNOWLEDGE`, sk: 'HEAD' }),
   knowledgeDocument: (workspaceId: string, documentId: string): Key => ({
