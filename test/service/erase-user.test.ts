@@ -5,6 +5,7 @@ import { expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import type { UploadedFile } from '#contract/message.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
@@ -13,10 +14,11 @@ import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { stepThrough } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 // The reconciler runs each second.
-const { callFor, service, tenant } = await useScriptedService({
+const { callFor, model, service, tenant } = await useScriptedService({
   timer: quickTimer,
   variables: { LEASE_SECONDS: '3' },
 });
@@ -71,6 +73,16 @@ const eventsOf = async ({ id }: ChatResource) =>
 
 const addressOf = (user: string): string => `/users?external_user_id=${encodeURIComponent(user)}`;
 
+// A message with a file has parts.
+const { onCall } = model;
+model.onCall = (call) => {
+  if (typeof call.request.messages.at(-1)?.content === 'string') onCall(call);
+  else {
+    call.chunk('Read');
+    call.finish();
+  }
+};
+
 /** Sends as the user, and lets the model reply with the text. */
 async function talk(
   chat: ChatResource,
@@ -115,7 +127,10 @@ async function furnish(shared: ChatResource) {
   call.finish();
   dataOf(await sent);
   await talk(own, user, `Long ${mark}`, {}, mark.repeat(8000));
+  const { body } = await uploaderOf(service, tenant).file(`${mark}.txt`, `Text ${mark}`);
+  const attached_file_uuids = [(body.data as UploadedFile).uuid];
   await talk(own, user, `Resumable ${mark}`, { resumable: true });
+  dataOf(await tenant.send(own, { message: `File ${mark}`, attached_file_uuids }));
   await rate(own, user, `Own ${mark}`);
   await rate(shared, user, `Shared ${mark}`);
   const requests = [
@@ -154,7 +169,7 @@ await talk(shared, 'reader', 'For everybody');
 
 it('erases every item and object of a user, and changes nothing of another one', async () => {
   const [ann, bob] = [await furnish(shared), await furnish(shared)];
-  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 12, LIST: 2, USER: 1, WHITELIST: 1 });
+  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, LIST: 2, USER: 1, WHITELIST: 1 });
   expect(await eventsOf(ann.own)).not.toEqual([]);
   const before = await everythingWith(bob.mark);
   const { body, status } = await client.delete(addressOf(ann.user));
