@@ -4,7 +4,8 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
-import { allOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
+import { summaryOf } from '#support/open-tenant.ts';
+import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -111,6 +112,20 @@ it('a stream whose events are never stored ends as any other', async () => {
   const { chatId, texts } = await start('never stored');
   expect((await allOf(texts)).at(-1)).toBe(endOfStream);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['never stored', 'Hello']);
+});
+
+it('a stored stream whose first read fails has a status, and not a stream without events', async () => {
+  const headers = { 'Idempotency-Key': crypto.randomUUID() };
+  const { chatId, texts, responseId } = await start('unreadable', { headers });
+  await allOf(texts);
+  proxy.handle = async (call, pass) =>
+    call.target === 'Query' && JSON.stringify(call.body).includes('#E#')
+      ? { status: 400, body: JSON.stringify({ __type: 'ValidationException', message: 'scripted' }) }
+      : pass();
+  const body = { message: 'unreadable', agent_id: tenant.agentId, resumable: true };
+  const failed = /^500\/10005 /;
+  expect(summaryOf(await client.post(`/chats/${chatId}/messages`, body, { headers }))).toMatch(failed);
+  expect(summaryOf(await client.get(pathOf(chatId, responseId)))).toMatch(failed);
 });
 
 it('[DONE] is sent when the last events are stored, and not before', async () => {

@@ -120,6 +120,20 @@ describe('the data of a chat', () => {
     expect(await text(1)).toBeUndefined();
   });
 
+  it('is a history that ends before a large text that is gone', async () => {
+    const chat = await create();
+    const large = 'q'.repeat(300_001);
+    for (const position of [1, 3, 5, 7, 9]) await stores.messages.put(chat, userMessage(position, large));
+    const pages = stores.messages.range(chat, { first: 1, last: 9, ascending: true });
+    let read = 0;
+    for await (const page of pages) {
+      read += page.length;
+      await stores.chats.delete(chat, at);
+      await stores.chatData.delete(chat);
+    }
+    expect(read).toBeGreaterThan(0);
+  });
+
   it('has more messages than one write', async () => {
     const chat = await create();
     await Promise.all(

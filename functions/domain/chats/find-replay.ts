@@ -91,6 +91,9 @@ async function messagesOf(services: ReplayServices, chat: Chat, position: number
   const pages = await Array.fromAsync(services.messages.range(chat, range));
   const messages = pages.flat().map(({ message }): Message => message);
   const user = messages.find((message) => message.role === 'user');
+  // A purge may have deleted it since the chat was read.
+  if (user === undefined && (await services.chats.get(chat.workspaceId, chat.id)) === undefined)
+    throw chatNotFound();
   if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
   return { user, reply: messages.find((message) => message.role === 'assistant') };
 }

@@ -1,7 +1,7 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { isOpenTo } from './chat.ts';
+import { type Chat, isOpenTo } from './chat.ts';
 import { countMessages } from './count-messages.ts';
 import type { RatedMessage } from './message-store.ts';
 import type { ChatServices } from './services.ts';
@@ -36,5 +36,23 @@ export const listMessages =
     const [first, last] = input.ascending
       ? [input.offset + 1, Math.min(input.offset + input.limit, total)]
       : [Math.max(total - input.offset - input.limit + 1, 1), total - input.offset];
-    return { total, pages: services.messages.range(chat, { first, last, ascending: input.ascending }) };
+    const pages = services.messages.range(chat, { first, last, ascending: input.ascending });
+    return { total, pages: last < first ? pages : unlessDeleted(services, chat, pages) };
   };
+
+/**
+ * A purge may delete messages while they are read. The page ends before them.
+ * @throws `Chat not found` if it would have none
+ */
+async function* unlessDeleted(
+  { chats }: Pick<ChatServices, 'chats'>,
+  { workspaceId, id }: Chat,
+  pages: AsyncIterable<RatedMessage[]>,
+): AsyncGenerator<RatedMessage[]> {
+  let isEmpty = true;
+  for await (const page of pages) {
+    isEmpty &&= page.length === 0;
+    yield page;
+  }
+  if (isEmpty && (await chats.get(workspaceId, id)) === undefined) throw chatNotFound();
+}

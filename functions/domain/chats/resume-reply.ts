@@ -23,7 +23,7 @@ export const resumeReply =
     externalUserId: string | undefined;
     responseId: string;
     startingAfter: number | undefined;
-  }): Promise<AsyncIterable<string>> => {
+  }): Promise<AsyncGenerator<string>> => {
     const { workspaceId, chatId, responseId } = input;
     const reply = { workspaceId, chatId, responseId };
     const [chat, hasEvents] = await allEnded([

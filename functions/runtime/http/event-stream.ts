@@ -84,13 +84,16 @@ export function openEventStream(
 /**
  * Writes a stored stream as fast as its reader reads, until its end, until the reader is gone, or until shortly before
  * the function's timeout.
+ * @param open called after the first read, so that a failure until then gets its own status
  */
 export async function writeStoredStream(
-  stream: Writable,
-  texts: AsyncIterable<string>,
+  open: () => Writable,
+  texts: AsyncGenerator<string>,
   clock: Clock,
   milliseconds: number,
 ): Promise<void> {
+  let text = await texts.next();
+  const stream = open();
   let isOver = false;
   const over = Promise.withResolvers<void>();
   const end = (): void => {
@@ -101,16 +104,18 @@ export async function writeStoredStream(
   const cancel = clock.after(milliseconds - timeToClose, end);
   const writer = pingedStream(stream, clock);
   let isOpen = false;
-  for await (const text of texts) {
-    // The headers are sent with the first bytes, so a client that has to wait for an event gets a ping at once.
-    const bytes = text === '' && !isOpen ? ping : text;
-    isOpen = true;
-    if (!isOver && bytes !== '' && !writer.write(bytes))
-      await Promise.race([over.promise, new Promise((resolve) => stream.once('drain', resolve))]);
-    if (isOver) break;
+  try {
+    for (; text.done !== true && !isOver; text = await texts.next()) {
+      // The headers are sent with the first bytes, so a client that has to wait for an event gets a ping at once.
+      const bytes = text.value === '' && !isOpen ? ping : text.value;
+      isOpen = true;
+      if (bytes !== '' && !writer.write(bytes))
+        await Promise.race([over.promise, new Promise((resolve) => stream.once('drain', resolve))]);
+    }
+  } finally {
+    writer.stop();
+    cancel();
   }
-  writer.stop();
-  cancel();
 }
 
 /** Writes to a stream, and pings its reader after silence. */

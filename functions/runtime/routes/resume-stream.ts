@@ -29,7 +29,7 @@ export const serve = serveStreamed(
       startingAfter: query.starting_after,
     });
     await awaitRateLimit();
-    await writeStoredStream(open(eventStreamHeaders), texts, clock, remainingMilliseconds());
+    await writeStoredStream(() => open(eventStreamHeaders), texts, clock, remainingMilliseconds());
   },
   { checkUsers },
 );

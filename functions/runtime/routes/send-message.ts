@@ -104,8 +104,8 @@ export const serve = serveStreamed(
     if (!('running' in started)) {
       if ('reply' in started && !body.stream) return sendWhole(open, started.reply, key !== null);
       const texts = repeat(started, { workspaceId, chatId, agentId: body.agent_id });
-      const stream = open({ ...eventStreamHeaders, ...replayHeaders(key !== null) });
-      return writeStoredStream(stream, texts, clock, remainingMilliseconds());
+      const openStream = () => open({ ...eventStreamHeaders, ...replayHeaders(key !== null) });
+      return writeStoredStream(openStream, texts, clock, remainingMilliseconds());
     }
     const stopWatching = abortOnShutdown(started.running.stop);
     const responseId = responseIdOf(started.turn.lease);

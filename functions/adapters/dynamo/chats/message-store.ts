@@ -5,6 +5,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import type { Chat } from '#domain/chats/chat.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import type { Work } from '#domain/platform/idempotency-record.ts';
@@ -124,25 +125,38 @@ const range = (table: Table, contents: Contents): MessageStore['range'] =>
       message: await readMessage(contents, chat.workspaceId, item),
       feedbackCounts: counts,
     });
-    for await (const items of ratedMessages(table, chat, { first, last, ascending }))
-      yield await Promise.all(items.map(read));
+    for await (const items of ratedMessages(table, chat, { first, last, ascending })) {
+      const messages = await unlessDeleted(table, chat, () => Promise.all(items.map(read)));
+      if (messages === undefined) return;
+      yield messages;
+    }
   };
+
+/** @returns undefined if the read failed because a purge of the chat had deleted a large text */
+async function unlessDeleted<Read>(
+  table: Table,
+  { workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>,
+  read: () => Promise<Read>,
+): Promise<Read | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (existingChatOf(await table.get(keys.chat(workspaceId, id))) === undefined) return undefined;
+    throw error;
+  }
+}
 
 const contentAt =
   (table: Table, contents: Contents): MessageStore['contentAt'] =>
   async (workspaceId, chatId, position) => {
-    const isDeleted = async () =>
-      existingChatOf(await table.get(keys.chat(workspaceId, chatId))) === undefined;
-    const key = keys.message(workspaceId, chatId, position);
+    const [key, chatKey] = [keys.message(workspaceId, chatId, position), keys.chat(workspaceId, chatId)];
     const item = await table.get(key);
-    if (item === undefined && (await isDeleted())) return undefined;
-    try {
-      return (await textOf(contents, item ?? (await table.getNamed(key)), 'content')) ?? '';
-    } catch (error) {
-      // A purge may have deleted a large text after its item was read.
-      if (await isDeleted()) return undefined;
-      throw error;
-    }
+    if (item === undefined && existingChatOf(await table.get(chatKey)) === undefined) return undefined;
+    return unlessDeleted(
+      table,
+      { workspaceId, id: chatId },
+      async () => (await textOf(contents, item ?? (await table.getNamed(key)), 'content')) ?? '',
+    );
   };
 
 const recent =

@@ -1,0 +1,269 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { BatchResultResource } from '#contract/batch.ts';
+import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { isReplier } from '#support/entry-points.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { quickTimer } from '#support/quick-timer.ts';
+import { messageItems } from '#support/seed.ts';
+import { stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const proxy = closeAfterTests(await startDynamoProxy());
+// The reconciler runs each second.
+const { callFor, service, tenant, client } = await useScriptedService({
+  timer: quickTimer,
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+});
+proxy.emulator = service.run.endpoints.dynamodb;
+const table = closeAfterTests(dataTableOf(service));
+afterEach(() => {
+  proxy.handle = (_, pass) => pass();
+});
+
+const { workspaceId, agentId } = tenant;
+const waiting = { timeout: 40_000, interval: 100 };
+const notFound = '404/10003 Chat not found';
+const success = '200/0 success';
+
+/** Every chat that a test has deleted. */
+const deleted: number[] = [];
+
+async function remove(chatId: number): Promise<void> {
+  dataOf(await client.delete(`/chats/${chatId}`));
+  deleted.push(chatId);
+}
+
+/** The sort keys of what is stored for a chat. */
+async function storedFor(chatId: number): Promise<string[]> {
+  const { pk } = keys.chat(workspaceId, chatId);
+  return (await table.readAll())
+    .filter((item) => item.pk === pk || String(item.pk).startsWith(`${pk}#`))
+    .map(({ sk }) => String(sk))
+    .toSorted();
+}
+
+/** A chat with one turn. */
+async function talk(message = 'Hello'): Promise<number> {
+  const chat = await tenant.createChat();
+  dataOf(await tenant.send(chat, { message }));
+  return chat.id;
+}
+
+/** Runs `work` before the first call that `is` matches. */
+function meanwhile(is: (call: ProxiedCall) => boolean, work: () => Promise<unknown>): void {
+  let isFirst = true;
+  proxy.handle = async (call, pass) => {
+    if (isFirst && is(call)) {
+      isFirst = false;
+      await work();
+    }
+    return pass();
+  };
+}
+
+const isWrite = ({ target }: ProxiedCall): boolean => /^(Put|Update|Transact)/.test(target);
+const isOf = (call: ProxiedCall, text: string): boolean => JSON.stringify(call.body).includes(text);
+
+describe('a deletion that comes', () => {
+  it('before a send has its lease: the chat is not found', async () => {
+    const id = await talk();
+    meanwhile(
+      (call) => isReplier(call.functionName) && isWrite(call) && isOf(call, 'lease_id'),
+      () => remove(id),
+    );
+    const sent = await client.post(`/chats/${id}/messages`, {
+      ...{ message: 'Too late', agent_id: agentId, stream: false },
+    });
+    expect(summaryOf(sent)).toBe(notFound);
+  });
+
+  it('with its purge before a repeated send has read the reply: the chat is not found', async () => {
+    const { id } = await tenant.createChat();
+    const repeat = () =>
+      client.post(
+        `/chats/${id}/messages`,
+        { message: 'Once', agent_id: agentId, stream: false },
+        { headers: { 'idempotency-key': 'once' } },
+      );
+    expect(summaryOf(await repeat())).toBe(success);
+    meanwhile(
+      (call) => isReplier(call.functionName) && call.target === 'Query',
+      async () => {
+        await remove(id);
+        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+      },
+    );
+    expect(summaryOf(await repeat())).toBe(notFound);
+  });
+
+  it('after a send has its lease, and is purged before its message is stored', async () => {
+    const id = await talk();
+    meanwhile(
+      (call) => isReplier(call.functionName) && call.target === 'PutItem' && isOf(call, 'M#0000003'),
+      async () => {
+        await remove(id);
+        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+      },
+    );
+    const sent = await client.post(`/chats/${id}/messages`, {
+      ...{ message: 'In between', agent_id: agentId, stream: false },
+    });
+    // The client has the reply, although nothing of it stays.
+    expect(summaryOf(sent)).toBe(success);
+    // The second run of the purge deletes it.
+    expect(await storedFor(id)).toContain('M#0000003');
+  });
+
+  it('while a reply is streamed', async () => {
+    const { id } = await tenant.createChat();
+    const called = callFor('streamed');
+    const events = stepThrough(await client.stream(id, { message: 'streamed', agent_id: agentId }));
+    const call = await called;
+    call.chunk('One, ');
+    await events.next();
+    await remove(id);
+    call.chunk('two');
+    call.finish();
+    const rest = await events.rest();
+    expect(rest.slice(-2)).toMatchObject([{ type: 'response.output_text.completed' }, '[DONE]']);
+    expect(summaryOf(await client.get(`/chats/${id}`))).toBe(notFound);
+  });
+
+  it.each<[string, string, (id: number, reply: number) => Promise<string>]>([
+    ['a rename', 'RenameChat', async (id) => summaryOf(await client.patch(`/chats/${id}`, { name: 'New' }))],
+    [
+      'a rating',
+      'RecordFeedback',
+      async (id, reply) =>
+        summaryOf(
+          await client.post(`/chats/${id}/messages/${reply}/feedbacks`, {
+            ...{ external_user_id: 'ann', type: 'sys_helpful' },
+          }),
+        ),
+    ],
+    ['another deletion', 'DeleteChat', async (id) => summaryOf(await client.delete(`/chats/${id}`))],
+  ])('before the write of %s', async (_what, functionName, call) => {
+    const id = await talk();
+    const [, reply] = await tenant.history({ id, external_user_id: null } as never);
+    meanwhile(
+      (proxied) =>
+        proxied.functionName.includes(functionName) && isWrite(proxied) && isOf(proxied, `#C#${id}`),
+      () => remove(id),
+    );
+    expect(await call(id, reply?.id ?? 0)).toBe(notFound);
+  });
+
+  it('before the write of a stop', async () => {
+    const { id } = await tenant.createChat();
+    const called = callFor('to be stopped');
+    const events = stepThrough(await client.stream(id, { message: 'to be stopped', agent_id: agentId }));
+    const call = await called;
+    meanwhile(
+      (proxied) => proxied.functionName.includes('StopReply') && isWrite(proxied),
+      () => remove(id),
+    );
+    expect(summaryOf(await client.post(`/chats/${id}/stop`, {}))).toBe(
+      '400/10006 No reply is in progress for this chat',
+    );
+    call.finish();
+    await events.rest();
+  });
+
+  it('while a batch request on the chat runs, and another one waits, which fails', async () => {
+    const id = await talk();
+    const called = callFor('runs');
+    const requests = ['runs', 'waits'].map((message) => ({ custom_id: message, message, history_id: id }));
+    const batch = await submit(client, tenant, requests);
+    const call = await called;
+    await remove(id);
+    call.chunk('Too late');
+    call.finish();
+    await waitForBatchEnd(client, batch.id);
+    const failed = { status: 'failed', error_code: 400, error_message: 'Chat not found', history_id: id };
+    const results: BatchResultResource[] = await resultsOf(client, batch.id);
+    expect(results).toMatchObject([{ status: 'success', history_id: id }, failed]);
+  });
+
+  it('whose function dies before it enqueues the purge: the reconciler does so', async () => {
+    const id = await talk();
+    proxy.handle = async (call, pass) => {
+      const response = await pass();
+      if (!call.functionName.includes('DeleteChat') || call.target !== 'TransactWriteItems') return response;
+      service.run.killWorkers('DeleteChat');
+      return undefined;
+    };
+    expect((await client.delete(`/chats/${id}`)).status).toBeGreaterThanOrEqual(500);
+    proxy.handle = (_, pass) => pass();
+    deleted.push(id);
+    expect(summaryOf(await client.get(`/chats/${id}`))).toBe(notFound);
+    expect(await storedFor(id)).toEqual(['CHAT', 'M#0000001', 'M#0000002']);
+    const purge = (await table.readAll()).find(
+      (item) => item.pk === 'OPERATOR#PURGES' && item.workspace_id === workspaceId && item.chat_id === id,
+    );
+    await table.change({ pk: String(purge?.pk), sk: String(purge?.sk) }, { due_at: 0 });
+    await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+  });
+});
+
+describe('a history that is read while its chat is purged', () => {
+  /** A chat with so long messages that a query returns four of them. */
+  async function longChat(count: number): Promise<number> {
+    const { id } = await tenant.createChat();
+    const content = () => 'x'.repeat(250_000);
+    await table.writeItems([...messageItems({ workspaceId, chatId: id, count, content })]);
+    await table.change(keys.chat(workspaceId, id), { message_count: count });
+    return id;
+  }
+  /** Purges the chat before the query number `number` of its history. */
+  function purgeBefore(id: number, number: number): void {
+    let queries = 0;
+    meanwhile(
+      ({ functionName, target }) => {
+        if (functionName.includes('ListMessages') && target === 'Query') queries += 1;
+        return queries === number;
+      },
+      async () => {
+        await remove(id);
+        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+      },
+    );
+  }
+  const read = (id: number) =>
+    client.get<{ content: string }[]>(`/chats/${id}/messages?external_user_id=ann&order_by=asc`);
+
+  it('is not found if nothing was sent', async () => {
+    const id = await longChat(2);
+    purgeBefore(id, 1);
+    expect(summaryOf(await read(id))).toBe(notFound);
+  });
+
+  it('ends before the messages that are gone', async () => {
+    const id = await longChat(6);
+    purgeBefore(id, 2);
+    const response = await read(id);
+    expect(summaryOf(response)).toBe(success);
+    expect(response.body.data.length).toBeLessThan(6);
+    expect(response.body.pagination?.total_records).toBe(6);
+  });
+});
+
+it('leaves the tombstone alone of each of these chats, and lists and total without them', async () => {
+  const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
+  const purges = deleted.map((id) => ({
+    ...keys.operatorsPurge(deletedAt, workspaceId, id),
+    ...{ workspace_id: workspaceId, chat_id: id, deleted_at: deletedAt, due_at: 0 },
+  }));
+  await table.writeItems(purges);
+  const areLeft = async () =>
+    (await Promise.all(purges.map(({ pk, sk }) => table.read({ pk, sk })))).filter((purge) => purge);
+  await expect.poll(areLeft, waiting).toEqual([]);
+  for (const id of deleted) expect(await storedFor(id)).toEqual(['CHAT']);
+  const { body } = await client.get<unknown[]>('/chats');
+  expect([body.data, body.pagination?.total_records]).toEqual([[], 0]);
+});
