@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { purgeItem } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResultResource } from '#contract/batch.ts';
 import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
@@ -37,6 +38,13 @@ const deleted: number[] = [];
 async function remove(chatId: number): Promise<void> {
   dataOf(await client.delete(`/chats/${chatId}`));
   deleted.push(chatId);
+}
+
+/** The purge of a chat as if it had been deleted so many minutes ago: the reconciler waits for five. */
+function purgeAt(chatId: number, minutes: number) {
+  const deletedAt = new Date(Date.now() - minutes * 60_000).toISOString();
+  const purge = purgeItem({ workspaceId, chatId, deletedAt });
+  return { ...purge, ...keys.operatorsPurge(deletedAt, workspaceId, chatId) };
 }
 
 /** The sort keys of what is stored for a chat. */
@@ -206,7 +214,8 @@ describe('a deletion that comes', () => {
     const purge = (await table.readAll()).find(
       (item) => item.pk === 'OPERATOR#PURGES' && item.workspace_id === workspaceId && item.chat_id === id,
     );
-    await table.change({ pk: String(purge?.pk), sk: String(purge?.sk) }, { due_at: 0 });
+    expect(purge).toBeDefined();
+    await table.writeItems([purgeAt(id, 6)]);
     await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
   });
 });
@@ -254,11 +263,7 @@ describe('a history that is read while its chat is purged', () => {
 });
 
 it('leaves the tombstone alone of each of these chats, and lists and total without them', async () => {
-  const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
-  const purges = deleted.map((id) => ({
-    ...keys.operatorsPurge(deletedAt, workspaceId, id),
-    ...{ workspace_id: workspaceId, chat_id: id, deleted_at: deletedAt, due_at: 0 },
-  }));
+  const purges = deleted.map((id) => purgeAt(id, 21));
   await table.writeItems(purges);
   const areLeft = async () =>
     (await Promise.all(purges.map(({ pk, sk }) => table.read({ pk, sk })))).filter((purge) => purge);

@@ -19,8 +19,8 @@ const historyOf = async (chat: Chat) => {
 
 describe('the outbox', () => {
   /** The purges of one workspace. */
-  const purgesOf = async (workspaceId: string) =>
-    (await Array.fromAsync(stores.purgeOutbox.pages()))
+  const purgesOf = async (workspaceId: string, deletedUpTo = at) =>
+    (await Array.fromAsync(stores.purgeOutbox.pages(deletedUpTo)))
       .flat()
       .filter((purge) => purge.workspaceId === workspaceId);
 
@@ -39,16 +39,19 @@ describe('the outbox', () => {
     expect(await purgesOf(chat.workspaceId)).toEqual([]);
   });
 
-  it('lists the oldest deletion first', async () => {
+  it('lists the oldest deletion first, and none after a time', async () => {
     const [one, other] = [await create(), await create()];
     await stores.chats.delete([other], '2027-02-01T00:00:00.001Z');
     await stores.chats.delete([one], at);
-    const pages = await Array.fromAsync(stores.purgeOutbox.pages());
+    const pages = await Array.fromAsync(stores.purgeOutbox.pages('2027-02-01T00:00:00.001Z'));
     const found = pages
       .flat()
       .map(({ workspaceId }) => workspaceId)
       .filter((id) => id === one.workspaceId || id === other.workspaceId);
     expect(found).toEqual([one.workspaceId, other.workspaceId]);
+    expect(await purgesOf(one.workspaceId)).toHaveLength(1);
+    expect(await purgesOf(other.workspaceId)).toEqual([]);
+    expect(await purgesOf(one.workspaceId, '2027-01-31T23:59:59.999Z')).toEqual([]);
   });
 });
 
@@ -61,7 +64,7 @@ describe('an erasure in the outbox', () => {
     for (const erasure of [older, other, newer]) await stores.erasures.request(erasure, 'tester');
     expect(await Promise.all([older, newer, other].map(stores.purgeOutbox.has))).toEqual([false, true, true]);
     const listed = async () =>
-      (await Array.fromAsync(stores.purgeOutbox.pages()))
+      (await Array.fromAsync(stores.purgeOutbox.pages('2028')))
         .flat()
         .filter((each) => each.workspaceId === workspaceId);
     const dueAt = Date.parse(at) + fiveMinutes;

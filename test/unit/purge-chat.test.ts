@@ -74,6 +74,25 @@ it('is enqueued by the reconciler, every five minutes until it ends, if the queu
   expect([await history(), await reconcile()]).toEqual([[], { overdue: 0 }]);
 });
 
+it('reads no further than it enqueues or counts: a thousand purges a run, and the overdue ones', async () => {
+  const now = memory.clock.now().getTime();
+  const purgesAt = (minutes: number) =>
+    Array.from({ length: 600 }, (_, index) => ({
+      ...{ workspaceId, chatId: index + 1, dueAt: 0 },
+      deletedAt: new Date(now - minutes * minute).toISOString(),
+    }));
+  let read = 0;
+  memory.services.purgeOutbox.pages = async function* (deletedUpTo) {
+    expect(Date.parse(deletedUpTo)).toBe(now - 5 * minute);
+    for (const minutes of [90, 60, 59, 10]) {
+      read += 1;
+      yield purgesAt(minutes);
+    }
+  };
+  expect(await reconcile()).toEqual({ overdue: 1200 });
+  expect([read, queue.length]).toEqual([3, 1000]);
+});
+
 it('does nothing when a message is delivered again after the end', async () => {
   await remove();
   const [purge] = queue.splice(0) as [Purge];

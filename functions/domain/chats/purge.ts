@@ -31,8 +31,11 @@ export const lastWriteAfter = 20 * 60_000;
  */
 export interface PurgeOutbox {
   has(purge: Purge | Erasure): Promise<boolean>;
-  /** All purges in pages, erasures first, then the oldest deletion. `dueAt` in milliseconds since the epoch. */
-  pages(): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
+  /**
+   * All erasures, then the purges of deletions up to a time (ISO 8601), the oldest first, in pages. `dueAt` in milliseconds
+   * since the epoch.
+   */
+  pages(deletedUpTo: string): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
   /** Sets when the purge is due next. Does nothing if it has ended. */
   postpone(purge: Purge | Erasure, dueAt: number): Promise<void>;
   /** Does nothing if it has ended. */

@@ -10,6 +10,8 @@ const purgesPerRun = 1000;
 
 /**
  * Enqueues the purges that are due: the second run of each, and those whose message was lost or whose function failed.
+ * It reads no purge that is too young to be due, and none after those that it enqueues or counts. So 20,000 chats that
+ * are deleted at once cost 780 read units a minute from the 5th to the 20th minute: 0.6 for each deletion in all.
  * @returns the number of overdue purges
  */
 export const requeuePurges =
@@ -19,12 +21,16 @@ export const requeuePurges =
     const now = services.clock.now().getTime();
     let overdue = 0;
     let sent = 0;
-    for await (const page of purgeOutbox.pages()) {
-      overdue += page.filter(({ deletedAt }) => Date.parse(deletedAt) + overdueAfter <= now).length;
+    for await (const page of purgeOutbox.pages(new Date(now - requeueAfter).toISOString())) {
+      const overdueOfPage = page.filter(
+        ({ deletedAt }) => Date.parse(deletedAt) + overdueAfter <= now,
+      ).length;
+      overdue += overdueOfPage;
       const due = page.filter(({ dueAt }) => dueAt <= now).slice(0, purgesPerRun - sent);
       sent += due.length;
       await purgeQueue.send(due.map(({ dueAt, ...purge }) => purge));
       await Promise.all(due.map((purge) => purgeOutbox.postpone(purge, now + requeueAfter)));
+      if (sent === purgesPerRun && overdueOfPage < page.length) break;
     }
     return { overdue };
   };

@@ -44,7 +44,7 @@ export const eraseCompletely =
     const erasure: Erasure = { ...person, deletedAt: now() };
     await services.erasures.request(erasure, actor);
     // Chats that were deleted before, also by a run of this command that was killed.
-    await purger.send(await pendingPurges(services, person));
+    await purger.send(await pendingPurges(services, erasure));
     const report = { chats: 0, ratings: 0, batchRequests: 0, others: 0, itemsScanned: 0 };
     for (let run = 1; run <= maxRuns; run += 1) {
       progress('Erasing');
@@ -101,10 +101,10 @@ class Purger implements PurgeQueue {
 
 async function pendingPurges(
   { purgeOutbox }: Pick<ChatServices, 'purgeOutbox'>,
-  { workspaceId }: Person,
+  { workspaceId, deletedAt }: Erasure,
 ): Promise<Purge[]> {
   const pending: Purge[] = [];
-  for await (const page of purgeOutbox.pages())
+  for await (const page of purgeOutbox.pages(deletedAt))
     for (const { dueAt, ...purge } of page)
       if (purge.workspaceId === workspaceId && 'chatId' in purge) pending.push(purge);
   return pending;

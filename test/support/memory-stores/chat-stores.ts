@@ -321,11 +321,10 @@ function purgeOutbox(stored: StoredChats): PurgeOutbox {
   const isSame = (one: Purge | Erasure) => (other: Purge | Erasure) => nameOf(one) === nameOf(other);
   return {
     has: async (purge) => stored.purges.some(isSame(purge)),
-    async *pages() {
-      if (stored.purges.length > 0)
-        yield structuredClone(stored.purges).sort((one, other) =>
-          one.deletedAt.localeCompare(other.deletedAt),
-        );
+    async *pages(deletedUpTo) {
+      const found = stored.purges.filter(({ deletedAt }) => deletedAt <= deletedUpTo);
+      if (found.length > 0)
+        yield structuredClone(found).sort((one, other) => one.deletedAt.localeCompare(other.deletedAt));
     },
     async postpone(purge, dueAt) {
       const found = stored.purges.find(isSame(purge));

@@ -31,10 +31,12 @@ const isSame = ({ deletedAt }: Purge | Erasure) => ({
 export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(keyOf(purge)))?.deleted_at === purge.deletedAt,
 
-  async *pages() {
+  async *pages(deletedUpTo) {
+    // Sorts after every workspace.
+    const { pk, sk } = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
     const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.operatorsPurge('', '', 0).pk },
+      KeyConditionExpression: 'pk = :pk AND sk < :end',
+      ExpressionAttributeValues: { ':pk': pk, ':end': sk },
     });
     for await (const page of pages) yield page.map(purgeOf);
   },
