@@ -24,7 +24,7 @@ import {
   workspace,
   workspaceId,
 } from '#support/frozen/entities.ts';
-import { listLength, listsId } from '#support/frozen/every-kind.ts';
+import { deletedId, eventTexts, listLength, listsId } from '#support/frozen/every-kind.ts';
 import { currentItems } from '#support/frozen/freeze-items.ts';
 import type { FrozenItem } from '#support/frozen/frozen-item.ts';
 import { readFrozenItems } from '#support/frozen/read-frozen.ts';
@@ -73,6 +73,9 @@ describe('items of an earlier version', () => {
         keys.chatList(workspaceId, { agentId }).head,
         keys.chatList(workspaceId, { agentId, externalUserId: userId }).head,
         ...listKeys(keys.chatList(listsId, { externalUserId: userId })),
+        ...[{}, { agentId }, { externalUserId: userId }, { agentId, externalUserId: userId }]
+          .map((kind) => keys.chatList(deletedId, kind))
+          .flatMap(({ goneRoot, goneLeaf }) => [goneRoot, goneLeaf(0)]),
       ],
       message: [keys.message(workspaceId, 1, 1), keys.message(workspaceId, 1, 2)],
       feedbackCounts: [keys.feedbackCounts(workspaceId, 1, 2)],
@@ -106,17 +109,17 @@ describe('items of an earlier version', () => {
       operatorsWorkspace: [keys.operatorsWorkspace(workspaceId)],
       operatorsAgent: [keys.operatorsAgent(agentId)],
       operatorsApiKey: [keys.operatorsApiKey('key_frozen1')],
-      chatBatchRequest: [],
-      operatorsPurge: [],
+      chatBatchRequest: [keys.chatBatchRequest(deletedId, 1, batch(10).id, 1)],
+      operatorsPurge: [keys.operatorsPurge(at(6), deletedId, 2), keys.operatorsPurge(at(7), deletedId, 4)],
       operatorsErasure: [],
       userRating: [],
       auditKey: [],
+      chatOfFile: [],
+      fileOfChat: [],
       operatorsWebhook: [],
       reconcilerCursor: [],
       claimTurn: [],
-      replyEvents: [],
-      chatOfFile: [],
-      fileOfChat: [],
+      replyEvents: [0, 2].map((last) => keys.replyEvents(deletedId, 3, 'resp_r-frozen', last, 0)),
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
     const stored = new Set(items.map(({ pk, sk }) => `${pk.S} ${sk.S}`));
@@ -185,6 +188,40 @@ describe('items of an earlier version', () => {
     await feedback.record(chat, 2, repeated);
     const [, rated] = (await Array.fromAsync(messages.range(chat, whole))).flat();
     expect(rated?.feedbackCounts).toEqual({ sys_helpful: 1 });
+  });
+
+  it('are read as lists with deleted chats, their purges, a stopped reply and stored events', async () => {
+    const { chats, purgeOutbox, replyEvents } = stores;
+    const page = { limit: 9, offset: 0, ascending: true };
+    const idsOf = async (filter: object) => {
+      const found = await chats.page({ workspaceId: deletedId, ...filter }, page);
+      return [found.total, ...found.chats.map(({ id }) => id)];
+    };
+    for (const filter of [{}, { agentId }]) expect(await idsOf(filter)).toEqual([4, 1, 3, 5, 6]);
+    expect(await idsOf({ externalUserId: userId })).toEqual([3, 1, 3, 5]);
+    for (const id of [2, 4]) expect(await chats.get(deletedId, id)).toBeUndefined();
+    expect(await Array.fromAsync(purgeOutbox.pages(at(7)))).toEqual([
+      [
+        { workspaceId: deletedId, chatId: 2, deletedAt: at(6), dueAt: start + 11 * 60_000 },
+        { workspaceId: deletedId, chatId: 4, deletedAt: at(7), dueAt: start + 12 * 60_000 },
+      ],
+    ]);
+    const stopped = await chats.get(deletedId, 3);
+    expect(stopped?.lease).toEqual({ id: 'r-frozen', until: start + 3000, isStopped: true });
+    const name = { workspaceId: deletedId, chatId: 3, responseId: 'resp_r-frozen' };
+    expect(await replyEvents.hasReply(name, new Date(start))).toBe(true);
+    const events = await Array.fromAsync(replyEvents.eventsFrom(name, 0));
+    expect(events.flatMap(({ texts }) => texts)).toEqual(eventTexts);
+    expect(events.map(({ first, isLast }) => [first, isLast])).toEqual([
+      [0, false],
+      [1, true],
+    ]);
+    // Marks beside those of the earlier version.
+    const fifth = await chats.get(deletedId, 5);
+    if (fifth === undefined) return expect.unreachable();
+    expect(await chats.delete(fifth, at(8))).toBe(true);
+    expect(await idsOf({ externalUserId: userId })).toEqual([2, 1, 3]);
+    expect(await idsOf({})).toEqual([3, 1, 3, 6]);
   });
 
   it('are read as files, knowledge, usage, limits, idempotency records and audit', async () => {

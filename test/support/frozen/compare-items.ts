@@ -11,6 +11,8 @@ const comparedAttributes = new Set([
   'scope',
   'publish_state',
   'type',
+  'bits',
+  'counts',
 ]);
 
 /**

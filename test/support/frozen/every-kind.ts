@@ -3,6 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
 import type { Claim } from '#domain/batches/batch-transitions.ts';
+import { responseIdOf } from '#domain/chats/chat.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import {
   agent,
@@ -26,6 +27,15 @@ import {
 } from './entities.ts';
 import type { Stores } from './stores.ts';
 
+/** A workspace with deleted chats. */
+export const deletedId = 'ws_deleted';
+/** The events of its resumable replies, with their blank lines. */
+export const eventTexts = [
+  'event: one\ndata: {"a":"ö"}\n\n',
+  'event: two\ndata: {}\n\n',
+  'event: three\ndata: {}\n\n',
+];
+
 /** A workspace with lists of ids so long that some ids are in a chunk (100 ids in one item). */
 export const listsId = 'ws_lists';
 /** One id more than fits into a chunk. */
@@ -40,6 +50,7 @@ export async function writeEveryKind(stores: Stores): Promise<void> {
   await writeOpenBatch(stores);
   await writeEndedBatches(stores);
   await writeLongLists(stores);
+  await writeDeletedChats(stores);
 }
 
 async function writeWorkspace({ workspaces, apiKeys }: Stores): Promise<void> {
@@ -249,4 +260,37 @@ async function writeLongLists({ table, chats, batches }: Stores): Promise<void> 
   const batchHead = await readHead<string>(table, keys.batchList(listsId, 'completed'));
   const ids = others.map((number) => batch(100 + number).id);
   await table.transact((TableName) => appending(TableName, batchHead, ids));
+}
+
+/**
+ * Of six chats, the second one is deleted during a resumable reply, the fourth one was made for a batch request, and a
+ * client has stopped the reply of the third one.
+ */
+async function writeDeletedChats({ chats, batches, replyEvents }: Stores): Promise<void> {
+  const newChat = { workspaceId: deletedId, agentId, name: 'A chat', externalUserId: userId };
+  await chats.create(newChat);
+  const [second, third] = [await chats.create(newChat), await chats.create(newChat)];
+  const lease = { id: 'r-frozen', until: start + 30_000 };
+  for (const chat of [second, third]) {
+    await chats.takeOverLease(chat, lease);
+    const reply = { workspaceId: deletedId, chatId: chat.id, responseId: responseIdOf(lease) };
+    await replyEvents.append(
+      reply,
+      { first: 0, texts: eventTexts.slice(0, 1), isLast: false },
+      new Date(start),
+    );
+    await replyEvents.append(reply, { first: 1, texts: eventTexts.slice(1), isLast: true }, new Date(start));
+  }
+  await chats.stopLease({ ...third, lease }, lease.id, start + 3000);
+  const owner = batch(10, { workspaceId: deletedId, total: 2 });
+  await batches.create(owner, [batchRequest(0), batchRequest(1, { historyId: 1 })], null);
+  const chat = { idOf: (requestIndex: number) => `batch:${owner.id}:${requestIndex}`, milliseconds: 270_000 };
+  const claim = { request: batchRequest(0), item: undefined, newChat };
+  await batches.claimItems(owner, [claim], { milliseconds: 30_000, worker: null, chat });
+  const fourth = await chats.get(deletedId, 4);
+  if (fourth === undefined) throw new Error('The batch request has no chat');
+  await chats.delete({ ...second, lease }, at(6));
+  await chats.delete(fourth, at(7));
+  await chats.create(newChat);
+  await chats.create({ ...newChat, externalUserId: null });
 }

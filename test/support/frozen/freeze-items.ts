@@ -21,8 +21,12 @@ export async function currentItems(): Promise<FrozenItem[]> {
 
 export async function freezeItems(file: string): Promise<void> {
   const items = await currentItems();
-  await writeFile(file, items.map((item) => `${JSON.stringify(item)}\n`).join(''));
+  await writeFile(file, items.map((item) => `${JSON.stringify(item, withBase64)}\n`).join(''));
 }
+
+/** For `JSON.stringify`: bytes are base64, as on DynamoDB's wire. */
+const withBase64 = (_name: string, value: unknown): unknown =>
+  value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
 
 function shortened(item: FrozenItem): FrozenItem {
   const short = (value: AttributeValue): AttributeValue =>

@@ -10,8 +10,12 @@ export async function readFrozenItems(): Promise<FrozenItem[]> {
   return text
     .trimEnd()
     .split('\n')
-    .map((line) => JSON.parse(line) as FrozenItem);
+    .map((line) => JSON.parse(line, withBytes) as FrozenItem);
 }
+
+/** For `JSON.parse`: the bytes of an attribute of type B. */
+const withBytes = (name: string, value: unknown): unknown =>
+  name === 'B' && typeof value === 'string' ? Buffer.from(value, 'base64') : value;
 
 export const readFrozenMessages = async (): Promise<FrozenMessages> =>
   JSON.parse(await readFile(join(fixtures, 'messages.json'), 'utf8')) as FrozenMessages;

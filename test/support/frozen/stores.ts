@@ -1,10 +1,13 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
+import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
+import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -56,7 +59,14 @@ export function storesOn(table: Table, texts = new Map<string, string>()) {
     apiKeys: dynamoApiKeyStore(table, audit),
     agents: dynamoAgentStore(table, audit),
     auditLog: dynamoAuditLog(table),
-    chats: { ...dynamoChatStore(table), ...dynamoChatPages(table), ...dynamoNewChatStore(table, clock) },
+    chats: {
+      ...dynamoChatStore(table),
+      ...dynamoChatPages(table),
+      ...dynamoNewChatStore(table, clock),
+      ...dynamoChatDeletion(table),
+    },
+    replyEvents: dynamoReplyEventStore(table),
+    purgeOutbox: dynamoPurgeOutbox(table),
     messages: dynamoMessageStore(table, () => contentsOf(texts)),
     feedback: dynamoFeedbackStore(table),
     files: dynamoFileIndex(table),
