@@ -1,0 +1,125 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { endOfStream, eventOf } from '#contract/event-text.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { startCommand, startProgram } from '#support/command.ts';
+import { functionIds } from '#support/entry-points.ts';
+import { allOf, pathOf, streamsOf, take } from '#support/resumable-streams.ts';
+import { callsByMessage, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const agentctl = resolve(import.meta.dirname, '../../bin/agentctl.ts');
+
+/** Runs in real time: a lease must expire. interrupted-streams.test.ts ends leases by itself. */
+describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets its end', () => {
+  let model: ScriptedModel;
+  let callFor: ReturnType<typeof callsByMessage>;
+  beforeAll(async () => {
+    model = await startScriptedModel();
+    callFor = callsByMessage(model);
+  });
+  afterAll(() => model.close());
+
+  /** Starts a reply, and waits until its first words are stored. */
+  async function startReply(client: Client, tenant: Pick<Tenant, 'agentId'>, message: string) {
+    const called = callFor(message);
+    const { chatId, texts, first, responseId } = await streamsOf({ client, tenant }).start(message);
+    (await called).chunk('One, ');
+    const sent = [first, ...(await take(texts, 1))];
+    // The words are stored when a reader gets them.
+    const reader = await client.request('GET', pathOf(chatId, responseId));
+    for await (const bytes of reader.body ?? []) if (String(Buffer.from(bytes)).includes('One, ')) break;
+    void allOf(texts).catch(() => undefined);
+    return { chatId, responseId, sent };
+  }
+
+  async function expectEnd(
+    client: Client,
+    tenant: Pick<Tenant, 'agentId'>,
+    { chatId, responseId, sent }: Awaited<ReturnType<typeof startReply>>,
+    { killedAt, leaseSeconds }: { killedAt: number; leaseSeconds: number },
+  ): Promise<void> {
+    const texts = await allOf(await client.request('GET', pathOf(chatId, responseId)));
+    const seconds = (performance.now() - killedAt) / 1000;
+    console.log(`The stream ended ${seconds.toFixed(1)} s after the kill, with a lease of ${leaseSeconds} s`);
+    expect(seconds).toBeLessThan(leaseSeconds + 2);
+    expect(texts.slice(0, -2)).toEqual(sent);
+    expect(eventOf(texts.at(-2) ?? '')).toMatchObject({
+      type: 'response.error',
+      ...interrupted,
+      sequence_number: 2,
+    });
+    expect(texts.at(-1)).toBe(endOfStream);
+    expect((await send(client, tenant, chatId, 'Go on')).body.data).toBe('Hello');
+    const history = await historyOf(client, chatId);
+    expect(contentsOf(history).slice(1)).toEqual(['One, ', 'Go on', 'Hello']);
+    expect(history[1]?.meta.error).toEqual(interrupted);
+  }
+
+  it('after its environment was killed', async () => {
+    const leaseSeconds = 6;
+    const service = await startService({
+      variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
+    });
+    try {
+      const tenant = await createTenant({ model: 'openai:test', titles: false });
+      const client = clientOf(service, tenant);
+      const reply = await startReply(client, tenant, 'environment');
+      const killedAt = performance.now();
+      service.run.killWorkers(functionIds['send-message']);
+      await expectEnd(client, tenant, reply, { killedAt, leaseSeconds });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('after the whole service was killed, and started again', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stream-kills-'));
+    const data = join(folder, 'data');
+    const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
+    let run = start();
+    try {
+      await run.printed('Ctrl-C ends it.');
+      const operate = async <Result>(...args: string[]): Promise<Result> => {
+        const { code, stdout, stderr } = await startProgram([
+          ...[process.execPath, agentctl, ...args],
+          ...['--data', data, '--json'],
+        ]).ended;
+        if (code !== 0) throw new Error(stderr);
+        return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result;
+      };
+      const { workspace_id } = await operate<{ workspace_id: string }>(
+        ...['workspaces', 'create', '--name', 'Kills'],
+      );
+      await operate('workspaces', 'update', workspace_id, '--limits', 'none', '--titles', 'off');
+      const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace_id);
+      const file = join(folder, 'agent.json');
+      await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
+      const { agent_id: agentId } = await operate<{ agent_id: string }>(
+        ...['agents', 'create', '--workspace', workspace_id, '--file', file],
+      );
+      await operate('agents', 'publish', agentId);
+      const open = async () => {
+        const { base_url } = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+        return clientOf({ baseUrl: base_url }, { apiKey: api_key });
+      };
+      const reply = await startReply(await open(), { agentId }, 'service');
+      const killedAt = performance.now();
+      run.child.kill('SIGKILL');
+      await run.ended;
+      run = start();
+      await run.printed('Ctrl-C ends it.');
+      await expectEnd(await open(), { agentId }, reply, { killedAt, leaseSeconds: 30 });
+    } finally {
+      run.child.kill('SIGKILL');
+      await run.ended;
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    }
+  });
+});
