@@ -16,10 +16,10 @@ import { useScriptedService } from '#support/use-service.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 const proxy = closeAfterTests(await startDynamoProxy());
-// The reconciler runs each second.
+// The reconciler runs each second. The leases are so long that no renewal finds a chat deleted, also on a slow machine.
 const { callFor, service, tenant, client } = await useScriptedService({
   timer: quickTimer,
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '240' },
 });
 proxy.emulator = service.run.endpoints.dynamodb;
 const table = closeAfterTests(dataTableOf(service));
@@ -34,6 +34,9 @@ const success = '200/0 success';
 
 /** Every chat that a test has deleted. */
 const deleted: number[] = [];
+
+/** Batches with a request on a deleted chat alone. */
+const batches: string[] = [];
 
 async function remove(chatId: number): Promise<void> {
   dataOf(await client.delete(`/chats/${chatId}`));
@@ -75,7 +78,7 @@ function meanwhile(is: (call: ProxiedCall) => boolean, work: () => Promise<unkno
   };
 }
 
-const isWrite = ({ target }: ProxiedCall): boolean => /^(Put|Update|Transact)/.test(target);
+const isWrite = ({ target }: ProxiedCall): boolean => /^(Put|Update|Transact|BatchWrite)/.test(target);
 const isOf = (call: ProxiedCall, text: string): boolean => JSON.stringify(call.body).includes(text);
 
 describe('a deletion that comes', () => {
@@ -198,6 +201,26 @@ describe('a deletion that comes', () => {
     expect(results).toMatchObject([{ status: 'success', history_id: id }, failed]);
   });
 
+  it('with its purge before a batch is stored that continues the chat: its request fails', async () => {
+    const id = await talk();
+    meanwhile(
+      (call) => call.functionName.includes('CreateBatch') && isWrite(call) && isOf(call, 'GROUP#'),
+      async () => {
+        await remove(id);
+        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+      },
+    );
+    const requests = [{ custom_id: 'a', message: 'Too late', history_id: id }];
+    const batch = await submit(client, tenant, requests);
+    await waitForBatchEnd(client, batch.id);
+    expect(await resultsOf(client, batch.id)).toMatchObject([
+      { status: 'failed', error_code: 400, error_message: 'Chat not found' },
+    ]);
+    // The second run of the purge deletes it, and erases the text that it names.
+    expect(await storedFor(id)).toContain(`BATCH#${batch.id}#0`);
+    batches.push(batch.id);
+  });
+
   it('whose function dies before it enqueues the purge: the reconciler does so', async () => {
     const id = await talk();
     proxy.handle = async (call, pass) => {
@@ -269,6 +292,10 @@ it('leaves the tombstone alone of each of these chats, and lists and total witho
     (await Promise.all(purges.map(({ pk, sk }) => table.read({ pk, sk })))).filter((purge) => purge);
   await expect.poll(areLeft, waiting).toEqual([]);
   for (const id of deleted) expect(await storedFor(id)).toEqual(['CHAT']);
+  for (const id of batches)
+    expect(await table.read(keys.batchRequests(workspaceId, id, 0))).toMatchObject({
+      requests: [{ message: '' }],
+    });
   const { body } = await client.get<unknown[]>('/chats');
   expect([body.data, body.pagination?.total_records]).toEqual([[], 0]);
 });
