@@ -24,10 +24,9 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     const { Arn } = await new STSClient().send(new GetCallerIdentityCommand());
     actAs(Arn ?? 'unknown');
     process.env[variables.dataTable] = table;
-    const workflow = outputOf('BatchWorkflowArn');
-    if (workflow !== undefined) process.env[variables.batchWorkflowArn] = workflow;
-    const bucket = outputOf('ContentBucketName');
-    if (bucket !== undefined) process.env[variables.contentBucket] = bucket;
+    setVariable('batchWorkflowArn', outputOf('BatchWorkflowArn'));
+    setVariable('contentBucket', outputOf('ContentBucketName'));
+    setVariable('fileBucket', outputOf('FileBucketName'));
     useBedrockModels(listOf(outputOf('BedrockModels')));
     useKnowledgeBases(listOf(outputOf('BedrockKnowledgeBases')));
     return;
@@ -38,10 +37,15 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   useLocalTable(connection.data_table, connection.dynamodb_endpoint, credentialsOf(connection));
   if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
     useLocalContents(connection.content_bucket, connection.s3_endpoint);
+  setVariable('fileBucket', connection.file_bucket);
   if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)
     useLocalWorkflow(connection.batch_workflow, connection.sfn_endpoint);
   useBedrockModels(connection.bedrock_models);
   useKnowledgeBases(connection.bedrock_knowledge_bases);
+}
+
+function setVariable(name: keyof typeof variables, value: string | undefined): void {
+  if (value !== undefined) process.env[variables[name]] = value;
 }
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {

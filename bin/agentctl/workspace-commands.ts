@@ -9,10 +9,13 @@ import {
   rateLimitForm,
 } from '#contract/rate-limits.ts';
 import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
+import { type DeletionProgress, deleteWorkspace } from '#domain/workspaces/delete-workspace.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { DeletedCounts } from '#domain/workspaces/workspace-deletion.ts';
 import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
-import { clock, workspaces } from '#runtime/composition/services.ts';
+import { clock, workspaceDeletion, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
@@ -56,6 +59,13 @@ export function workspaceCommands(report: Report): Command {
     .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
     .action(report(update));
+  group
+    .command('delete')
+    .description('delete a workspace with everything that is stored for it')
+    .argument('<workspace>')
+    .requiredOption('--confirm <name>', "the workspace's name, to confirm that all of it is deleted for ever")
+    .addHelpText('after', deleteHelp)
+    .action(report(deleteConfirmed));
   group.command('get').description('show a workspace').argument('<workspace>').action(report(get));
   group.command('list').description('list workspaces').action(report(list));
   return group;
@@ -71,6 +81,48 @@ async function update(workspaceId: string, options: UpdateOptions): Promise<Resu
   if (Object.keys(changes).length === 0)
     throw new Error('Nothing to change: give --whitelist, --limits, --limit, --enabled or --titles');
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
+}
+
+const deleteHelp = `
+Disables the workspace first: the service then rejects its requests. Waits until 20 minutes after that, because functions
+that have started may write for so long. Reads the whole table at least twice. If the command is stopped, run it again
+with the same arguments. docs/operators.md says what stays.`;
+
+async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: string }): Promise<Result> {
+  const { name } = found(workspaceId, await workspaces().get(workspaceId));
+  if (confirm !== name)
+    throw new Error(`--confirm must be the name of the workspace ${workspaceId}. Nothing was changed`);
+  const services = {
+    clock,
+    workspaceDeletion: workspaceDeletion(),
+    workspaceObjects: (await import('#runtime/composition/object-stores.ts')).workspaceObjects(),
+  };
+  const progress = deletionProgress(progressLine());
+  const deleted = await deleteWorkspace(services)(workspaceId, progress);
+  if (deleted === undefined) throw new Error(`Workspace ${workspaceId} not found`);
+  return {
+    json: { workspace_id: workspaceId, deleted: true, ...deleted },
+    lines: [`Deleted ${workspaceId}: ${describeCounts(deleted)}`],
+  };
+}
+
+const describeCounts = ({ items, objects }: DeletedCounts): string =>
+  `${formatCount(items)} items and ${formatCount(objects)} objects`;
+
+/** Milliseconds between two lines about a pass. A pass over a large table takes minutes. */
+const linesEvery = 10_000;
+
+function deletionProgress({ log }: ProgressLine): (progress: DeletionProgress) => void {
+  let lastLine = performance.now();
+  return (progress) => {
+    if (progress.type === 'waiting')
+      return log(`Waiting until ${progress.until.toISOString()}: functions that have started may write`);
+    if (progress.type === 'scanning' && performance.now() - lastLine < linesEvery) return;
+    lastLine = performance.now();
+    const end = progress.type === 'scanned' ? 'has ended' : 'goes on';
+    const read = `${formatCount(progress.itemsRead)} items read`;
+    log(`Pass ${progress.pass} ${end}: ${read}, ${describeCounts(progress)} deleted`);
+  };
 }
 
 async function get(workspaceId: string): Promise<Result> {

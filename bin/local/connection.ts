@@ -18,6 +18,8 @@ export interface Connection {
   dynamodb_endpoint: string;
   /** The bucket with the knowledge of agents, for agentctl. */
   content_bucket?: string;
+  /** The bucket with uploaded files, for agentctl. */
+  file_bucket?: string;
   s3_endpoint?: string;
   /** The workflow that agentctl starts to resend a webhook. */
   batch_workflow?: string;

@@ -195,6 +195,9 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
       content_bucket: emulators.outputs.ContentBucketName,
       s3_endpoint: emulators.endpoints.s3,
     }),
+    ...(emulators.outputs.FileBucketName !== undefined && {
+      file_bucket: emulators.outputs.FileBucketName,
+    }),
     ...(emulators.outputs.BatchWorkflowArn !== undefined && {
       batch_workflow: emulators.outputs.BatchWorkflowArn,
       sfn_endpoint: emulators.endpoints.sfn,

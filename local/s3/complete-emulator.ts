@@ -89,13 +89,13 @@ export function completeEmulator(server: S3rver): void {
   // Before s3rver's own routes, which support none of this.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
-    const { uploadId, uploads } = context.query;
+    const { prefix, uploadId, uploads } = context.query;
     if (context.method === 'DELETE' && uploadId !== undefined) {
       await rm(path.join(uploadsOf(bucket), path.basename(uploadId)), { recursive: true, force: true });
       context.status = 204;
     } else if (context.method === 'GET' && uploads !== undefined && key.join('') === '') {
       context.type = 'application/xml';
-      context.body = await listUploads(bucket, uploadsOf(bucket));
+      context.body = await listUploads(bucket, uploadsOf(bucket), prefix);
     } else {
       await next();
       if (context.method === 'PUT' && context.status === 200)
@@ -131,12 +131,14 @@ async function* contentsOf(files: readonly string[]): AsyncGenerator<Buffer> {
   for (const file of files) yield* createReadStream(file) as AsyncIterable<Buffer>;
 }
 
-async function listUploads(bucket: string, folder: string): Promise<string> {
+async function listUploads(bucket: string, folder: string, prefix = ''): Promise<string> {
   const ids = await readdir(folder).catch(() => []);
   const uploads = await Promise.all(
     ids.map(async (id) => {
       const key = await readFile(path.join(folder, id, 'key'), 'utf8');
-      return `<Upload><Key>${asXml(key)}</Key><UploadId>${id}</UploadId></Upload>`;
+      return key.startsWith(prefix)
+        ? `<Upload><Key>${asXml(key)}</Key><UploadId>${id}</UploadId></Upload>`
+        : '';
     }),
   );
   return `<?xml version="1.0" encoding="UTF-8"?><ListMultipartUploadsResult><Bucket>${asXml(bucket)}</Bucket><IsTruncated>false</IsTruncated>${uploads.join('')}</ListMultipartUploadsResult>`;

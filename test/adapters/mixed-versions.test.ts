@@ -45,7 +45,7 @@ async function create(version: Version, newChats: NewChat[]): Promise<Chat[]> {
 }
 
 const remove = async (chat: Chat): Promise<void> =>
-  expect(await dynamoChatDeletion(table).delete(chat, at)).toBe(true);
+  expect(await dynamoChatDeletion(table).delete([chat], at)).toHaveLength(1);
 
 it('pages are exact while an earlier version creates chats too, before and after deletions', async () => {
   const random = seededRandom(1);

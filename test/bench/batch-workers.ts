@@ -121,5 +121,5 @@ await run(submitted);
 parentPort?.postMessage((performance.now() - start) / 1000);
 for (const { workspaceId, id: batchId } of submitted) {
   const { batch } = await advanceBatch(services)({ workspaceId, batchId });
-  if (batch.completed !== requestsPerBatch) throw new Error(`Only ${batch.completed} requests succeeded`);
+  if (batch?.completed !== requestsPerBatch) throw new Error(`Only ${batch?.completed} requests succeeded`);
 }

@@ -219,7 +219,7 @@ describe('items of an earlier version', () => {
     // Marks beside those of the earlier version.
     const fifth = await chats.get(deletedId, 5);
     if (fifth === undefined) return expect.unreachable();
-    expect(await chats.delete(fifth, at(8))).toBe(true);
+    expect(await chats.delete([fifth], at(8))).toHaveLength(1);
     expect(await idsOf({ externalUserId: userId })).toEqual([2, 1, 3]);
     expect(await idsOf({})).toEqual([3, 1, 3, 6]);
   });

@@ -131,8 +131,8 @@ describe('the data of a chat', () => {
     let read = 0;
     for await (const page of pages) {
       read += page.length;
-      await stores.chats.delete(chat, at);
-      await stores.chatData.delete(chat);
+      await stores.chats.delete([chat], at);
+      await stores.chatData.delete(chat, { isLast: false });
     }
     expect(read).toBeGreaterThan(0);
   });

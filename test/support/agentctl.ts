@@ -23,6 +23,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
         data_table: outputs.DataTableName,
         dynamodb_endpoint: endpoints.dynamodb,
         content_bucket: outputs.ContentBucketName,
+        file_bucket: outputs.FileBucketName,
         s3_endpoint: endpoints.s3,
         batch_workflow: outputs.BatchWorkflowArn,
         sfn_endpoint: endpoints.sfn,

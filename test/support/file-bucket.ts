@@ -1,4 +1,5 @@
 import {
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectTaggingCommand,
   ListMultipartUploadsCommand,
@@ -56,4 +57,24 @@ export function fileBucketOf(service: Pick<Service, 'run'>) {
       return (await client.send(new GetObjectTaggingCommand({ Bucket, Key }))).TagSet;
     },
   };
+}
+
+/** The name and ETag of every object of both buckets, and the names of unfinished uploads, sorted. */
+export async function allObjects(service: Pick<Service, 'run'>): Promise<string[]> {
+  const client = clientOf(service);
+  const { FileBucketName, ContentBucketName } = service.run.outputs;
+  const found = [FileBucketName, ContentBucketName].map(async (Bucket) => {
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
+    const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
+    return [...Contents.map(({ Key, ETag }) => `${Key} ${ETag}`), ...Uploads.map(({ Key }) => `${Key}`)];
+  });
+  return (await Promise.all(found)).flat().sort();
+}
+
+/** Starts a multipart upload of a workspace's file, as a function that died later has left it. */
+export async function startUpload(service: Pick<Service, 'run'>, workspaceId: string): Promise<void> {
+  const Bucket = service.run.outputs.FileBucketName;
+  await clientOf(service).send(
+    new CreateMultipartUploadCommand({ Bucket, Key: `files/${workspaceId}/unfinished` }),
+  );
 }

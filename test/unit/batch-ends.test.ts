@@ -328,7 +328,9 @@ describe('advanceBatch', () => {
     expect(await phase()).toBe('over');
     expect(await phase()).toBe('over');
     expect(world.state.endedBatches).toEqual(['cancelled']);
-    const unknown = advanceBatch(world.services)({ workspaceId: 'ws_1', batchId: 'unknown' });
-    await expect(unknown).rejects.toThrow('There is no batch unknown');
+    // Its workspace was deleted.
+    const unknown = { workspaceId: 'ws_1', batchId: 'unknown' };
+    expect(await world.functions.advance(unknown)).toEqual({ stage: 'over', webhook: false });
+    expect(await world.functions.fail(unknown)).toEqual({ webhook: false });
   });
 });

@@ -11,20 +11,25 @@ interface AdvanceServices
     Pick<BatchServices, 'batches'>,
     Pick<PlatformServices, 'meter'> {}
 
+interface BatchIds {
+  workspaceId: string;
+  batchId: string;
+}
+
 /** `wait`: the batch has work; `finish`: it is stopped and waits for running requests; `over`: it has ended. */
 export type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
  * Marks the batch as expired if its time has passed, and completes the batch if no work is left. It decides by the
  * stored items alone, not by the counters.
- * @returns what the workflow must wait for
+ * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
 export const advanceBatch =
   (services: AdvanceServices) =>
-  async (input: { workspaceId: string; batchId: string }): Promise<{ batch: Batch; stage: BatchPhase }> => {
+  async (input: BatchIds): Promise<{ batch: Batch | undefined; stage: BatchPhase }> => {
     for (;;) {
       const batch = await read(services, input);
-      if (!isOpen(batch)) return { batch, stage: 'over' };
+      if (!isOpenBatch(batch)) return { batch, stage: 'over' };
       const now = services.clock.now().toISOString();
       if (batch.stop === null && now >= batch.expiresAt) {
         await services.batches.markExpired(batch, now);
@@ -38,16 +43,22 @@ export const advanceBatch =
     }
   };
 
+const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
+
 const phaseOf = (openBatch: Batch): BatchPhase => (openBatch.stop === null ? 'wait' : 'finish');
 
-/** Ends a batch if its workflow cannot continue. Requests without a result have failed. */
+/**
+ * Ends a batch if its workflow cannot continue. Requests without a result have failed.
+ * @returns undefined if the batch was deleted with its workspace
+ */
 export const failBatch =
   (services: AdvanceServices) =>
-  async (input: { workspaceId: string; batchId: string }): Promise<Batch> => {
+  async (input: BatchIds): Promise<Batch | undefined> => {
     const found = await read(services, input);
-    if (!isOpen(found)) return found;
+    if (!isOpenBatch(found)) return found;
     await services.batches.markFailed(found, services.clock.now().toISOString());
     const batch = await read(services, input);
+    if (batch === undefined) return undefined;
     const { processing } = await openRequests(services, batch);
     for (const item of processing)
       await services.batches.failAbandonedItem(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
@@ -55,14 +66,10 @@ export const failBatch =
     return read(services, input);
   };
 
-async function read(
-  services: Pick<BatchServices, 'batches'>,
-  { workspaceId, batchId }: { workspaceId: string; batchId: string },
-): Promise<Batch> {
-  const batch = await services.batches.get(workspaceId, batchId);
-  if (batch === undefined) throw new Error(`There is no batch ${batchId}`);
-  return batch;
-}
+const read = (
+  { batches }: Pick<BatchServices, 'batches'>,
+  { workspaceId, batchId }: BatchIds,
+): Promise<Batch | undefined> => batches.get(workspaceId, batchId);
 
 /** Fails the requests with an expired lease of a stopped batch, because a stopped batch retries no request. */
 async function failAbandoned(

@@ -59,8 +59,8 @@ export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
   status === 'in_progress' || status === 'cancelling';
 
 /** Whether the webhook of the batch wants the event of its status. */
-export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhook'>): boolean =>
-  webhook?.events.some((event) => event === status) ?? false;
+export const wantsWebhook = (batch: Pick<Batch, 'status' | 'webhook'> | undefined): boolean =>
+  batch?.webhook?.events.some((event) => event === batch.status) ?? false;
 
 /** Decides by the counters. They never decrease, so only false may be out of date. */
 export const mayHaveEnded = ({ stop, completed, failed, total }: Batch): boolean =>

@@ -20,8 +20,8 @@ export const dispatchBatch =
   (services: DispatchServices) =>
   async (input: { workspaceId: string; batchId: string; taskToken: string }): Promise<void> => {
     const found = await services.batches.get(input.workspaceId, input.batchId);
-    if (found === undefined) throw new Error(`There is no batch ${input.batchId}`);
-    const batch = await services.batches.saveTaskToken(found, input.taskToken);
+    // Without the batch, which was deleted with its workspace, the workflow ends.
+    const batch = found && (await services.batches.saveTaskToken(found, input.taskToken));
     if (batch === undefined) {
       await services.batchWorkflow.completeTaskCallback(input.taskToken);
       return;

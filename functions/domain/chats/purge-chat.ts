@@ -1,5 +1,6 @@
+import { lastWriteAfter } from '#domain/platform/last-write.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { lastWriteAfter, type Purge, type Purged } from './purge.ts';
+import type { Purge, Purged } from './purge.ts';
 import type { ChatServices } from './services.ts';
 
 /**

@@ -20,12 +20,6 @@ export interface Erasure {
 export const requeueAfter = 5 * 60_000;
 
 /**
- * Milliseconds after a deletion from which nothing writes to the chat any more. A function that had read the chat before
- * may write for 900 s, Lambda's longest timeout; the rest is for differences of clocks.
- */
-export const lastWriteAfter = 20 * 60_000;
-
-/**
  * The purges that have not ended. The transaction that deletes a chat adds its purge. The outbox is the truth: messages of
  * the queue may be lost or repeated. A person has one erasure at a time: a new one replaces it.
  */

@@ -1,8 +1,9 @@
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import { type Erasure, lastWriteAfter } from '#domain/chats/purge.ts';
+import type { Erasure } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import { lastWriteAfter } from '#domain/platform/last-write.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 
 export type EraseServices = Pick<BatchServices, 'batches' | 'requestEraser'> &

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 export type AuditAction =
   | 'workspace created'
   | 'workspace updated'
+  | 'workspace deleted'
   | 'key created'
   | 'key rotated'
   | 'key revoked'

@@ -3,6 +3,7 @@ import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { RateBucketStore } from './rate-bucket-store.ts';
 import type { UsageStore } from './usage-store.ts';
+import type { WorkspaceDeletion, WorkspaceObjects } from './workspace-deletion.ts';
 import type { WorkspaceStore } from './workspace-store.ts';
 
 export interface WorkspaceServices {
@@ -12,5 +13,7 @@ export interface WorkspaceServices {
   /** The limits of workspaces without own limits. */
   stageLimits: Limits;
   usage: UsageStore;
+  workspaceDeletion: WorkspaceDeletion;
+  workspaceObjects: WorkspaceObjects;
   workspaces: WorkspaceStore;
 }

@@ -10,6 +10,7 @@ import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
 import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { s3WorkspaceObjects } from '#adapters/s3-workspace-objects.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
@@ -32,6 +33,14 @@ export const preparedAttachments = /* @__PURE__ */ lazily(() =>
 
 export const contents = /* @__PURE__ */ lazily(() =>
   s3ContentStore(clientWith(clientTimeouts), environment('contentBucket')),
+);
+
+/** For agentctl. */
+export const workspaceObjects = /* @__PURE__ */ lazily(() =>
+  s3WorkspaceObjects(clientWith(clientTimeouts), {
+    files: environment('fileBucket'),
+    content: environment('contentBucket'),
+  }),
 );
 
 /** A workspace's index has several megabytes, and agentctl may upload it over an operator's slow connection. */

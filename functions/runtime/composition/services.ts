@@ -31,10 +31,11 @@ import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
@@ -103,6 +104,13 @@ export const attachments = (): AttachmentReader => ({
 const audit = /* @__PURE__ */ auditBy(clock, actor);
 export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
+export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
+  dynamoWorkspaceDeletion(
+    table(),
+    keyScanner(dynamoClient(6), environment('dataTable')),
+    operatorsAuditBy(clock, actor),
+  ),
+);
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));

@@ -289,8 +289,8 @@ async function writeDeletedChats({ chats, batches, replyEvents }: Stores): Promi
   await batches.claimItems(owner, [claim], { milliseconds: 30_000, worker: null, chat });
   const fourth = await chats.get(deletedId, 4);
   if (fourth === undefined) throw new Error('The batch request has no chat');
-  await chats.delete({ ...second, lease }, at(6));
-  await chats.delete(fourth, at(7));
+  await chats.delete([{ ...second, lease }], at(6));
+  await chats.delete([fourth], at(7));
   await chats.create(newChat);
   await chats.create({ ...newChat, externalUserId: null });
 }

@@ -9,7 +9,7 @@ export const enqueueFirst =
   async (batch, groups) => {
     const started = await updateBatch(table, batch, {
       UpdateExpression: 'SET groups_sent = :groups, places = :groups',
-      ConditionExpression: 'attribute_not_exists(groups_sent)',
+      ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(groups_sent)',
       ExpressionAttributeValues: { ':groups': groups },
     });
     return started ?? batchOf(await table.getNamed(keyOf(batch)));
@@ -20,6 +20,7 @@ export const markFirstEnqueued =
   async (batch, at) => {
     await updateBatch(table, batch, {
       UpdateExpression: 'SET dispatched_at = if_not_exists(dispatched_at, :at)',
+      ConditionExpression: 'attribute_exists(pk)',
       ExpressionAttributeValues: { ':at': at },
     });
   };
@@ -61,7 +62,10 @@ export const requeueAll =
   (batch, { at, groupsSent, slots }) =>
     updateBatch(table, batch, {
       UpdateExpression: 'SET sent_at = :at, groups_sent = :groups, places = :places',
-      ConditionExpression: batch.sentAt === null ? 'attribute_not_exists(sent_at)' : 'sent_at = :before',
+      ConditionExpression:
+        batch.sentAt === null
+          ? 'attribute_exists(pk) AND attribute_not_exists(sent_at)'
+          : 'sent_at = :before',
       ExpressionAttributeValues: {
         ...{ ':at': at, ':groups': groupsSent, ':places': slots },
         ...(batch.sentAt !== null && { ':before': batch.sentAt }),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { keys } from '#adapters/dynamo/table/keys.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import type { AuditEntry } from '#domain/workspaces/audit.ts';
@@ -11,13 +11,22 @@ export type Audit = (tableName: string, change: Omit<AuditEntry, 'at' | 'actor'>
 /** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
-export const auditBy =
-  (clock: Clock, actor: () => string): Audit =>
+export const auditBy = (clock: Clock, actor: () => string): Audit =>
+  auditWith(clock, actor, (workspaceId, at, id) => [
+    keys.audit(workspaceId, at, id),
+    keys.operatorsAudit(at, id),
+  ]);
+
+/** Writes the entry for all workspaces alone. */
+export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
+  auditWith(clock, actor, (_workspaceId, at, id) => [keys.operatorsAudit(at, id)]);
+
+const auditWith =
+  (clock: Clock, actor: () => string, keysOf: (...given: Parameters<typeof keys.audit>) => Key[]): Audit =>
   (TableName, { action, workspaceId, target, changes }) => {
     const at = clock.now().toISOString();
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
-    const id = randomUUID();
-    return [keys.audit(workspaceId, at, id), keys.operatorsAudit(at, id)].map((key) => ({
+    return keysOf(workspaceId, at, randomUUID()).map((key) => ({
       Put: { TableName, Item: { ...key, ...entry } },
     }));
   };

@@ -1,0 +1,72 @@
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
+  paginateListObjectsV2,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { WorkspaceObjects } from '#domain/workspaces/workspace-deletion.ts';
+
+/** The objects, or uploads, of one page of a list, which are deleted concurrently. */
+const objectsAtOnce = 50;
+
+/** Where the objects of a workspace are, by the names of the adapters that write them. */
+const prefixesOf = (workspaceId: string) => ({
+  files: [`files/${workspaceId}/`],
+  content: [
+    `contents/${workspaceId}/`,
+    `knowledge/${workspaceId}/`,
+    `attachments/persistent/${workspaceId}/`,
+    `attachments/ephemeral/${workspaceId}/`,
+  ],
+});
+
+export const s3WorkspaceObjects = (
+  client: S3Client,
+  buckets: { files: string; content: string },
+): WorkspaceObjects => ({
+  async delete(workspaceId) {
+    const prefixes = prefixesOf(workspaceId);
+    let count = 0;
+    for (const name of ['files', 'content'] as const)
+      for (const prefix of prefixes[name]) {
+        count += await abortUploads(client, buckets[name], prefix);
+        count += await deleteObjects(client, buckets[name], prefix);
+      }
+    return count;
+  },
+});
+
+/** Aborts unfinished uploads, so that their writers cannot complete them. */
+async function abortUploads(client: S3Client, Bucket: string, Prefix: string): Promise<number> {
+  let count = 0;
+  let next: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | undefined = {};
+  while (next !== undefined) {
+    const page: ListMultipartUploadsCommandOutput = await client.send(
+      new ListMultipartUploadsCommand({ Bucket, Prefix, MaxUploads: objectsAtOnce, ...next }),
+    );
+    const { Uploads = [] } = page;
+    await Promise.all(
+      Uploads.map(({ Key, UploadId }) =>
+        client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })),
+      ),
+    );
+    count += Uploads.length;
+    next = page.IsTruncated
+      ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+      : undefined;
+  }
+  return count;
+}
+
+async function deleteObjects(client: S3Client, Bucket: string, Prefix: string): Promise<number> {
+  let count = 0;
+  const pages = paginateListObjectsV2({ client, pageSize: objectsAtOnce }, { Bucket, Prefix });
+  for await (const { Contents = [] } of pages) {
+    await Promise.all(Contents.map(({ Key }) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
+    count += Contents.length;
+  }
+  return count;
+}

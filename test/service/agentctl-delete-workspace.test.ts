@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { expect, it, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { BatchResource } from '#contract/batch.ts';
+import type { UploadedFile } from '#contract/message.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { workspaceDeletion } from '#runtime/composition/services.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { agentctlWords } from '#support/agentctl-process.ts';
+import { submit, waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startProgram } from '#support/command.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { startFailingService } from '#support/failing-service.ts';
+import { allObjects, startUpload } from '#support/file-bucket.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { operator } from '#support/service.ts';
+import { stepThrough } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const logged: { functionName: string; line: string }[] = [];
+const { callFor, service } = await useScriptedService({
+  // A webhook that was not delivered stays in the reconciler's index.
+  variables: { WEBHOOK_RETRY_SECONDS: '1000' },
+  onLog: (entry) => logged.push(entry),
+});
+const table = closeAfterTests(dataTableOf(service));
+const receiver = closeAfterTests(await startWebhookReceiver(status(500)));
+const agentctl = agentctlOf(service);
+const lambda = new LambdaClient({
+  endpoint: service.run.endpoints.lambda,
+  region: 'us-east-1',
+  credentials: operatorCredentials,
+});
+
+const open = () => openTenant(service, { model: 'openai:test', titles: false, limits: {} });
+const confirm = ['--confirm', 'Test'];
+
+/** Every item as text, with sorted attributes. */
+const allItems = async (): Promise<string[]> =>
+  (await table.readAll()).map((item) => JSON.stringify(item, sorted)).sort();
+
+const sorted = (_name: string, value: unknown): unknown =>
+  value?.constructor === Object ? Object.fromEntries(Object.entries(value).sort()) : value;
+
+async function invoke(logicalId: string, input: unknown): Promise<unknown> {
+  const [, FunctionName] =
+    Object.entries(service.run.physicalIds).find(([id]) => id.replace(/[0-9A-F]{8}$/, '') === logicalId) ??
+    expect.unreachable(`There is no ${logicalId}`);
+  const { Payload, FunctionError } = await lambda.send(
+    new InvokeCommand({ FunctionName, Payload: JSON.stringify(input) }),
+  );
+  expect(FunctionError).toBeUndefined();
+  return JSON.parse(Payload?.transformToString() || 'null');
+}
+
+/** Stores something of every kind for a tenant. */
+async function fill(tenant: OpenTenant): Promise<{ batchId: string }> {
+  const { client, workspaceId } = tenant;
+  const chat = await tenant.createChat({ external_user_id: 'ann' });
+  const file = dataOf(await uploaderOf(service, tenant).file('notes.txt', 'Notes')) as UploadedFile;
+  dataOf(await tenant.send(chat, { message: 'Read this', attached_file_uuids: [file.uuid] }));
+  const reply = (await tenant.history(chat))[1]?.id;
+  const feedback = { external_user_id: 'ann', type: 'sys_helpful' };
+  dataOf(await client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, feedback));
+  const other = await tenant.createChat();
+  const called = callFor('Much, please');
+  const events = stepThrough(
+    await client.stream(other.id, { message: 'Much, please', agent_id: tenant.agentId, resumable: true }),
+  );
+  await events.next();
+  const call = await called;
+  call.chunk('r'.repeat(310_000));
+  call.finish();
+  await events.rest();
+  await client.post(
+    '/chats',
+    { name: 'Once', agent_id: tenant.agentId },
+    { headers: { 'Idempotency-Key': randomUUID() } },
+  );
+  const webhook = { url: receiver.url, events: ['completed'] };
+  const batch = dataOf(
+    await client.post<BatchResource>('/batches', {
+      ...{ agent_id: tenant.agentId, webhook },
+      requests: [{ custom_id: 'a', message: 'For a batch' }],
+    }),
+  );
+  await waitForBatchEnd(client, batch.id);
+  await operator().workspaces.addToWhitelist(workspaceId, ['ann']);
+  const document = join(service.dataDir, 'opening-hours.txt');
+  await writeFile(document, 'Open from nine to five');
+  await agentctl.json('knowledge', 'add', '--workspace', workspaceId, document);
+  await startUpload(service, workspaceId);
+  return { batchId: batch.id };
+}
+
+it('leaves nothing of the workspace but one audit entry, and everything of others', async () => {
+  const victim = await open();
+  const { workspaceId: id, client } = victim;
+  // Its keys begin like those of the deleted workspace.
+  const namesake = { ...(await operator().workspaces.get(id)), id: `${id}x` };
+  await operator().workspaces.put(
+    namesake as Parameters<ReturnType<typeof operator>['workspaces']['put']>[0],
+  );
+  const { batchId } = await fill(victim);
+  dataOf(await client.delete(`/chats/${(await victim.createChat()).id}`));
+  await fill(await open());
+  const isOfVictim = (text: string): boolean =>
+    [`${id}"`, `${id}#`, `${id}/`, victim.apiKeyId, victim.agentId, batchId].some((part) =>
+      text.includes(part),
+    );
+  const others = async () => [
+    (await allItems()).filter((item) => !isOfVictim(item)),
+    (await allObjects(service)).filter((name) => !isOfVictim(name)),
+  ];
+  const before = await others();
+
+  const all = await allItems();
+  const kinds = 'C B LIST USAGE RATE AUDIT KEYS WHITELIST AGENTS AGENT FILE KNOWLEDGE REQUEST BATCHES'.split(
+    ' ',
+  );
+  for (const kind of kinds) expect(all.join()).toContain(`W#${id}#${kind}`);
+  for (const kind of ['WEBHOOKS', 'PURGES', 'BATCH#', 'KEY#', 'AGENT#', 'AUDIT'])
+    expect(all.filter(isOfVictim).join()).toContain(`OPERATOR#${kind}`);
+  const names = (await allObjects(service)).filter(isOfVictim).join();
+  for (const kind of ['files', 'contents', 'knowledge', 'attachments/persistent', 'unfinished'])
+    expect(names).toContain(kind);
+
+  // A reply in progress, and an open batch whose request is in progress.
+  const chat = await victim.createChat();
+  const callings = [callFor('Go on'), callFor('Batched')];
+  const events = stepThrough(await client.stream(chat.id, { message: 'Go on', agent_id: victim.agentId }));
+  await events.next();
+  const running = await submit(client, victim, [{ custom_id: 'a', message: 'Batched' }]);
+  const [reply, request] = await Promise.all(callings);
+
+  // Its writes fail in the middle of the first pass.
+  let writes = 0;
+  const proxy = closeAfterTests(
+    await startFailingService((call) => {
+      if (call.headers['x-amz-target'] === 'DynamoDB_20120810.BatchWriteItem') writes += 1;
+      return writes > 2;
+    }),
+  );
+  proxy.emulator = service.run.endpoints.dynamodb;
+  proxy.isDown = true;
+  const endpoints = { ...service.run.endpoints, dynamodb: proxy.url };
+  const dataDir = join(service.dataDir, 'through-proxy');
+  const failing = agentctlOf({ ...service, dataDir, run: { ...service.run, endpoints } });
+  const failed = await failing.run('workspaces', 'delete', id, ...confirm);
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  // Its key is unknown if the first writes deleted it.
+  expect(summaryOf(await client.get('/chats'))).toMatch(/Access denied|Missing or invalid API key/);
+  expect((await allItems()).filter(isOfVictim).length).toBeGreaterThan(10);
+
+  // Killed while it waits.
+  const connection = join(service.dataDir, 'connection-0');
+  const killed = startProgram(agentctlWords('workspaces', 'delete', id, ...confirm, '--data', connection));
+  await expect.poll(() => killed.errors()).toContain('Waiting until');
+  killed.child.kill('SIGKILL');
+  expect((await killed.ended).signal).toBe('SIGKILL');
+
+  // What writers of that time find.
+  reply?.chunk('More');
+  reply?.finish();
+  request?.finish();
+  expect(JSON.stringify(await events.rest())).not.toContain('response.completed');
+  const owner = { workspaceId: id, batchId: running.id };
+  const message = { ...owner, positions: [0], holdsPlace: true };
+  const records = (body: unknown) => ({
+    Records: [{ messageId: '1', body: JSON.stringify(body), attributes: { ApproximateReceiveCount: '1' } }],
+  });
+  const done = { batchItemFailures: [] };
+  expect(await invoke('ProcessBatchItems', records(message))).toEqual(done);
+  expect(await invoke('FailDeadLetters', records(message))).toEqual(done);
+  expect(
+    await invoke('PurgeChat', records({ workspaceId: id, chatId: 1, deletedAt: '2027-01-01T00:00:00.000Z' })),
+  ).toEqual(done);
+  expect(await invoke('DispatchBatch', { ...owner, taskToken: 'ended' })).toBeNull();
+  expect(await invoke('AdvanceBatch', owner)).toEqual({ stage: 'over', webhook: false });
+  expect(await invoke('FailBatch', owner)).toEqual({ webhook: false });
+  expect(await invoke('DeliverWebhook', owner)).toEqual({ state: 'settled', seconds: 0 });
+  await invoke('ReconcileBatches', {});
+  await expect.poll(() => service.run.workers().filter(({ busy }) => busy)).toEqual([]);
+  expect(logged.filter(({ line }) => line.includes('"level":"ERROR"'))).toEqual([]);
+  await table.writeItems([{ ...keys.usage(id, '2027-01-01', victim.apiKeyId, null), turns: 1 }]);
+  await table.writeItems([{ ...keys.reconcilerCursor(), batch_id: running.id }]);
+
+  // The wait ends 20 minutes after the workspace was disabled.
+  const startedAt = new Date(Date.now() - 20 * 60_000).toISOString();
+  await table.change(keys.workspace(id), { deletion_started_at: startedAt });
+  const deleted = await agentctl.json<Record<string, unknown>>('workspaces', 'delete', id, ...confirm);
+  expect(deleted).toEqual({ workspace_id: id, deleted: true, items: expect.any(Number), objects: 0 });
+
+  const remaining = (await allItems()).filter((item) => isOfVictim(item) || item.includes(running.id));
+  expect(remaining).toHaveLength(1);
+  expect(JSON.parse(remaining[0] ?? '')).toMatchObject({
+    ...{ pk: 'OPERATOR#AUDIT', action: 'workspace deleted', workspace_id: id, target: id },
+  });
+  expect((await allObjects(service)).filter(isOfVictim)).toEqual([]);
+  expect(await others()).toEqual([
+    (before[0] as string[]).concat(remaining).filter((item) => !isOfVictim(item)),
+    before[1],
+  ]);
+  expect(summaryOf(await client.get('/chats'))).toContain('Missing or invalid API key');
+  const again = await agentctl.run('workspaces', 'delete', id, ...confirm);
+  expect([again.code, again.stderr]).toEqual([1, `Workspace ${id} not found\n`]);
+  expect((await agentctl.run('workspaces', 'get', `${id}x`)).code).toBe(0);
+});
+
+it('changes nothing without the name of the workspace', async () => {
+  const { workspaceId: id, client } = await open();
+  const before = await allItems();
+  const wrong = await agentctl.run('workspaces', 'delete', id, '--confirm', 'test');
+  expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([
+    ...[1, ''],
+    `--confirm must be the name of the workspace ${id}. Nothing was changed\n`,
+  ]);
+  const without = await agentctl.run('workspaces', 'delete', id);
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining("option '--confirm <name>'")]);
+  const unknown = await agentctl.run('workspaces', 'delete', 'ws_unknown', ...confirm);
+  expect([unknown.code, unknown.stderr]).toEqual([1, 'Workspace ws_unknown not found\n']);
+  expect(await allItems()).toEqual(before);
+  expect((await client.get('/chats')).status).toBe(200);
+});
+
+it('counts the wait from when the workspace was disabled for its deletion', async () => {
+  const { workspaceId: id, client } = await open();
+  const [first, second, third] = [
+    '2027-01-01T00:00:00.000Z',
+    '2027-01-02T00:00:00.000Z',
+    '2027-01-03T00:00:00.000Z',
+  ];
+  const deletion = workspaceDeletion();
+  expect(await deletion.start(id, first)).toBe(first);
+  expect(summaryOf(await client.get('/chats'))).toBe('403/10001 Access denied');
+  expect(await deletion.start(id, second)).toBe(first);
+  // Functions may have written since.
+  await operator().workspaces.update(id, { enabled: true });
+  expect(await deletion.start(id, second)).toBe(second);
+  expect(await deletion.start(id, third)).toBe(second);
+  const disabled = await open();
+  await operator().workspaces.update(disabled.workspaceId, { enabled: false });
+  expect(await deletion.start(disabled.workspaceId, first)).toBe(first);
+  expect(await deletion.start('ws_unknown', first)).toBeUndefined();
+  expect(await operator().workspaces.get('ws_unknown')).toBeUndefined();
+});
