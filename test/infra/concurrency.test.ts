@@ -61,6 +61,7 @@ test('the authorizer and all that may run for long have reservations, which leav
     'CreateBatch',
     'CreateChat',
     'DeleteChat',
+    'EraseUser',
     'FailBatch',
     'GetBatch',
     'GetChat',

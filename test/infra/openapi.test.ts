@@ -81,6 +81,7 @@ test('what the contract names is a component', () => {
     'Chat',
     'ChatName',
     'DeletedChat',
+    'ErasedUser',
     'Error',
     'ExternalUserId',
     'Message',

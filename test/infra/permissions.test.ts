@@ -82,6 +82,11 @@ test('every role may do exactly this', () => {
     GetChat: [...read, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
     DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
+    EraseUser: [
+      ...['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:PutItem'],
+      ...logs,
+      'sqs:SendMessage',
+    ],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [
       'dynamodb:BatchGetItem',
@@ -152,14 +157,19 @@ test('every role may do exactly this', () => {
     AdvanceBatch: [...close, ...logs],
     FailBatch: [...close, ...logs],
     PurgeChat: [
+      'dynamodb:BatchGetItem',
       'dynamodb:BatchWriteItem',
+      'dynamodb:ConditionCheckItem',
+      'dynamodb:DeleteItem',
       'dynamodb:GetItem',
+      'dynamodb:PutItem',
       'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
       's3:DeleteObject',
       's3:ListBucket',
       ...receive,
+      'sqs:SendMessage',
     ],
     DeliverWebhook: [...read, 'dynamodb:PutItem', 'kms:Decrypt', ...logs].toSorted(),
     ReconcileBatches: [

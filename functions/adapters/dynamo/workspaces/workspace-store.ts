@@ -13,6 +13,7 @@ import { changesOf } from '#domain/workspaces/audit.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { WorkspaceChanges, WorkspaceStore } from '#domain/workspaces/workspace-store.ts';
 import { type Audit, auditWrites } from './audit-log.ts';
+import { hashUsers } from './user-hashes.ts';
 
 const workspaceOf = (item: Item): Workspace => ({
   id: item.id as string,
@@ -166,8 +167,6 @@ const changeWhitelist =
   ) =>
   async (workspaceId: string, externalUserIds: readonly string[]): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
-    // Few functions that have this store change whitelists.
-    const { hashUsers } = await import('./user-hashes.ts');
     const hashes = await hashUsers(table, workspaceId, distinct);
     for (let first = 0; first < distinct.length; first += usersPerTransaction) {
       const users = distinct.slice(first, first + usersPerTransaction);
