@@ -1,18 +1,17 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
+import { runOn } from '#support/agentctl-process.ts';
 import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
-import { startCommand, startProgram } from '#support/command.ts';
+import { startCommand } from '#support/command.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
-
-const agentctl = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 
 /**
  * Runs in real time with the defaults of `npm start`: a lease of 30 s must expire. batch-chaos.test.ts has the small
@@ -34,14 +33,7 @@ it.runIf(process.env.SOAK !== undefined)(
     };
     const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
     const open = async () => JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
-    const operate = async <Result>(...args: string[]): Promise<Result> => {
-      const { code, stdout, stderr } = await startProgram([
-        ...[process.execPath, agentctl, ...args],
-        ...['--data', data, '--json'],
-      ]).ended;
-      if (code !== 0) throw new Error(stderr);
-      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result;
-    };
+    const operate = <Result>(...args: string[]): Promise<Result> => runOn(data, ...args);
 
     let run = start();
     try {

@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { endOfStream, eventOf } from '#contract/event-text.ts';
+import { runOn } from '#support/agentctl-process.ts';
 import { type Client, clientOf } from '#support/client.ts';
-import { startCommand, startProgram } from '#support/command.ts';
+import { startCommand } from '#support/command.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { allOf, pathOf, streamsOf, take } from '#support/resumable-streams.ts';
 import { callsByMessage, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -13,8 +14,6 @@ import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
-
-const agentctl = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 
 /** Runs in real time: a lease must expire. interrupted-streams.test.ts ends leases by itself. */
 describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets its end', () => {
@@ -86,14 +85,7 @@ describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets 
     let run = start();
     try {
       await run.printed('Ctrl-C ends it.');
-      const operate = async <Result>(...args: string[]): Promise<Result> => {
-        const { code, stdout, stderr } = await startProgram([
-          ...[process.execPath, agentctl, ...args],
-          ...['--data', data, '--json'],
-        ]).ended;
-        if (code !== 0) throw new Error(stderr);
-        return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result;
-      };
+      const operate = <Result>(...args: string[]): Promise<Result> => runOn(data, ...args);
       const { workspace_id } = await operate<{ workspace_id: string }>(
         ...['workspaces', 'create', '--name', 'Kills'],
       );

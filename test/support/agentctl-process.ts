@@ -9,6 +9,16 @@ const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 /** The command line of `agentctl …`, as words. */
 export const agentctlWords = (...args: string[]): string[] => [process.execPath, command, ...args];
 
+/**
+ * Runs `agentctl … --json` in a process of its own, on a data folder that a service uses.
+ * @throws Error with its stderr if the exit code is not 0
+ */
+export async function runOn<Result>(data: string, ...args: string[]): Promise<Result> {
+  const { code, stdout, stderr } = await startProgram(agentctlWords(...args, '--data', data, '--json')).ended;
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result;
+}
+
 /** A process that serves commands one after another. */
 interface Host {
   target: string;

@@ -1,6 +1,6 @@
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 import type { Chat, Lease } from './chat.ts';
-import type { Person } from './feedback-store.ts';
 
 export interface ChatFilter {
   workspaceId: string;

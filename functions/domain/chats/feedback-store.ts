@@ -1,4 +1,5 @@
 import type { FeedbackType } from '#contract/feedback.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 import type { Chat } from './chat.ts';
 
 export interface Feedback {
@@ -18,11 +19,6 @@ export interface FeedbackStore {
   ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
   /** Removes a user's feedback, and counts the others. It may be repeated. */
   remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
-}
-
-export interface Person {
-  workspaceId: string;
-  externalUserId: string;
 }
 
 export interface FeedbackOfUser {

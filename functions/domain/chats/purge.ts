@@ -1,3 +1,4 @@
+import type { Person } from '#domain/workspaces/person.ts';
 import type { Chat } from './chat.ts';
 
 /** A deleted chat, whose data is to be purged. */
@@ -8,10 +9,8 @@ export interface Purge {
   deletedAt: string;
 }
 
-/** A person, who is an external user of a workspace, and whose data is to be erased. */
-export interface Erasure {
-  workspaceId: string;
-  externalUserId: string;
+/** A person whose data is to be erased. */
+export interface Erasure extends Person {
   /** ISO 8601. What the person does after this time stays. */
   deletedAt: string;
 }

@@ -1,9 +1,9 @@
 import type { Chat } from '#domain/chats/chat.ts';
-import type { Person } from '#domain/chats/feedback-store.ts';
 import type { Erasure, Purge, Purged, PurgeQueue } from '#domain/chats/purge.ts';
 import { purgeChat } from '#domain/chats/purge-chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 import { type EraseServices, erasePerson } from './erase-person.ts';
 import type { ErasureServices } from './services.ts';
 

@@ -1,7 +1,7 @@
-import type { Person } from '#domain/chats/feedback-store.ts';
 import type { Erasure } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 import type { ErasureServices } from './services.ts';
 
 /**

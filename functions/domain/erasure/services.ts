@@ -1,5 +1,5 @@
-import type { Person } from '#domain/chats/feedback-store.ts';
 import type { Erasure } from '#domain/chats/purge.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 
 export interface ErasureServices {
   erasures: Erasures;

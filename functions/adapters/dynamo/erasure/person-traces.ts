@@ -5,8 +5,8 @@ import type { ScanKeys } from '#adapters/dynamo/table/scan-keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { hashUsers } from '#adapters/dynamo/workspaces/user-hashes.ts';
 import { requestsPerGroup } from '#domain/batches/batch.ts';
-import type { Person } from '#domain/chats/feedback-store.ts';
 import type { PersonTraces } from '#domain/erasure/services.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 
 /** Parts of the table that are read concurrently. */
 const segments = 8;

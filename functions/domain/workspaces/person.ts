@@ -1,0 +1,5 @@
+/** An external user of a workspace. */
+export interface Person {
+  workspaceId: string;
+  externalUserId: string;
+}
