@@ -91,7 +91,12 @@ export const operations = {
   // With the first run of the erasure, of a user without data, in a workspace without batches. The second run costs as
   // much again; each stored batch costs the reads of its requests.
   'erase-user': {
-    ...callsOf('EraseUser', { GetItem: 1 }, [1, 1], { 'sqs SendMessageBatch': 1 }),
+    ...callsOf(
+      'EraseUser',
+      { BatchGetItem: 2, GetItem: 4, Query: 6, TransactWriteItems: 1, UpdateItem: 2 },
+      [14, 10],
+      { 'sqs SendMessageBatch': 1 },
+    ),
     invocations: { EraseUser: 1, PurgeChat: 1 },
   },
   'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),

@@ -11,7 +11,7 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -171,6 +171,9 @@ it('erases every item and object of a user, and changes nothing of another one',
   const [ann, bob] = [await furnish(shared), await furnish(shared)];
   expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, LIST: 2, USER: 1, WHITELIST: 1 });
   expect(await eventsOf(ann.own)).not.toEqual([]);
+  // What a crash after the removal of a list's head leaves.
+  const { chunk } = keys.chatList(workspaceId, { externalUserId: ann.user });
+  await table.writeItems([{ ...chunk(7), ids: [1] }]);
   const before = await everythingWith(bob.mark);
   const { body, status } = await client.delete(addressOf(ann.user));
   expect([status, body]).toEqual([
@@ -230,6 +233,9 @@ it('accepts any key of the workspace, and no request without a user', async () =
   expect(summaryOf(await client.delete('/users?external_user_id='))).toMatch(/^400\/10006 /);
   expect(summaryOf(await client.delete(addressOf('x'.repeat(257))))).toMatch(/^400\/10006 /);
   expect((await client.delete(addressOf('never-seen'))).status).toBe(202);
+  // In whitelist mode too: users that were listed once can be erased.
+  const listed = await openTenant(service, { whitelist: ['ann'] });
+  expect((await listed.client.delete(addressOf('bob'))).status).toBe(202);
 });
 
 it('agentctl erases a user at once, also a reply in progress, and ends with a scan that finds nothing', async () => {

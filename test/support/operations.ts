@@ -99,7 +99,7 @@ async function prepareWorks(
   let fresh = chatId;
   /** For the deletion that is measured and the one before it. */
   const unused = [await createChat(client, tenant, user), await createChat(client, tenant, user)];
-  const other = await openTenant(service);
+  const other = await openTenant(service, { limits });
   /** Waits for the end of the first run of the purge. */
   const purged = async (deletion: () => Promise<unknown>): Promise<void> => {
     const runs = () =>
