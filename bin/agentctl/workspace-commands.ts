@@ -25,6 +25,7 @@ interface UpdateOptions {
   limits?: Workspace['limits'];
   enabled?: 'on' | 'off';
   titles?: 'on' | 'off';
+  retentionDays?: number | null;
   limit: OwnLimits;
 }
 
@@ -58,6 +59,11 @@ export function workspaceCommands(report: Report): Command {
     )
     .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
+    .option(
+      '--retention-days <days|off>',
+      'deletes chats that are unused for so many days, for ever; off (the default): never',
+      retentionDays,
+    )
     .action(report(update));
   group
     .command('delete')
@@ -79,7 +85,9 @@ async function create({ name, whitelist }: { name: string; whitelist: boolean })
 async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0)
-    throw new Error('Nothing to change: give --whitelist, --limits, --limit, --enabled or --titles');
+    throw new Error(
+      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles or --retention-days',
+    );
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
 }
 
@@ -151,18 +159,38 @@ function addLimit(text: string, previous: OwnLimits): OwnLimits {
   return { ...previous, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
 }
 
+/** An idempotency key lasts for a day, and a repeated request should find its chat. Ten years are as good as `off`. */
+const [minDays, maxDays] = [1, 3650];
+
+function retentionDays(text: string): number | null {
+  if (text === 'off') return null;
+  const days = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (days >= minDays && days <= maxDays) return days;
+  throw new InvalidArgumentError(
+    `It must be off, or whole days from ${minDays} (a repeated request finds its chat for a day) to ${maxDays} (ten years).`,
+  );
+}
+
 function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; it ')}.`);
 }
 
-function changesOf({ whitelist, limits, enabled, titles, limit }: UpdateOptions): WorkspaceChanges {
+function changesOf({
+  whitelist,
+  limits,
+  enabled,
+  titles,
+  limit,
+  retentionDays,
+}: UpdateOptions): WorkspaceChanges {
   return {
     ...(whitelist !== undefined && { whitelistEnabled: whitelist === 'on' }),
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
+    ...(retentionDays !== undefined && { retentionDays }),
     ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
   };
 }
@@ -177,6 +205,7 @@ const jsonOf = (workspace: Workspace) => ({
   titles: workspace.titlesEnabled,
   limits: workspace.limits,
   own_limits: ownLimitsOf(workspace),
+  retention_days: workspace.retentionDays,
   created_at: workspace.createdAt,
 });
 
@@ -198,5 +227,6 @@ const lineOf = (workspace: Workspace): string =>
     ['limits', workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(
       ' ',
     ),
+    `retention ${workspace.retentionDays === null ? 'off' : `${workspace.retentionDays} days`}`,
     workspace.name,
   ].join('  ');

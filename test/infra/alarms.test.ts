@@ -85,10 +85,10 @@ test('every alarm tells the topic, which is encrypted and which CloudWatch alone
   });
 });
 
-test('silence is well, but of the reconciler', () => {
+test('silence is well, but of scheduled functions', () => {
   for (const { id, TreatMissingData, ComparisonOperator } of alarms)
     expect([id, TreatMissingData, ComparisonOperator]).toEqual(
-      id === 'ReconcilerSilent'
+      id === 'ReconcilerSilent' || id === 'RetentionSilent'
         ? [id, 'ignore', 'LessThanThreshold']
         : [id, 'notBreaching', 'GreaterThanOrEqualToThreshold'],
     );

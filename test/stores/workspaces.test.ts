@@ -18,6 +18,7 @@ const workspaceWith = (changes: Partial<Workspace> = {}): Workspace => ({
   enabled: true,
   whitelistEnabled: false,
   titlesEnabled: true,
+  retentionDays: null,
   limits: 'default',
   ownLimits: {},
   createdAt: now(),

@@ -11,6 +11,7 @@ export const createWorkspace =
       enabled: true,
       titlesEnabled: true,
       ownLimits: {},
+      retentionDays: null,
       createdAt: services.clock.now().toISOString(),
     };
     await services.workspaces.put(workspace);
