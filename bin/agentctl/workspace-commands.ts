@@ -25,7 +25,7 @@ interface UpdateOptions {
   limits?: Workspace['limits'];
   enabled?: 'on' | 'off';
   titles?: 'on' | 'off';
-  retentionDays?: number | null;
+  retentionDays?: number | 'off';
   limit: OwnLimits;
 }
 
@@ -162,8 +162,8 @@ function addLimit(text: string, previous: OwnLimits): OwnLimits {
 /** An idempotency key lasts for a day, and a repeated request should find its chat. Ten years are as good as `off`. */
 const [minDays, maxDays] = [1, 3650];
 
-function retentionDays(text: string): number | null {
-  if (text === 'off') return null;
+function retentionDays(text: string): number | 'off' {
+  if (text === 'off') return text;
   const days = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (days >= minDays && days <= maxDays) return days;
   throw new InvalidArgumentError(
@@ -190,7 +190,7 @@ function changesOf({
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
-    ...(retentionDays !== undefined && { retentionDays }),
+    ...(retentionDays !== undefined && { retentionDays: retentionDays === 'off' ? null : retentionDays }),
     ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
   };
 }

@@ -147,3 +147,6 @@ export type OperationName = keyof typeof operations;
 
 /** The calls of the reconciler when no batch is open. */
 export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0]);
+
+/** The calls of the deletion of unused chats for each workspace with retention in which nothing is old. */
+export const retentionCalls = callsOf('DeleteUnusedChats', { BatchGetItem: 1, GetItem: 1, Query: 1 }, [4, 0]);
