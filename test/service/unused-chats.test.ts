@@ -11,6 +11,7 @@ import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-te
 import { operator } from '#support/service.ts';
 import { stoppedTimer } from '#support/stopped-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
+import { retention } from '../../bin/cost/operations.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -216,7 +217,7 @@ it('reads at most four units an hour for a workspace in which nothing is old', a
   const cost = await costOfRun();
   expect(cost.writeUnits).toBe(without.writeUnits);
   expect(cost.readUnits - without.readUnits).toBeGreaterThan(0);
-  expect(cost.readUnits - without.readUnits).toBeLessThanOrEqual(4);
+  expect(cost.readUnits - without.readUnits).toBeLessThanOrEqual(retention.idleReadUnits);
 });
 
 it('costs little more than the transactions of the deletions', async () => {
@@ -234,8 +235,8 @@ it('costs little more than the transactions of the deletions', async () => {
     writes: (writeUnits - without.writeUnits) / 88,
   };
   console.log(`Read and write units for each of 88 unused chats: ${JSON.stringify(cost)}`);
-  expect(cost.reads).toBeLessThanOrEqual(4);
-  expect(cost.writes).toBeLessThanOrEqual(7);
+  expect(cost.reads).toBeLessThanOrEqual(retention.deletedChat.readUnits);
+  expect(cost.writes).toBeLessThanOrEqual(retention.deletedChat.writeUnits);
   expect(await idsOf(tenant)).toEqual([]);
 });
 
