@@ -130,3 +130,41 @@ it('goes on with other workspaces after a failure in one, and reports it', async
   memory.services.chats.deleteUnchanged = deleteUnchanged;
   expect(await run()).toEqual({ chats: 2, failures: 0 });
 });
+
+it.each<[string, (services: MemoryChat['services']) => () => void]>([
+  [
+    'the deletion',
+    (services) => {
+      const { send } = services.purgeQueue;
+      services.purgeQueue = { send: () => Promise.reject(new Error('The process died')) };
+      return () => {
+        services.purgeQueue = { send };
+      };
+    },
+  ],
+  [
+    'the purges were enqueued',
+    ({ chatUses }) => {
+      const { replace } = chatUses;
+      chatUses.replace = () => Promise.reject(new Error('The process died'));
+      return () => {
+        chatUses.replace = replace;
+      };
+    },
+  ],
+])('loses no chat if a run dies after %s: the next one goes on', async (_, die) => {
+  const [, used] = [await memory.createChat(), await memory.createChat()];
+  await retain(2);
+  await memory.clock.advance(day);
+  await memory.talk(used, 'Hi');
+  await memory.clock.advance(2 * day - 1);
+  const repair = die(memory.services);
+  expect(await run()).toEqual({ chats: 0, failures: 1 });
+  repair();
+  expect(await run()).toEqual({ chats: 0, failures: 0 });
+  expect(await existing()).toEqual([used.id]);
+  // The reconciler enqueues what was not.
+  expect((await Array.fromAsync(memory.services.purgeOutbox.pages('2028'))).flat()).toHaveLength(1);
+  await memory.clock.advance(2);
+  expect([await run(), await existing()]).toEqual([{ chats: 1, failures: 0 }, []]);
+});
