@@ -16,7 +16,7 @@ export class UnusedChats extends Construct {
     purge.isFilledBy(handler);
     new Rule(this, 'Schedule', {
       description: 'Deletes the chats that are unused for longer than their workspace retains them',
-      // Days are promised, so an hour more is nothing. A run costs a read for each workspace without work, times four.
+      // Retention is in days, so an hour does not matter. A run reads four units for each workspace without old chats.
       schedule: Schedule.rate(Duration.hours(1)),
       targets: [
         new LambdaFunction(handler.alias, { event: RuleTargetInput.fromObject({}), ...untilNextRun }),
