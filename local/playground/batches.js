@@ -141,7 +141,7 @@ const statusBadge = (status) =>
 
 /** @param {string} id */
 function createDetails(id) {
-  const status = element('span', { role: 'status' });
+  const status = element('span', { 'aria-live': 'polite' });
   const progress = element('progress', { 'aria-label': 'Requests that have ended', max: 1, value: 0 });
   const counts = element('p', { class: 'counts' });
   const cancel = element(
