@@ -24,9 +24,9 @@ export function showRequests() {
       describe(sent, isOpen, () => commandOf(sent)),
     );
     if (items.has(sent)) return;
-    const newest = [...items.keys()].at(-1);
-    // Polls of one batch are one entry.
-    if (newest !== undefined && isSame(newest, sent)) remove(newest);
+    // The polls of a batch are one entry.
+    const repeated = [...items.keys()].find((other) => isSameRead(other, sent));
+    if (repeated !== undefined) remove(repeated);
     items.set(sent, item);
     list.prepend(item);
     const [oldest] = items.keys();
@@ -49,7 +49,7 @@ export function showRequests() {
  * @param {SentRequest} one
  * @param {SentRequest} other
  */
-const isSame = (one, other) =>
+const isSameRead = (one, other) =>
   one.method === 'GET' && other.method === 'GET' && one.path === other.path && one.status === 200;
 
 /**
