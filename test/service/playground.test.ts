@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts';
@@ -318,8 +317,6 @@ describe.skipIf(browser === undefined)('the playground', () => {
 const pictureReply =
   'A lease is a right that ends by itself.\n\nWhile a reply is written, its function owns the chat for 30 seconds and renews this lease every 10 seconds. If the function crashes, nobody renews the lease, and the chat takes the next message half a minute after.';
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 interface AxeResults {
   violations: { id: string; impact: string; nodes: { html: string }[] }[];
 }
@@ -328,7 +325,7 @@ interface AxeResults {
 async function findingsOf(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   // Not as a script of the page, which its Content-Security-Policy forbids.
-  await session.send('Runtime.evaluate', { expression: axe });
+  await session.send('Runtime.evaluate', { expression: axe.source });
   const { result } = await session.send('Runtime.evaluate', {
     expression: 'axe.run({ resultTypes: ["violations"] })',
     awaitPromise: true,
