@@ -90,7 +90,7 @@ export class Chats {
       onCreated: (created) => {
         this.#known.set(created.id, created);
         this.#conversations.set(created.id, conversation);
-        if (this.#shown === conversation) {
+        if (this.#shown === conversation && !this.#view.hidden) {
           this.#openId = created.id;
           history.replaceState(null, '', `#/chats/${created.id}`);
           this.#describe();

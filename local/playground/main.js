@@ -171,7 +171,12 @@ showRequests();
 keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
 });
+byId('side', HTMLElement).addEventListener('click', ({ target }) => {
+  // A link to what is shown already changes no address.
+  if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
+});
 addEventListener('hashchange', () => {
+  byId('dialog', HTMLDialogElement).close();
   if (takeKeyFromAddress()) forget();
   void route();
 });

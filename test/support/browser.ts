@@ -1,16 +1,11 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
-/** Debian's package and its usual other names; CHROMIUM names another one. */
-const candidates = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
+/** Debian's package, unless the variable CHROMIUM names another program. */
+const program = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 /** Undefined on a machine without a browser. */
-export const browserPath = candidates.find((path) => path !== undefined && existsSync(path));
+export const browserPath = existsSync(program) ? program : undefined;
 
 export interface BrowserPage {
   page: Page;
