@@ -235,6 +235,27 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .waitFor();
   });
 
+  it('works on a narrow screen, and by keyboard alone', async () => {
+    const chatId = await createChat(client, tenant, { name: 'A chat for a small screen' });
+    const page = await open('', { viewport: { width: 360, height: 640 } });
+    expect(await page.getByRole('complementary').count()).toBe(0);
+    await page.getByRole('button', { name: 'List' }).press('Enter');
+    await page.getByRole('link', { name: /A chat for a small screen/ }).press('Enter');
+    await page.getByRole('heading', { name: 'A chat for a small screen' }).waitFor();
+    expect(page.url()).toMatch(new RegExp(`#/chats/${chatId}$`));
+    expect(await page.getByRole('complementary').count()).toBe(0);
+    const call = await say(page, 'Start');
+    call.chunk('Word');
+    await reply(page).getByText('Word').waitFor();
+    await page.getByLabel('Message', { exact: true }).press('Escape');
+    await reply(page).getByText('stopped').waitFor();
+    await page.getByRole('button', { name: 'Events and requests' }).press('Enter');
+    await page.getByRole('tab', { name: 'Events' }).press('ArrowRight');
+    await page.getByRole('tabpanel', { name: 'Requests' }).getByText(`/chats/${chatId}/stop`).waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    expect(await findingsOf(page)).toEqual([]);
+  });
+
   it('lists the routes of openapi.json', async () => {
     const page = await open('/reference');
     await page.getByRole('link', { name: 'POST /batches', exact: true }).click();
