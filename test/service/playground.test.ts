@@ -251,7 +251,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await reply(page).getByText('stopped').waitFor();
     await page.getByRole('button', { name: 'Events and requests' }).press('Enter');
     await page.getByRole('tab', { name: 'Events' }).press('ArrowRight');
-    await page.getByRole('tabpanel', { name: 'Requests' }).getByText(`/chats/${chatId}/stop`).waitFor();
+    await page.getByRole('tabpanel', { name: 'Requests' }).getByText(`/chats/${chatId}/stop`, { exact: true }).waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     expect(await findingsOf(page)).toEqual([]);
   });
