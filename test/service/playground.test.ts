@@ -141,6 +141,23 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('button', { name: 'Send' }).waitFor();
   });
 
+  it('shows why a reply has failed, with the text so far, and takes the next message', async () => {
+    const page = await open();
+    const call = await say(page, 'Fail halfway');
+    call.chunk('Half of');
+    call.failInStream('invalid request');
+    await reply(page)
+      .getByText(/\(10005\)$/)
+      .waitFor();
+    expect(await reply(page).textContent()).toContain('Half of');
+    const second = await say(page, 'Once more');
+    second.chunk('Better.');
+    second.finish();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+  });
+
   it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
     const page = await open();
     await page.getByLabel('Files', { exact: true }).setInputFiles({
