@@ -224,17 +224,16 @@ const responseExampleOf = (name: RouteName): unknown =>
   (responseExamples as Partial<Record<RouteName, unknown>>)[name];
 
 function requestBody(route: Route): ZodOpenApiRequestBodyObject {
-  const content = json(route.body, requestExampleOf(route.name));
   return {
     required: route.hasOptionalBody !== true,
     content: route.multipart
       ? {
           'multipart/form-data': {
-            ...content['application/json'],
+            schema: route.body,
             encoding: { data: { contentType: 'application/json' } },
           },
         }
-      : content,
+      : json(route.body, requestExampleOf(route.name)),
   };
 }
 

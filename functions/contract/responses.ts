@@ -27,7 +27,7 @@ const chatEnvelope = envelopeOf('ChatEnvelope', chat);
 const batchEnvelope = envelopeOf('BatchEnvelope', batch);
 
 /** Generators of clients cannot read a schema that is null alone. */
-const noData = z.null().meta({ override: { type: ['object', 'null'] } });
+const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
 /** The success response of each route, for OpenAPI and tests. Function bundles do not import it. */
 export const responses = {

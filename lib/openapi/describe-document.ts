@@ -1,6 +1,6 @@
 import type { createDocument } from 'zod-openapi';
 import { type RouteName, routes } from '#contract/routes.ts';
-import { eventExamples } from './examples.ts';
+import { eventExamples, requestExamples } from './examples.ts';
 import { parameterDescriptions, parametersOfRoute } from './parameter-descriptions.ts';
 import type { SchemaDescription } from './schema-description.ts';
 import { schemaDescriptions } from './schema-descriptions.ts';
@@ -37,6 +37,12 @@ export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   return document;
 }
 
+/** Examples in schemas: of each type of event, and of the form, whose body is not JSON. */
+const examples = new Map<string, unknown>([
+  ...Object.entries(eventExamples),
+  ['UploadFileRequest', requestExamples['upload-file']],
+]);
+
 function describeSchema(name: string, schema: Schema, described: SchemaDescription | undefined): void {
   if (described === undefined) throw new Error(`The schema ${name} has no description`);
   schema.description = described.schema;
@@ -50,8 +56,8 @@ function describeSchema(name: string, schema: Schema, described: SchemaDescripti
   }
   const inline = properties.filter(([, { $ref }]) => $ref === undefined).map(([key]) => key);
   rejectUnused(`property of ${name}`, Object.keys(described.properties), inline);
-  const example = Object.entries(eventExamples).find(([type]) => type === schema.properties?.type?.const);
-  if (example !== undefined) schema.examples = [example[1]];
+  const example = examples.get(name) ?? examples.get(String(schema.properties?.type?.const));
+  if (example !== undefined) schema.examples = [example];
 }
 
 /** Returns the names that are described for all routes. */

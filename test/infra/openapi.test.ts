@@ -220,7 +220,7 @@ test('the examples match their schemas', () => {
   };
   for (const operation of operations())
     for (const { schema, example } of contentsOf(operation)) {
-      if (schema.$ref?.endsWith('/StreamEvent')) continue;
+      if (/\/(StreamEvent|UploadFileRequest)$/.test(schema.$ref ?? '')) continue;
       expect(example, operation.operationId).toBeDefined();
       check(schema.$ref ?? '', example);
     }
