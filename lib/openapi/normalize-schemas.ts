@@ -27,6 +27,8 @@ function withoutAnyOf(value: JsonObject): JsonObject {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
   const [schema, nothing] = anyOf as [JsonObject, JsonObject];
   if (nothing.type !== 'null' || typeof schema.type !== 'string') return value;
+  // null means absent. Of an enum with null and a default, openapi-generator's Go does not compile.
+  if ('enum' in schema) return { ...schema, ...others };
   return { ...schema, ...others, type: [schema.type, 'null'] };
 }
 
