@@ -162,7 +162,7 @@ const go: Language = (tools, env) => {
   const { run, has, work, document } = tools;
   if (!has('go', 'version')) return 'go';
   const folder = join(work, 'go');
-  const config = ['-generate', 'types,client', '-package', 'api', '-o', 'api/api.go', document];
+  const config = ['-generate', 'types,client,skip-prune', '-package', 'api', '-o', 'api/api.go', document];
   rejectWarnings(
     'oapi-codegen',
     run('go', ['run', 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2', ...config], {
