@@ -94,8 +94,10 @@ const typescript: Language = (tools, env) => {
     run(join(bin, 'openapi-typescript'), [document, '--default-non-nullable=false', '-o', schema]),
   );
   const jar = openApiGenerator(tools);
-  if (jar !== undefined) generate(tools, jar, 'typescript-fetch', join(folder, 'typescript-fetch/src'));
-  requireOperations({ ...tools, operations: [] }, folder, String);
+  if (jar !== undefined) {
+    generate(tools, jar, 'typescript-fetch', join(folder, 'typescript-fetch/src'));
+    requireOperations(tools, join(folder, 'typescript-fetch/src/apis'), String);
+  }
   const sdk = readFileSync(join(folder, 'hey-api/sdk.gen.ts'), 'utf8');
   for (const operation of tools.operations)
     if (!sdk.includes(`export const ${operation} =`))
@@ -117,7 +119,7 @@ const typescript: Language = (tools, env) => {
 
 const python: Language = (tools, env) => {
   const { run, has, work, document } = tools;
-  if (!has('python3', '-c', 'import venv')) return 'python3';
+  if (!has('python3', '-c', 'import sys, venv; assert sys.version_info >= (3, 11)')) return 'Python 3.11';
   const folder = join(work, 'python');
   const bin = join(folder, 'venv/bin');
   run('python3', ['-m', 'venv', 'venv'], { folder });
@@ -131,6 +133,11 @@ const python: Language = (tools, env) => {
     { folder, env: path },
   );
   rejectWarnings('openapi-python-client', generated);
+  const modules = readdirSync(join(folder, 'python-client'), { recursive: true, encoding: 'utf8' });
+  const missing = tools.operations
+    .map((operation) => `/${snakeCase(operation)}.py`)
+    .filter((name) => !modules.some((module) => module.endsWith(name)));
+  if (missing.length > 0) throw new Error(`openapi-python-client has no ${missing.join(', ')}`);
   run(join(bin, 'pip'), ['install', '-q', '--disable-pip-version-check', './python-client'], { folder });
   const jar = openApiGenerator(tools);
   if (jar !== undefined) {
