@@ -288,7 +288,7 @@ export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent
   'response.error': {
     type: 'response.error',
     ...event(5),
-    message: 'The model provider is not available, request id 7d0e4b52',
+    message: 'The model cannot be reached: try again later, request id 7d0e4b52',
     code: 10005,
   },
 };
@@ -297,12 +297,12 @@ const failure = (error_code: number, message: string) => ({ data: null, message,
 
 /** A failure of each HTTP status. */
 export const failureExamples: Readonly<Record<string, unknown>> = {
-  400: failure(10006, 'agent_id: must be a UUID'),
-  403: failure(14103, 'The external user is not on the whitelist'),
+  400: failure(10006, 'agent_id must be a UUID'),
+  403: failure(14103, 'external_user_id is not on the whitelist of this workspace'),
   404: failure(10003, 'Chat not found'),
   429: failure(10029, 'Rate limit exceeded: sends are limited to 5/s:10, try again in 1 s'),
   500: failure(10005, 'Internal server error, request id 7d0e4b52'),
-  503: failure(10005, 'The service is being restarted, request id 7d0e4b52'),
+  503: failure(10005, 'Internal server error, request id 7d0e4b52'),
 };
 
 export const accessDeniedExample = failure(10001, 'Access denied');
