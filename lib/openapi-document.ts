@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiRequestBodyObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
 import { webhookPayload } from '#contract/batch.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
@@ -7,9 +12,20 @@ import { replayedHeader } from '#contract/idempotency.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
-import { errorEnvelope, responses } from '#contract/responses.ts';
-import { hasBody } from '#contract/routes/route.ts';
+import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
+import { hasBody, noBody } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { describeDocument, operationIdOf } from './openapi/describe-document.ts';
+import {
+  accessDeniedExample,
+  failedUploadExample,
+  failureExamples,
+  requestExamples,
+  responseExamples,
+  webhookExample,
+} from './openapi/examples.ts';
+import { normalizeSchema } from './openapi/normalize-schemas.ts';
+import { tags } from './openapi/tags.ts';
 import { parseSettings } from './settings.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -81,30 +97,23 @@ After the last event comes the line \`data: [DONE]\`, which is not JSON. An addi
 /** The request to a batch's `webhook` (specification, section 6.2). */
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
+  tags: ['Batches'],
+  // Generators would make a method of it that calls the service itself.
+  'x-internal': true,
   summary: 'Report the end of a batch',
   description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
   security: [],
   requestParams: {
     header: z.object({
-      'x-service-event-id': z.string().meta({ description: 'The same at every attempt.' }),
-      'webhook-id': z.string().meta({ description: 'The same, of Standard Webhooks.' }),
-      'webhook-timestamp': z
-        .string()
-        .meta({ description: 'Unix seconds of the attempt, of Standard Webhooks.' }),
-      'webhook-signature': z
-        .string()
-        .optional()
-        .meta({ description: 'The signature of Standard Webhooks; with a secret.' }),
-      'x-service-timestamp': z
-        .string()
-        .optional()
-        .meta({ description: 'Unix seconds of the attempt; with a secret.' }),
-      'x-service-signature': z.string().optional().meta({
-        description: '`sha256=` and HMAC-SHA256 of timestamp, dot and body, in hex; with a secret.',
-      }),
+      'x-service-event-id': z.string(),
+      'webhook-id': z.string(),
+      'webhook-timestamp': z.string(),
+      'webhook-signature': z.string().optional(),
+      'x-service-timestamp': z.string().optional(),
+      'x-service-signature': z.string().optional(),
     }),
   },
-  requestBody: { required: true, content: { 'application/json': { schema: webhookPayload } } },
+  requestBody: { required: true, content: json(webhookPayload, webhookExample) },
   responses: {
     '2XX': { description: 'The event has arrived.' },
     '410': { description: 'The event is not wanted any more.' },
@@ -120,23 +129,30 @@ export function openApiDocument(version: string): OpenApiDocument {
       version,
       summary: 'Lets API clients talk to published AI agents.',
       description: everyRequest.map((sentence) => `- ${sentence}`).join('\n'),
+      contact: { name: 'The operator of the service' },
+      license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
+    // Not the address of a host: a client without a base address must not send its key to anybody.
     servers: [
       {
-        url: '{base_url}',
-        variables: {
-          base_url: {
-            default: 'https://example.com/api/v1',
-            description: 'The output BaseAddress of the stack; it ends in /api/v1.',
-          },
-        },
+        url: '/api/v1',
+        description:
+          'The base address of a stage: the output BaseAddress of its stack, which ends in /api/v1.',
       },
     ],
+    tags: tags.map((tag) => ({ ...tag })),
     security: [{ apiKey: [] }],
     paths: paths(),
     webhooks: { 'batch-ended': { post: batchEnded } },
     components: {
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      securitySchemes: {
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: 'The API key of a workspace.',
+        },
+      },
       headers: {
         'x-request-id': {
           description: 'Names the request in the logs of the service.',
@@ -160,16 +176,7 @@ export function openApiDocument(version: string): OpenApiDocument {
       },
     },
   });
-  return JSON.parse(JSON.stringify(document), relax);
-}
-
-/** Allows additional fields, because responses may gain fields. An integer has a range and no pattern of its text. */
-function relax(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if ('additionalProperties' in value && value.additionalProperties === false)
-    delete value.additionalProperties;
-  if ('type' in value && value.type === 'integer' && 'pattern' in value) delete value.pattern;
-  return value;
+  return describeDocument(JSON.parse(JSON.stringify(document), normalizeSchema) as OpenApiDocument);
 }
 
 function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
@@ -182,18 +189,14 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
 
 function operation(name: string, route: Route): ZodOpenApiOperationObject {
   return {
-    operationId: name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+    operationId: operationIdOf(name),
+    tags: [route.tag],
     summary: route.summary,
     description: [route.description, ...(limitsOfRoute[route.name] ?? []), `Rate limit: ${route.rateClass}.`]
       .filter(Boolean)
       .join(' '),
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
-    ...(hasBody(route) && {
-      requestBody: {
-        required: route.hasOptionalBody !== true,
-        content: route.multipart ? { 'multipart/form-data': { schema: route.body } } : json(route.body),
-      },
-    }),
+    ...(hasBody(route) && route.body !== noBody && { requestBody: requestBody(route) }),
     responses: {
       [route.status]: successResponse(route),
       ...(route.acceptedStatus !== undefined && { [route.acceptedStatus]: successResponse(route) }),
@@ -207,10 +210,44 @@ const retryAfterBusyChat = {
   schema: { type: 'integer', minimum: 1 },
 } as const;
 
-const json = (schema: z.ZodType) => ({ 'application/json': { schema } });
 const headerReferences = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 const headersOfEveryResponse = headerReferences('x-request-id', ...Object.keys(rateHeaders));
+
+function json(schema: z.ZodType, example: unknown) {
+  return { 'application/json': { schema, example } };
+}
+
+const requestExampleOf = (name: RouteName): unknown =>
+  (requestExamples as Partial<Record<RouteName, unknown>>)[name];
+const responseExampleOf = (name: RouteName): unknown =>
+  (responseExamples as Partial<Record<RouteName, unknown>>)[name];
+
+function requestBody(route: Route): ZodOpenApiRequestBodyObject {
+  return {
+    required: route.hasOptionalBody !== true,
+    content: route.multipart
+      ? {
+          'multipart/form-data': {
+            schema: route.body,
+            encoding: { data: { contentType: 'application/json' } },
+          },
+        }
+      : json(route.body, requestExampleOf(route.name)),
+  };
+}
+
+/** A failed upload describes its file. */
+const failureContent = (route: Route, status: string) =>
+  route.multipart && Number(status) === errorTable.badRequest.status
+    ? json(uploadErrorEnvelope, failedUploadExample)
+    : json(errorEnvelope, failureExampleOf(route, status));
+
+/** Only some routes have error 14103. */
+const failureExampleOf = (route: Route, status: string): unknown =>
+  Number(status) === errorTable.clientNotAllowed.status && !route.failures.includes('clientNotAllowed')
+    ? accessDeniedExample
+    : failureExamples[status];
 
 function successResponse(route: Route) {
   return {
@@ -223,7 +260,7 @@ function successResponse(route: Route) {
       ...(route.serverSentEvents === 'sometimes' && headerReferences(incompleteHeader)),
     },
     content: {
-      ...(route.serverSentEvents !== 'always' && json(responses[route.name])),
+      ...(route.serverSentEvents !== 'always' && json(responses[route.name], responseExampleOf(route.name))),
       ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),
     },
   };
@@ -241,7 +278,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
         ...(route.serverSentEvents === 'sometimes' &&
           Number(status) === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),
       },
-      content: json(errorEnvelope),
+      content: failureContent(route, status),
     };
   return responses;
 }

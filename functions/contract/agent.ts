@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { optionalText, text, timestamp, uuid } from './fields.ts';
 import { limits } from './limits.ts';
+import { resourceId } from './numbers.ts';
 
 export const reasoningStepTypes = [
   'consultant_search_web',
@@ -11,14 +12,14 @@ export const reasoningStepTypes = [
   'consultant_lookup',
 ] as const;
 
-const unifiedTool = z.object({
-  type: text(64).meta({
-    description: `A reasoning step type, such as ${reasoningStepTypes.join(', ')}. New types may be added.`,
-  }),
-  name: text(128).optional(),
-  description: optionalText(4096).optional(),
-  config: z.record(z.string(), z.unknown()).optional(),
-});
+const unifiedTool = z
+  .object({
+    type: text(64),
+    name: text(128).optional(),
+    description: optionalText(4096).optional(),
+    config: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'UnifiedTool' });
 
 /** How an agent uses its model. The service ignores other keys: they belong to the operator. */
 const agentMeta = z.looseObject({
@@ -59,19 +60,17 @@ export const agent = z
     name: z.string(),
     description: z.string(),
     workspace_id: z.string(),
-    publish_state: z
-      .string()
-      .meta({ description: 'draft, published or unpublished. New values may be added.' }),
-    agent_type: z.string().meta({ description: 'consultant by default. New values may be added.' }),
+    publish_state: z.string(),
+    agent_type: z.string(),
     system_prompt: z.string(),
     unified_tools: z.array(unifiedTool),
     suggested_questions: z.array(z.string()),
     use_search: z.boolean(),
     meta: z.record(z.string(), z.unknown()),
     llm_model: z.string(),
-    version_number: z.int().nullable().meta({ description: 'null if the agent was never published.' }),
-    published_version_id: uuid.nullable().meta({ description: 'null if no version is published.' }),
-    published_at: timestamp.nullable().meta({ description: 'null if no version is published.' }),
+    version_number: resourceId.nullable(),
+    published_version_id: uuid.nullable(),
+    published_at: timestamp.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -5,7 +5,4 @@ import { limits } from './limits.ts';
 export const attachedFileUuids = withDefault(
   z.array(uuid).max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` }),
   [],
-).meta({
-  id: 'AttachedFileUuids',
-  description: `At most ${limits.attachedFilesDefault} files by default. A stage may set another limit.`,
-});
+);

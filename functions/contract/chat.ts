@@ -1,35 +1,33 @@
 import * as z from 'zod';
 import { timestamp, uuid } from './fields.ts';
+import { resourceId } from './numbers.ts';
 
-const externalUserId = z
-  .string()
-  .nullable()
-  .meta({ description: 'null if the chat was created without an external user.' });
+/** `meta` of a chat. */
+const chatMeta = z
+  .object({ external_user_id: z.string().nullable(), conversation_agent_id: uuid })
+  .meta({ id: 'ChatMeta' });
 
 /** Specification, section 2.4. */
 export const chat = z
   .object({
-    id: z.int(),
+    id: resourceId,
     name: z.string(),
-    meta: z.object({ external_user_id: externalUserId, conversation_agent_id: uuid }),
-    external_user_id: externalUserId,
+    meta: chatMeta,
+    external_user_id: z.string().nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({ id: 'Chat' });
 
 /** The response to a deletion. */
-export const deletedChat = z.object({ id: z.int(), deleted: z.literal(true) }).meta({ id: 'DeletedChat' });
+export const deletedChat = z.object({ id: resourceId, deleted: z.boolean() }).meta({ id: 'DeletedChat' });
 
 /** The response to a stop. */
 export const stoppedReply = z
   .object({
-    chat_id: z.int(),
+    chat_id: resourceId,
     response_id: z.string(),
-    status: z.enum(['stopped', 'stopping']).meta({
-      description:
-        '`stopped`: the chat takes the next message; `stopping`: the reply will end within seconds.',
-    }),
+    status: z.enum(['stopped', 'stopping']),
   })
   .meta({ id: 'StoppedReply' });
 

@@ -36,7 +36,7 @@ const textOfBytes = (max: number) =>
     .refine((value) => value.length * 3 <= max || new TextEncoder().encode(value).length <= max, {
       error: `must be at most ${max} bytes of UTF-8`,
     })
-    .meta({ minLength: 1, description: `At most ${max.toLocaleString('en')} bytes of UTF-8.` });
+    .meta({ minLength: 1 });
 
 /** Any UUID in the 8-4-4-4-12 form, converted to lower case. A UUID of an unknown version gives 404 instead of 400. */
 export const uuid = z
@@ -44,7 +44,8 @@ export const uuid = z
   .toLowerCase()
   .meta({ override: { type: 'string', format: 'uuid' } });
 
-export const timestamp = z.iso.datetime().meta({ description: 'ISO 8601, UTC, milliseconds.' });
+/** ISO 8601, UTC, milliseconds. */
+export const timestamp = z.iso.datetime();
 
 /** An integer in the text of a path or query parameter. */
 export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
@@ -98,6 +99,6 @@ export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.o
     .meta({ override: { default: value } });
 };
 
-export const chatName = text(limits.chatNameCharacters).meta({ id: 'ChatName' });
-export const messageText = textOfBytes(limits.messageBytes).meta({ id: 'MessageText' });
-export const externalUserId = text(limits.externalUserIdCharacters).meta({ id: 'ExternalUserId' });
+export const chatName = text(limits.chatNameCharacters);
+export const messageText = textOfBytes(limits.messageBytes);
+export const externalUserId = text(limits.externalUserIdCharacters);

@@ -8,11 +8,7 @@ export const idempotencyHeaders = z.object({
     .regex(new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharacters}}$`), {
       error: `must be 1 to ${limits.idempotencyKeyCharacters} printable ASCII characters`,
     })
-    .optional()
-    .meta({
-      description: `1 to ${limits.idempotencyKeyCharacters} printable ASCII characters, such as a UUID. For ${limits.idempotencyHours} hours, a repeated request with the same key is not executed again and gets the first response. Another request with that key is rejected.`,
-      example: '6f1c2a52-5c1d-4f3e-9f0a-2d6b8c1e7a90',
-    }),
+    .optional(),
 });
 
 /** The response header of a replayed response; its value is `true`. */

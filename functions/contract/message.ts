@@ -1,19 +1,24 @@
 import * as z from 'zod';
 import { timestamp, uuid } from './fields.ts';
 import { incomplete } from './incomplete.ts';
+import { count, errorCode, resourceId } from './numbers.ts';
 import { uploadScope } from './upload.ts';
 
 /** Specification, section 2.6. */
 export const tokenUsage = z
   .object({
-    total_prompt_tokens: z.int(),
-    total_completion_tokens: z.int(),
-    total_tokens: z.int(),
-    total_calls: z.int(),
+    total_prompt_tokens: count,
+    total_completion_tokens: count,
+    total_tokens: count,
+    total_calls: count,
   })
   .meta({ id: 'TokenUsage' });
 
 export type TokenUsage = z.infer<typeof tokenUsage>;
+
+const reasoningStepResult = z
+  .object({ success: z.boolean(), data: z.unknown() })
+  .meta({ id: 'ReasoningStepResult' });
 
 export const reasoningStep = z
   .object({
@@ -21,7 +26,7 @@ export const reasoningStep = z
     type: z.string(),
     content: z.string(),
     args: z.record(z.string(), z.unknown()),
-    result: z.object({ success: z.boolean(), data: z.unknown() }).nullable(),
+    result: reasoningStepResult.nullable(),
     started_at: timestamp,
     ended_at: timestamp.nullable(),
     token_usage: tokenUsage,
@@ -30,13 +35,24 @@ export const reasoningStep = z
 
 export type ReasoningStep = z.infer<typeof reasoningStep>;
 
+/** `data` of the response to an upload that failed (specification, section 2.7). */
+export const failedUpload = z
+  .object({
+    original_name: z.string(),
+    content_type: z.string(),
+    size: count,
+    scope: uploadScope,
+    error_msg: z.string(),
+  })
+  .meta({ id: 'FailedUpload' });
+
 /** Specification, section 2.7. */
 export const uploadedFile = z
   .object({
     uuid,
     original_name: z.string(),
     content_type: z.string(),
-    size: z.int(),
+    size: count,
     file_url: z.url(),
     scope: uploadScope,
   })
@@ -45,33 +61,33 @@ export const uploadedFile = z
 export type UploadedFile = z.infer<typeof uploadedFile>;
 
 /** Why a reply failed: a service error code and a text. `meta.error` of the message. */
-export const replyError = z
-  .object({ code: z.int(), message: z.string() })
-  .meta({ description: 'Why the reply failed. The event response.error has the same values.' });
+export const replyError = z.object({ code: errorCode, message: z.string() }).meta({ id: 'ReplyError' });
 export type ReplyError = z.infer<typeof replyError>;
 
 /**
  * `meta` of a message: empty for a user message. An assistant message has steps and usage, and `error` or `incomplete`
  * if the reply was cut short.
  */
-export const messageMeta = z.object({
-  reasoning_steps: z.array(reasoningStep).optional(),
-  token_usage: tokenUsage.optional(),
-  error: replyError.optional(),
-  incomplete: incomplete.optional(),
-});
+export const messageMeta = z
+  .object({
+    reasoning_steps: z.array(reasoningStep).optional(),
+    token_usage: tokenUsage.optional(),
+    error: replyError.optional(),
+    incomplete: incomplete.optional(),
+  })
+  .meta({ id: 'MessageMeta' });
 
 /** Specification, section 2.5. `created_at`, `meta.error` and `meta.incomplete` are additions. */
 export const message = z
   .object({
-    id: z.int(),
+    id: resourceId,
     role: z.enum(['user', 'assistant']),
     group_id: z.string(),
     content: z.string(),
     meta: messageMeta,
     attached_files: z.array(uploadedFile),
-    feedback_counts: z.record(z.string(), z.int()),
-    created_at: timestamp.meta({ description: 'When the message was stored.' }),
+    feedback_counts: z.record(z.string(), count),
+    created_at: timestamp,
   })
   .meta({ id: 'Message' });
 

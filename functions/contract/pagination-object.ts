@@ -1,13 +1,14 @@
 import * as z from 'zod';
+import { count } from './numbers.ts';
 
 /** Specification, section 2.2. */
 export const pagination = z
   .object({
-    limit: z.int(),
-    offset: z.int(),
-    total_records: z.int(),
-    total_pages: z.int(),
-    current_page: z.int(),
+    limit: z.int().min(1),
+    offset: count,
+    total_records: count,
+    total_pages: count,
+    current_page: z.int().min(1),
     next_page: z.url().nullable(),
     prev_page: z.url().nullable(),
   })

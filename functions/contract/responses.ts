@@ -2,48 +2,52 @@ import * as z from 'zod';
 import { agent } from './agent.ts';
 import { batch, batchResult } from './batch.ts';
 import { chat, deletedChat, stoppedReply } from './chat.ts';
-import { message, uploadedFile } from './message.ts';
+import { failedUpload, message, uploadedFile } from './message.ts';
+import { errorCode } from './numbers.ts';
 import { pagination } from './pagination-object.ts';
 import type { RouteName } from './routes/route.ts';
 import { erasedUser } from './user.ts';
 
-const envelopeOf = <Data extends z.ZodType>(data: Data) =>
-  z.object({ data, message: z.string().nullable(), error_code: z.literal(0) });
+const envelopeOf = <Data extends z.ZodType>(id: string, data: Data) =>
+  z.object({ data, message: z.string().nullable(), error_code: errorCode }).meta({ id });
 
-const listEnvelopeOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({ data: z.array(item), message: z.string().nullable(), error_code: z.literal(0), pagination });
+const listEnvelopeOf = <Item extends z.ZodType>(id: string, item: Item) =>
+  z
+    .object({ data: z.array(item), message: z.string().nullable(), error_code: errorCode, pagination })
+    .meta({ id });
 
-export const errorEnvelope = z
-  .object({
-    data: z.union([z.record(z.string(), z.unknown()), z.null()]),
-    message: z.string(),
-    error_code: z.int(),
-  })
-  .meta({ id: 'Error' });
+const failureEnvelopeOf = <Data extends z.ZodType>(id: string, data: Data) =>
+  z.object({ data, message: z.string(), error_code: errorCode }).meta({ id });
+
+export const errorEnvelope = failureEnvelopeOf('ErrorEnvelope', z.record(z.string(), z.unknown()).nullable());
+
+export const uploadErrorEnvelope = failureEnvelopeOf('UploadErrorEnvelope', failedUpload.nullable());
+
+const chatEnvelope = envelopeOf('ChatEnvelope', chat);
+const batchEnvelope = envelopeOf('BatchEnvelope', batch);
+
+/** Generators of clients cannot read a schema that is null alone. */
+const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
 /** The success response of each route, for OpenAPI and tests. Function bundles do not import it. */
 export const responses = {
-  'list-published-agents': envelopeOf(z.array(agent)),
-  'create-chat': envelopeOf(chat),
-  'list-chats': listEnvelopeOf(chat),
-  'get-chat': envelopeOf(chat),
-  'rename-chat': envelopeOf(chat),
-  'delete-chat': envelopeOf(deletedChat),
-  'erase-user': envelopeOf(erasedUser),
-  'list-messages': listEnvelopeOf(message),
-  'send-message': envelopeOf(z.string()),
-  'stop-reply': envelopeOf(stoppedReply),
+  'list-published-agents': envelopeOf('AgentListEnvelope', z.array(agent)),
+  'create-chat': chatEnvelope,
+  'list-chats': listEnvelopeOf('ChatListEnvelope', chat),
+  'get-chat': chatEnvelope,
+  'rename-chat': chatEnvelope,
+  'delete-chat': envelopeOf('DeletedChatEnvelope', deletedChat),
+  'erase-user': envelopeOf('ErasedUserEnvelope', erasedUser),
+  'list-messages': listEnvelopeOf('MessageListEnvelope', message),
+  'send-message': envelopeOf('ReplyEnvelope', z.string()),
+  'stop-reply': envelopeOf('StoppedReplyEnvelope', stoppedReply),
   /** A stream of events. */
   'resume-stream': z.never(),
-  'upload-file': envelopeOf(uploadedFile),
-  'record-feedback': z.object({
-    data: z.null(),
-    message: z.literal('Feedback created'),
-    error_code: z.literal(0),
-  }),
-  'create-batch': envelopeOf(batch),
-  'list-batches': listEnvelopeOf(batch),
-  'get-batch': envelopeOf(batch),
-  'list-batch-results': listEnvelopeOf(batchResult),
-  'cancel-batch': envelopeOf(batch),
+  'upload-file': envelopeOf('UploadedFileEnvelope', uploadedFile),
+  'record-feedback': envelopeOf('FeedbackEnvelope', noData),
+  'create-batch': batchEnvelope,
+  'list-batches': listEnvelopeOf('BatchListEnvelope', batch),
+  'get-batch': batchEnvelope,
+  'list-batch-results': listEnvelopeOf('BatchResultListEnvelope', batchResult),
+  'cancel-batch': batchEnvelope,
 } as const satisfies Record<RouteName, z.ZodType>;

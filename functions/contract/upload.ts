@@ -42,7 +42,9 @@ export const uploadScope = z.enum(['persistent', 'ephemeral']);
 export type UploadScope = z.infer<typeof uploadScope>;
 
 /** The content of the part `data`. */
-export const uploadData = z.object({ scope: withDefault(uploadScope, 'persistent') });
+export const uploadData = z
+  .object({ scope: withDefault(uploadScope, 'persistent') })
+  .meta({ id: 'UploadData' });
 
 /** Exact texts (specification, section 7.3); `nameTooLong` is an addition. */
 export const uploadFailures = {

@@ -98,18 +98,16 @@ describe('a difference is found when', () => {
     ],
     [
       'a field of a request is limited',
-      ({ paths }) =>
-        Object.assign(
-          paths['/batches']?.post?.requestBody?.content['application/json']?.schema.properties?.webhook ?? {},
-          { maxItems: 1 },
-        ),
+      ({ components: { schemas } }) =>
+        Object.assign(schemas.CreateBatchRequest?.properties?.webhook ?? {}, { maxItems: 1 }),
       'POST /batches webhook',
       'maxItems 1',
     ],
     [
       'a limit of the specification is another',
-      ({ components: { schemas } }) => Object.assign(schemas.ChatName ?? {}, { maxLength: 100 }),
-      'ChatName',
+      ({ components: { schemas } }) =>
+        Object.assign(schemas.CreateChatRequest?.properties?.name ?? {}, { maxLength: 100 }),
+      'POST /chats name',
       'minLength 1, maxLength 100, not maxLength 256',
     ],
     [

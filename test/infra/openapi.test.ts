@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
-import { hasBody } from '#contract/routes/route.ts';
+import * as z from 'zod';
+import { hasBody, noBody } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 
@@ -46,7 +47,7 @@ describe.each(Object.entries<Route>(routes))('%s', (_name, route) => {
     expect((operation?.parameters ?? []).map((parameter) => 'name' in parameter && parameter.name)).toEqual(
       names,
     );
-    expect(operation?.requestBody !== undefined).toBe(hasBody(route));
+    expect(operation?.requestBody !== undefined).toBe(hasBody(route) && route.body !== noBody);
   });
 
   test('tells how it succeeds and how every route may fail', () => {
@@ -72,27 +73,172 @@ test('a reply may be a stream of events that ends with [DONE]', () => {
   });
 });
 
-test('what the contract names is a component', () => {
-  expect(Object.keys(document.components?.schemas ?? {}).toSorted()).toEqual([
-    'Agent',
-    'AttachedFileUuids',
-    'Batch',
-    'BatchResult',
-    'Chat',
-    'ChatName',
-    'DeletedChat',
-    'ErasedUser',
-    'Error',
-    'ExternalUserId',
-    'Message',
-    'MessageText',
-    'Pagination',
-    'ReasoningStep',
-    'StoppedReply',
-    'StreamEvent',
-    'TokenUsage',
-    'UploadedFile',
-  ]);
+const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  format?: string;
+  pattern?: string;
+  const?: unknown;
+  minimum?: number;
+  maximum?: number;
+  description?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  additionalProperties?: boolean | Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  discriminator?: { propertyName: string; mapping: Record<string, string> };
+  examples?: unknown[];
+}
+
+/** Every schema inside a value of the document, with its path. */
+function schemasIn(value: unknown, path = ''): [path: string, schema: Schema][] {
+  if (typeof value !== 'object' || value === null) return [];
+  const own: [string, Schema][] = 'type' in value || '$ref' in value ? [[path, value as Schema]] : [];
+  return [
+    ...own,
+    ...Object.entries(value)
+      .filter(([key]) => !['example', 'examples', 'mapping'].includes(key))
+      .flatMap(([key, child]) => schemasIn(child, `${path}/${key}`)),
+  ];
+}
+const allSchemas = schemasIn({ components: { schemas }, paths: document.paths, webhooks: document.webhooks });
+const problems = (isWrong: (schema: Schema) => boolean): string[] =>
+  allSchemas.filter(([, schema]) => isWrong(schema)).map(([path]) => path);
+
+describe('generators of clients can read the schemas:', () => {
+  test('every object is a component, and every component an object or a union', () => {
+    expect(allSchemas.length).toBeGreaterThan(500);
+    const inline = ([path, schema]: [string, Schema]) =>
+      schema.properties !== undefined && !/^\/components\/schemas\/\w+$/.test(path);
+    expect(allSchemas.filter(inline).map(([path]) => path)).toEqual([]);
+    const scalars = Object.entries(schemas).filter(([, { properties, oneOf }]) => !(properties ?? oneOf));
+    expect(scalars.map(([name]) => name)).toEqual([]);
+  });
+
+  test('bodies and responses of JSON are references', () => {
+    for (const operation of operations())
+      for (const { schema } of contentsOf(operation))
+        expect(schema.$ref).toMatch(/^#\/components\/schemas\//);
+  });
+
+  test('integers say their size and have no bound that only JavaScript has', () => {
+    const isInteger = ({ type }: Schema) => [type].flat().includes('integer');
+    expect(problems((schema) => isInteger(schema) && !/^int(32|64)$/.test(schema.format ?? ''))).toEqual([]);
+    expect(problems(({ minimum }) => minimum === Number.MIN_SAFE_INTEGER)).toEqual([]);
+    expect(problems(({ maximum }) => maximum === Number.MAX_SAFE_INTEGER)).toEqual([]);
+    expect(schemas.Message?.properties?.id).toMatchObject({ format: 'int64', minimum: 1 });
+    const codes = allSchemas.filter(([path]) => path.endsWith('/error_code'));
+    expect(codes.map(([, { format }]) => format).filter((format) => format !== 'int32')).toEqual([]);
+  });
+
+  test('no schema is null alone, has a pattern with a format, or a constant but the type of an event', () => {
+    expect(problems(({ type, anyOf }) => type === 'null' && anyOf === undefined)).toEqual(
+      nullsOf(allSchemas),
+    );
+    expect(problems(({ format, pattern }) => format !== undefined && pattern !== undefined)).toEqual([]);
+    expect(
+      problems((schema) => 'const' in schema).filter((path) => !path.endsWith('Event/properties/type')),
+    ).toEqual([]);
+  });
+
+  test('events are a union with a discriminator, and each has an example', () => {
+    const { oneOf = [], discriminator } = schemas.StreamEvent ?? {};
+    expect(oneOf.length).toBe(7);
+    expect(discriminator?.propertyName).toBe('type');
+    expect(Object.values(discriminator?.mapping ?? {})).toEqual(oneOf.map(({ $ref }) => $ref));
+    for (const [type, reference] of Object.entries(discriminator?.mapping ?? {})) {
+      const event = schemas[reference.split('/').at(-1) ?? ''];
+      expect(event?.properties?.type?.const).toBe(type);
+      expect(event?.examples).toHaveLength(1);
+    }
+  });
+});
+
+/** null is only an alternative to a reference. */
+const nullsOf = (found: typeof allSchemas): string[] =>
+  found.map(([path]) => path).filter((path) => path.endsWith('/anyOf/1'));
+
+interface Content {
+  schema: Schema;
+  example?: unknown;
+}
+interface Operation {
+  operationId: string;
+  tags?: string[];
+  summary?: string;
+  parameters?: { name: string; description?: string }[];
+  requestBody?: { content: Record<string, Content> };
+  responses: Record<string, { description?: string; content?: Record<string, Content> }>;
+}
+const operations = (): Operation[] =>
+  Object.values({ ...document.paths, ...document.webhooks }).flatMap(
+    (methods) => Object.values(methods) as unknown as Operation[],
+  );
+const contentsOf = ({ requestBody, responses }: Operation): Content[] => [
+  ...Object.values(requestBody?.content ?? {}),
+  ...Object.values(responses).flatMap(({ content }) => Object.values(content ?? {})),
+];
+
+test('every operation, parameter, schema and property has a description', () => {
+  const missing = [
+    ...operations().flatMap(({ operationId, summary, parameters = [] }) => [
+      ...(summary ? [] : [operationId]),
+      ...parameters.filter(({ description }) => !description).map(({ name }) => `${operationId} ${name}`),
+    ]),
+    ...Object.entries(schemas).flatMap(([name, { description, properties = {} }]) => [
+      ...(description ? [] : [name]),
+      ...Object.entries(properties)
+        .filter(([, property]) => !(property.description ?? property.$ref))
+        .map(([key]) => `${name}.${key}`),
+    ]),
+  ];
+  expect(missing).toEqual([]);
+  expect(operations().length).toBe(Object.keys(routes).length + 1);
+});
+
+test('every operation has one tag, and every tag a description', () => {
+  const tags = (document.tags ?? []).map(({ name, description }) => [name, description ?? '']);
+  expect(tags.map(([, description]) => description)).not.toContain('');
+  for (const operation of operations()) expect(operation.tags).toHaveLength(1);
+  expect(new Set(operations().flatMap((operation) => operation.tags ?? []))).toEqual(
+    new Set(tags.map(([name]) => name)),
+  );
+});
+
+test('the examples match their schemas', () => {
+  const definitions = JSON.parse(
+    JSON.stringify(schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as Record<string, Schema>;
+  let count = 0;
+  const check = (reference: string, example: unknown) => {
+    const schema = { $ref: reference.replace('#/components/schemas/', '#/$defs/'), $defs: definitions };
+    z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).parse(example);
+    count += 1;
+  };
+  for (const operation of operations())
+    for (const { schema, example } of contentsOf(operation)) {
+      if (/\/(StreamEvent|UploadFileRequest)$/.test(schema.$ref ?? '')) continue;
+      expect(example, operation.operationId).toBeDefined();
+      check(schema.$ref ?? '', example);
+    }
+  for (const [name, { examples = [] }] of Object.entries(schemas))
+    for (const example of examples) check(`#/components/schemas/${name}`, example);
+  expect(count).toBeGreaterThan(100);
+});
+
+test('no address of the document belongs to a host', () => {
+  expect(document.servers?.map(({ url }) => url)).toEqual(['/api/v1']);
+});
+
+test('a form sends its data as JSON', () => {
+  const { post } = document.paths?.['/chats/upload-file'] ?? {};
+  expect(post?.requestBody).toMatchObject({
+    content: { 'multipart/form-data': { encoding: { data: { contentType: 'application/json' } } } },
+  });
+  expect(schemas.UploadFileRequest?.properties?.data).toEqual({ $ref: '#/components/schemas/UploadData' });
 });
 
 test('the call that a webhook gets is told too', () => {
@@ -100,12 +246,12 @@ test('the call that a webhook gets is told too', () => {
   expect(post).toMatchObject({
     operationId: 'batchEnded',
     security: [],
+    'x-internal': true,
     requestBody: {
-      content: {
-        'application/json': {
-          schema: { properties: { event: { enum: ['batch.completed', 'batch.failed', 'batch.cancelled'] } } },
-        },
-      },
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/BatchEndedEvent' } } },
     },
+  });
+  expect(schemas.BatchEndedEvent?.properties?.event).toMatchObject({
+    enum: ['batch.completed', 'batch.failed', 'batch.cancelled'],
   });
 });

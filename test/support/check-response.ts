@@ -52,14 +52,15 @@ function bodyProblem({ method, path, status, body }: JsonResponse): string | und
   if (route === undefined) return 'the route is not in the table';
   if (status !== route.status && status !== route.acceptedStatus) return `its status is ${route.status}`;
   const envelope = responses[route.name];
-  return schemaProblem(envelope, body) ?? messageProblem(envelope, body);
+  return schemaProblem(envelope, body) ?? successProblem(route, body);
 }
 
-/** The message of a success is null (specification, section 2.1), unless the envelope itself defines the message. */
-function messageProblem(envelope: z.ZodType, body: unknown): string | undefined {
-  const { message, ...others } = body as { message: string | null };
-  const mayBeNull = envelope.safeParse({ ...others, message: null }).success;
-  return mayBeNull && message !== null ? 'the message of a success is null' : undefined;
+/** Only feedback has a message of success (specification, sections 2.1 and 4.1). */
+function successProblem({ name }: Route, body: unknown): string | undefined {
+  const { message, error_code } = body as { message: string | null; error_code: number };
+  if (error_code !== 0) return 'the error_code of a success is 0';
+  const expected = name === 'record-feedback' ? 'Feedback created' : null;
+  return message === expected ? undefined : `the message of a success is ${expected}`;
 }
 
 function failureProblem(status: number, body: unknown): string | undefined {

@@ -5,6 +5,7 @@ export const route = {
   method: 'POST',
   path: '/batches/{batch_id}/cancel',
   summary: 'Cancel a batch that is in progress',
+  tag: 'Batches',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,

@@ -16,48 +16,53 @@ import { limits } from '../limits.ts';
 import { nothing, type Route } from './route.ts';
 
 /** Specification, section 2.10. */
-const batchRequest = z.object({
-  custom_id: text(limits.customIdCharacters),
-  message: messageText,
-  agent_id: optional(uuid),
-  external_user_id: optional(externalUserId),
-  name: optional(chatName),
-  attached_file_uuids: attachedFileUuids,
-  history_id: optional(idField),
-});
+const batchRequest = z
+  .object({
+    custom_id: text(limits.customIdCharacters),
+    message: messageText,
+    agent_id: optional(uuid),
+    external_user_id: optional(externalUserId),
+    name: optional(chatName),
+    attached_file_uuids: attachedFileUuids,
+    history_id: optional(idField),
+  })
+  .meta({ id: 'BatchRequestItem' });
 
 const hasCredentials = ({ username, password }: URL): boolean => username !== '' || password !== '';
 
 /** Specification, section 2.11. */
-const webhook = z.object({
-  url: z
-    .string()
-    .max(limits.webhookUrlCharacters, { error: `must be at most ${limits.webhookUrlCharacters} characters` })
-    .refine((value) => URL.parse(value)?.protocol === 'https:', {
-      error: 'must be an https URL',
-      abort: true,
-    })
-    .refine((value) => !hasCredentials(new URL(value)), {
-      error: 'must be an https URL without a user name and password',
-    })
-    .meta({
-      format: 'uri',
-      description: 'An HTTPS URL without user name and password. Its address must be public.',
-    }),
-  events: withDefault(z.array(z.enum(webhookEvents)), ['completed', 'failed'])
-    .transform((events) => [...new Set(events)])
-    .meta({ description: 'An empty array selects no event. A repeated event is sent once.' }),
-  secret: optional(text(limits.webhookSecretCharacters)),
-});
+const webhook = z
+  .object({
+    url: z
+      .string()
+      .max(limits.webhookUrlCharacters, {
+        error: `must be at most ${limits.webhookUrlCharacters} characters`,
+      })
+      .refine((value) => URL.parse(value)?.protocol === 'https:', {
+        error: 'must be an https URL',
+        abort: true,
+      })
+      .refine((value) => !hasCredentials(new URL(value)), {
+        error: 'must be an https URL without a user name and password',
+      })
+      .meta({ format: 'uri' }),
+    events: withDefault(z.array(z.enum(webhookEvents)), ['completed', 'failed']).transform((events) => [
+      ...new Set(events),
+    ]),
+    secret: optional(text(limits.webhookSecretCharacters)),
+  })
+  .meta({ id: 'WebhookConfiguration' });
 
-export const createBatchBody = z.object({
-  agent_id: uuid,
-  requests: z
-    .array(batchRequest)
-    .min(1, { error: 'must have at least 1 element' })
-    .max(limits.batchRequests, { error: `must have at most ${limits.batchRequests} elements` }),
-  webhook: optional(webhook),
-});
+export const createBatchBody = z
+  .object({
+    agent_id: uuid,
+    requests: z
+      .array(batchRequest)
+      .min(1, { error: 'must have at least 1 element' })
+      .max(limits.batchRequests, { error: `must have at most ${limits.batchRequests} elements` }),
+    webhook: optional(webhook),
+  })
+  .meta({ id: 'CreateBatchRequest' });
 
 export type CreateBatchBody = z.infer<typeof createBatchBody>;
 
@@ -68,6 +73,7 @@ export const route = {
   summary: 'Submit a batch of 1 to 1000 messages',
   description:
     'The whole batch is checked before anything is stored. An error names the request and the field.',
+  tag: 'Batches',
   rateClass: 'batches',
   transfer: 'buffered',
   timeoutSeconds: 29,

@@ -7,6 +7,7 @@ export const route = {
   summary: 'Delete a chat',
   description:
     'An addition to the specification. The chat is gone at once, also for a reply in progress. Files that no other chat attaches are deleted with it. Lists that are paged through meanwhile skip rows.',
+  tag: 'Chats',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,

@@ -9,13 +9,12 @@ export const route = {
   summary: 'Erase a user',
   description:
     "An addition to the specification. Erases an external user of the key's workspace: its chats with messages and files, its feedback, the texts of its requests in batches, and its entry in the whitelist. Any key of the workspace may do so. A repeated request also erases what the user has done since.",
+  tag: 'Users',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,
   parameters: nothing,
-  query: z.object({
-    external_user_id: externalUserId.meta({ description: 'The user, percent-encoded.' }),
-  }),
+  query: z.object({ external_user_id: externalUserId }),
   headers: nothing,
   body: noBody,
   status: 202,

@@ -5,6 +5,7 @@ export const route = {
   method: 'GET',
   path: '/batches/{batch_id}',
   summary: 'Read the status of a batch',
+  tag: 'Batches',
   rateClass: 'reads',
   transfer: 'buffered',
   timeoutSeconds: 29,

@@ -6,6 +6,7 @@ export const route = {
   path: '/chats/{chat_id}',
   summary: 'Read one chat',
   description: 'An addition to the specification.',
+  tag: 'Chats',
   rateClass: 'reads',
   transfer: 'buffered',
   timeoutSeconds: 29,

@@ -8,6 +8,7 @@ export const route = {
   method: 'GET',
   path: '/batches/{batch_id}/results',
   summary: 'Read the results of a batch, in input order',
+  tag: 'Batches',
   rateClass: 'reads',
   transfer: 'streamed',
   timeoutSeconds: 180,

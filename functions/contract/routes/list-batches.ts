@@ -8,6 +8,7 @@ export const route = {
   method: 'GET',
   path: '/batches',
   summary: 'List batches, newest first',
+  tag: 'Batches',
   rateClass: 'reads',
   transfer: 'streamed',
   timeoutSeconds: 29,

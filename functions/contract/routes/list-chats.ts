@@ -8,6 +8,7 @@ export const route = {
   method: 'GET',
   path: '/chats',
   summary: 'List chats',
+  tag: 'Chats',
   rateClass: 'reads',
   transfer: 'streamed',
   timeoutSeconds: 29,

@@ -8,18 +8,15 @@ export const route = {
   method: 'GET',
   path: '/chats/{chat_id}/messages',
   summary: 'Read the history of a chat, oldest message first by default',
+  tag: 'Messages',
   rateClass: 'reads',
   transfer: 'streamed',
   // Lambda streams at most 200 MB: the first 6 MB without a limit, then 2 MB a second, about 100 s in all.
   timeoutSeconds: 180,
   parameters: chatPath,
   query: pageQuery.extend({
-    external_user_id: externalUserId.optional().meta({
-      description: 'Required here or in the header x-external-user-id.',
-    }),
-    order_by: orderBy
-      .default('created_at')
-      .meta({ description: '`created_at` and `asc`: oldest message first.' }),
+    external_user_id: externalUserId.optional(),
+    order_by: orderBy.default('created_at'),
   }),
   headers: userHeaders,
   body: noBody,

@@ -5,6 +5,7 @@ export const route = {
   method: 'GET',
   path: '/chats/published-agents',
   summary: 'List the published agents of the workspace',
+  tag: 'Agents',
   rateClass: 'reads',
   transfer: 'streamed',
   timeoutSeconds: 29,

@@ -10,6 +10,7 @@ export const route = {
   path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
   summary: 'Rate a reply',
   description: 'Feedback by the same user on the same message replaces the earlier feedback.',
+  tag: 'Feedback',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,
@@ -25,7 +26,8 @@ export const route = {
     .refine((feedback) => feedback.type === 'sys_improve' || !feedback.content, {
       path: ['content'],
       error: 'is only allowed when type is sys_improve',
-    }),
+    })
+    .meta({ id: 'RecordFeedbackRequest' }),
   status: 200,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

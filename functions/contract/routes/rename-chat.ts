@@ -8,13 +8,16 @@ export const route = {
   path: '/chats/{chat_id}',
   summary: 'Rename a chat',
   description: 'An addition to the specification.',
+  tag: 'Chats',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,
   parameters: chatPath,
   query: nothing,
   headers: nothing,
-  body: z.object({ name: chatName, external_user_id: optional(externalUserId) }),
+  body: z
+    .object({ name: chatName, external_user_id: optional(externalUserId) })
+    .meta({ id: 'RenameChatRequest' }),
   status: 200,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

@@ -23,6 +23,8 @@ export type RouteName =
   | 'list-batch-results'
   | 'cancel-batch';
 
+export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 'Batches' | 'Users';
+
 /**
  * The request side of a route. The gateway, the handlers, the OpenAPI document and the tests are derived from it. Each
  * route has its own file, so that a function creates only the schemas of its own requests. Responses are in
@@ -35,6 +37,8 @@ export interface Route {
   path: string;
   summary: string;
   description?: string;
+  /** The group of operations that the route belongs to, in the OpenAPI document and in generated clients. */
+  tag: RouteTag;
   /** The rate limit class: the bucket of the API key that a request takes a token from. */
   rateClass: RateClass;
   /**
@@ -73,8 +77,6 @@ export const chatPath = z.object({ chat_id: idParameter });
 
 /** The external user of a request without a body: in the query or in the header. */
 export const userQuery = z.object({
-  external_user_id: externalUserId.optional().meta({
-    description: 'The user of the chat, if it has one, here or in the header x-external-user-id.',
-  }),
+  external_user_id: externalUserId.optional(),
 });
 export const userHeaders = z.object({ 'x-external-user-id': externalUserId.optional() });

@@ -11,6 +11,7 @@ export const route = {
   summary: 'Send a message and get the reply as an event stream or as JSON',
   description:
     'Idempotency-Key is accepted with "stream": false or "resumable": true, and rejected with any other stream.',
+  tag: 'Messages',
   rateClass: 'sends',
   transfer: 'streamed',
   // API Gateway allows a streamed integration 15 minutes; 5 minutes are more than any reply needs.
@@ -23,10 +24,7 @@ export const route = {
       message: messageText,
       stream: withDefault(z.boolean(), true),
       // Without a default, so that the fingerprints of requests without this field stay the same.
-      resumable: optional(z.boolean()).meta({
-        override: { default: false },
-        description: 'An addition: the stream can be resumed with `GET /chats/{chat_id}/stream`.',
-      }),
+      resumable: optional(z.boolean()).meta({ override: { default: false } }),
       agent_id: uuid,
       attached_file_uuids: attachedFileUuids,
       external_user_id: optional(externalUserId),
@@ -34,7 +32,8 @@ export const route = {
     .refine(({ stream, resumable }) => stream || resumable !== true, {
       path: ['resumable'],
       error: 'must be false with "stream": false: only a stream can be resumed',
-    }),
+    })
+    .meta({ id: 'SendMessageRequest' }),
   status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'sometimes',

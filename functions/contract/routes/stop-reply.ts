@@ -9,19 +9,19 @@ export const route = {
   summary: 'Stop the reply that is in progress, and keep its text so far',
   description:
     'An addition to the specification. The response is 200 when the chat takes the next message, and 202 if its reply has not ended within two seconds.',
+  tag: 'Messages',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,
   parameters: chatPath,
   query: nothing,
   headers: nothing,
-  body: z.object({
-    external_user_id: optional(externalUserId),
-    response_id: optional(z.string()).meta({
-      description:
-        'The `response_id` of the reply to stop. If another reply is in progress, the request is rejected.',
-    }),
-  }),
+  body: z
+    .object({
+      external_user_id: optional(externalUserId),
+      response_id: optional(z.string()),
+    })
+    .meta({ id: 'StopReplyRequest' }),
   hasOptionalBody: true,
   status: 200,
   acceptedStatus: 202,

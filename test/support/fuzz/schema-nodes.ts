@@ -31,10 +31,21 @@ export function inputNode(schema: z.ZodType): SchemaNode {
       if (nullType?.type === 'null') Object.assign(jsonSchema, { anyOf: undefined }, alternative, others);
     },
   });
-  // References to shared definitions are replaced by the definitions.
-  return JSON.parse(JSON.stringify(node), (_key, value) =>
-    typeof value?.$ref === 'string' ? { ...$defs[value.$ref.replace('#/$defs/', '')], ...value } : value,
-  ) as SchemaNode;
+  // References to named schemas are replaced by the schemas. The copy also drops what is undefined.
+  return withoutReferences(JSON.parse(JSON.stringify(node)), JSON.parse(JSON.stringify($defs))) as SchemaNode;
+}
+
+function withoutReferences(value: unknown, definitions: Readonly<Record<string, unknown>>): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((element) => withoutReferences(element, definitions));
+  const { $ref, ...own } = value as { $ref?: string };
+  const referred = $ref === undefined ? undefined : definitions[$ref.replace('#/$defs/', '')];
+  return Object.fromEntries(
+    Object.entries({ ...(referred as object | undefined), ...own }).map(([key, child]) => [
+      key,
+      withoutReferences(child, definitions),
+    ]),
+  );
 }
 
 /**

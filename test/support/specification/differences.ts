@@ -1,4 +1,4 @@
-import { notShown, specified } from './specified.ts';
+import { notShown, resources, specified } from './specified.ts';
 
 /**
  * A difference between the interface and the letter of the specification, or an addition: one row of the tables in the
@@ -57,7 +57,8 @@ const isLimit = (text: string): boolean =>
   /\bat most\b|\d (bytes|characters|seconds|minutes|hours|days|[KM]i?B)\b/i.test(text);
 
 /** All additions to the specification and differences from it in an OpenAPI document, in the document's order. */
-export function differencesOf(document: OpenApi): Difference[] {
+export function differencesOf(published: OpenApi): Difference[] {
+  const document = withoutParts(published);
   const operations = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [
       path.startsWith('/') ? `${method.toUpperCase()} ${path}` : path,
@@ -87,19 +88,34 @@ export function differencesOf(document: OpenApi): Difference[] {
   ]);
 }
 
+/** The document with each reference to a schema replaced by the schema, unless it is a resource. */
+function withoutParts(document: OpenApi): OpenApi {
+  const inline = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(inline);
+    const name = '$ref' in value ? String(value.$ref).split('/').at(-1) : undefined;
+    const part = resources.includes(name ?? '') ? undefined : document.components.schemas[name ?? ''];
+    return Object.fromEntries(
+      Object.entries({ ...value, ...(part !== undefined && { ...part, $ref: undefined }) })
+        .filter(([key]) => !['example', 'examples', 'mapping'].includes(key))
+        .map(([key, child]) => [key, inline(child)]),
+    );
+  };
+  return inline(document) as OpenApi;
+}
+
 const sentencesOf = ({ description = '' }: Described): string[] =>
   description.split(/(?<=\.)\s+/).map((sentence) => sentence.replace(/^- /, ''));
 
 function componentsOf({ components }: OpenApi): Named[] {
   const schemas = Object.entries(components.schemas).flatMap(([where, schema]): Named[] => {
-    if (notShown.includes(where)) return [];
-    if (schema.properties) return fieldsOf(where, schema, components.schemas);
+    if (notShown.includes(where) || !resources.includes(where)) return [];
+    if (schema.properties) return fieldsOf(where, schema, components.schemas, { isResponse: true });
     if (schema.oneOf)
       return schema.oneOf.flatMap((event) =>
-        fieldsOf(event.properties?.type?.const ?? '', event, components.schemas),
+        fieldsOf(event.properties?.type?.const ?? '', event, components.schemas, { isResponse: true }),
       );
-    const traits = [...(isNullable(schema, {}) ? ['may be null'] : []), ...limitsOf(schema)];
-    return [{ where, name: '.', traits, text: schema.description ?? '' }];
+    throw new Error(`${where} has no properties`);
   });
   const headers = Object.entries(components.headers).map(
     ([name, { description = '' }]): Named => ({ where: 'header', name, traits: [], text: description }),
@@ -119,6 +135,7 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
   const bodies = Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, { schema }]) =>
     fieldsOf(where, schema, schemas, {
       isRequest: type === 'application/json' && where.startsWith('POST '),
+      isResponse: !where.includes(' '),
     }),
   );
   const responses = Object.entries(operation.responses).flatMap(([status, response]): Named[] => [
@@ -135,7 +152,9 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
           text: description,
         }),
       ),
-    ...Object.values(response.content ?? {}).flatMap(({ schema }) => fieldsOf('envelope', schema, schemas)),
+    ...Object.values(response.content ?? {}).flatMap(({ schema }) =>
+      fieldsOf('envelope', schema, schemas, { isResponse: true }),
+    ),
   ]);
   return [...parameters, ...bodies, ...responses];
 }
@@ -143,24 +162,25 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
 /**
  * @param isRequest whether it is a JSON request body: one rule says that its optional fields may be null, so only the
  * exceptions are differences
+ * @param isResponse whether it is of a response or a webhook: its smallest number does not limit clients
  */
 function fieldsOf(
   where: string,
   schema: Schema,
   schemas: Schemas,
-  { isRequest = false, path = '' } = {},
+  { isRequest = false, isResponse = false, path = '' } = {},
 ): Named[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = path + key;
     const isOptional = isRequest && !schema.required?.includes(key);
-    const traits = limitsOf(field);
+    const traits = limitsOf(field).filter((trait) => !isResponse || !trait.startsWith('minimum'));
     if (isNullable(field, schemas) !== isOptional) traits.unshift(isOptional ? 'never null' : 'may be null');
     const inner = specifiedTraits(where).get(name)?.includes('…') === false ? alternativesOf(field) : [];
     return [
       { where, name, traits, text: descriptionOf(field) },
       ...inner.flatMap((alternative) => [
-        ...fieldsOf(where, alternative, schemas, { isRequest, path: `${name}.` }),
-        ...fieldsOf(where, alternative.items ?? {}, schemas, { isRequest, path: `${name}[].` }),
+        ...fieldsOf(where, alternative, schemas, { isRequest, isResponse, path: `${name}.` }),
+        ...fieldsOf(where, alternative.items ?? {}, schemas, { isRequest, isResponse, path: `${name}[].` }),
       ]),
     ];
   });

@@ -1,0 +1,41 @@
+type JsonObject = Record<string, unknown>;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The largest integer of 32 bits. */
+const largestInt32 = 2 ** 31 - 1;
+
+/** A reviver of JSON: it changes each schema to the form that generators of clients read best. */
+export function normalizeSchema(_key: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
+  // Responses may gain fields.
+  if (value.additionalProperties === false) delete value.additionalProperties;
+  if (isObject(value.additionalProperties) && Object.keys(value.additionalProperties).length === 0)
+    value.additionalProperties = true;
+  delete value.propertyNames;
+  if ('format' in value || value.type === 'integer') delete value.pattern;
+  const schema = withoutAnyOf(value);
+  // Of `anyOf`, the inner schema already has its format.
+  if ([schema.type].flat().includes('integer') && schema.format === undefined) addIntegerFormat(schema);
+  return schema;
+}
+
+/** `anyOf` of one inline schema and null is the schema with two types. */
+function withoutAnyOf(value: JsonObject): JsonObject {
+  const { anyOf, ...others } = value;
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
+  const [schema, nothing] = anyOf as [JsonObject, JsonObject];
+  if (nothing.type !== 'null' || typeof schema.type !== 'string') return value;
+  // null means absent. Of an enum with null and a default, openapi-generator's Go does not compile.
+  if ('enum' in schema) return { ...schema, ...others };
+  return { ...schema, ...others, type: [schema.type, 'null'] };
+}
+
+/** zod writes the range of safe integers as bounds. Clients need to know whether 32 bits are enough. */
+function addIntegerFormat(schema: JsonObject): void {
+  const { minimum, maximum } = schema;
+  if (minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (maximum === Number.MAX_SAFE_INTEGER || maximum === largestInt32) delete schema.maximum;
+  schema.format = typeof maximum === 'number' && maximum <= largestInt32 ? 'int32' : 'int64';
+}

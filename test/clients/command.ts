@@ -1,0 +1,115 @@
+/**
+ * `npm run test:clients [-- LANGUAGE ...]`: lints docs/openapi.json, generates clients from it, compiles them, and runs
+ * programs with them against the service. Languages: typescript, python, go, java. A language whose tools are missing
+ * is skipped by name.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { languages, type Tools } from './languages.ts';
+
+const root = join(import.meta.dirname, '../..');
+/** Outside of test: generated code and packages are not the project's. */
+const work = join(root, 'node_modules/.cache/generated-clients');
+/** Messages of a chat from 1,024 on have ids above 2^31. */
+const largeChat = 1100;
+
+const tools: Tools = {
+  work,
+  document: join(root, 'docs/openapi.json'),
+  operations: Object.values<Record<string, { operationId: string }>>(
+    JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8')).paths,
+  ).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId)),
+  run,
+  has: (command, ...args) => spawnSync(command, args, { stdio: 'ignore' }).status === 0,
+  esbuild: join(root, 'node_modules/.bin/esbuild'),
+};
+
+/** @throws Error with the command's output if it fails */
+function run(
+  command: string,
+  args: readonly string[],
+  options: { folder?: string; env?: NodeJS.ProcessEnv } = {},
+) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd: options.folder ?? work,
+    env: { ...process.env, REDOCLY_TELEMETRY: 'off', ...options.env },
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const output = `${stdout}${stderr}`;
+  if (error !== undefined || status !== 0)
+    throw new Error(`${command} ${args.join(' ')} failed\n${error ?? ''}${output}`);
+  return output;
+}
+
+/** Starts the service on a free port. */
+async function startService(): Promise<{ service: ChildProcess; env: NodeJS.ProcessEnv }> {
+  const data = join(work, 'data');
+  const service = spawn(process.execPath, ['bin/local.ts', '--port', '0', '--data', data, '--reset'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: service.stdout })) {
+    lines.push(line);
+    if (line.includes('Ctrl-C')) break;
+  }
+  service.stdout.resume();
+  if (!lines.some((line) => line.includes('Ctrl-C'))) throw new Error(`No service:\n${lines.join('\n')}`);
+  const connection = JSON.parse(readFileSync(join(data, 'connection.json'), 'utf8')) as Record<
+    string,
+    string
+  >;
+  const { base_url: BASE_URL, api_key: API_KEY, agent_id: AGENT_ID } = connection;
+  return { service, env: { BASE_URL, API_KEY, AGENT_ID, CHAT_ID: String(largeChat) } };
+}
+
+async function createChats({ BASE_URL, API_KEY = '', AGENT_ID }: NodeJS.ProcessEnv): Promise<void> {
+  let newest = 0;
+  const createNext = async () => {
+    while (newest < largeChat) {
+      const response = await fetch(`${BASE_URL}/chats`, {
+        method: 'POST',
+        headers: { 'x-api-key': API_KEY, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'One of many', agent_id: AGENT_ID }),
+      });
+      const { data } = (await response.json()) as { data: { id: number } };
+      newest = Math.max(newest, data.id);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, createNext));
+}
+
+async function main(chosen: string[]): Promise<void> {
+  const unknown = chosen.filter((name) => !(name in languages));
+  if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
+  for (const folder of ['typescript', 'python', 'go', 'java'])
+    rmSync(join(work, folder), { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  cpSync(import.meta.dirname, work, { recursive: true });
+  const starting = startService();
+  try {
+    run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts']);
+    const bin = join(work, 'node_modules/.bin');
+    run(join(bin, 'spectral'), ['lint', '-r', 'spectral.yaml', '--fail-severity=hint', tools.document]);
+    run(join(bin, 'redocly'), ['lint', '--extends=recommended', '--max-problems=1', tools.document]);
+    console.log('docs/openapi.json has no warning of Spectral and Redocly');
+    const { env } = await starting;
+    await createChats(env);
+    for (const [name, test] of Object.entries(languages)) {
+      if (chosen.length > 0 && !chosen.includes(name)) continue;
+      const missing = test(tools, env);
+      console.log(missing === undefined ? `${name}: passed` : `${name}: skipped, ${missing} is missing`);
+    }
+  } finally {
+    const { service } = await starting;
+    const ended = once(service, 'exit');
+    service.kill('SIGINT');
+    await ended;
+  }
+}
+
+await main(process.argv.slice(2));
