@@ -53,11 +53,13 @@ export async function runAgentctlCommand(
   const host = takeHost(target);
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
   host.child.send({ args, variables: { ...inherited, ...variables } } satisfies AgentctlCall);
-  const exit = once(host.child, 'exit').then(() => {
+  const waiting = new AbortController();
+  const exit = once(host.child, 'exit', { signal: waiting.signal }).then(() => {
     throw new Error(`agentctl ${args.join(' ')} ended its process`);
   });
   exit.catch(() => {});
   const [end] = (await Promise.race([once(host.child, 'message'), exit])) as [CommandEnd];
+  waiting.abort();
   idle.push(host);
   return end;
 }
