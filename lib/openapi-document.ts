@@ -9,7 +9,7 @@ import { limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
 import { errorEnvelope, responses } from '#contract/responses.ts';
 import { hasBody } from '#contract/routes/route.ts';
-import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { documentedRoutes, type Route, type RouteName, routes } from '#contract/routes.ts';
 import { parseSettings } from './settings.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -174,9 +174,11 @@ function relax(_key: string, value: unknown): unknown {
 
 function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   const byPath: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
-  for (const [name, route] of Object.entries<Route>(routes)) {
-    byPath[route.path] = { ...byPath[route.path], [route.method.toLowerCase()]: operation(name, route) };
-  }
+  for (const route of documentedRoutes)
+    byPath[route.path] = {
+      ...byPath[route.path],
+      [route.method.toLowerCase()]: operation(route.name, route),
+    };
   return byPath;
 }
 

@@ -25,6 +25,7 @@ interface UpdateOptions {
   limits?: Workspace['limits'];
   enabled?: 'on' | 'off';
   titles?: 'on' | 'off';
+  openai?: 'on' | 'off';
   limit: OwnLimits;
 }
 
@@ -58,6 +59,9 @@ export function workspaceCommands(report: Report): Command {
     )
     .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
+    .addOption(
+      onOff('--openai <on|off>', 'serve published agents as models to OpenAI clients (docs/openai.md)'),
+    )
     .action(report(update));
   group
     .command('delete')
@@ -79,7 +83,9 @@ async function create({ name, whitelist }: { name: string; whitelist: boolean })
 async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0)
-    throw new Error('Nothing to change: give --whitelist, --limits, --limit, --enabled or --titles');
+    throw new Error(
+      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles or --openai',
+    );
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
 }
 
@@ -157,12 +163,13 @@ function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; it ')}.`);
 }
 
-function changesOf({ whitelist, limits, enabled, titles, limit }: UpdateOptions): WorkspaceChanges {
+function changesOf({ whitelist, limits, enabled, titles, openai, limit }: UpdateOptions): WorkspaceChanges {
   return {
     ...(whitelist !== undefined && { whitelistEnabled: whitelist === 'on' }),
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
+    ...(openai !== undefined && { openAiEnabled: openai === 'on' }),
     ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
   };
 }
@@ -175,6 +182,7 @@ const jsonOf = (workspace: Workspace) => ({
   enabled: workspace.enabled,
   whitelist: workspace.whitelistEnabled,
   titles: workspace.titlesEnabled,
+  openai: workspace.openAiEnabled,
   limits: workspace.limits,
   own_limits: ownLimitsOf(workspace),
   created_at: workspace.createdAt,
@@ -195,6 +203,7 @@ const lineOf = (workspace: Workspace): string =>
     workspace.enabled ? 'enabled' : 'disabled',
     `whitelist ${workspace.whitelistEnabled ? 'on' : 'off'}`,
     `titles ${workspace.titlesEnabled ? 'on' : 'off'}`,
+    `openai ${workspace.openAiEnabled ? 'on' : 'off'}`,
     ['limits', workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(
       ' ',
     ),

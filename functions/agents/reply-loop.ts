@@ -163,8 +163,7 @@ export class ReplyLoop {
     if (!mustRespond) return undefined;
     // The model still calls tools, although this call had to return text.
     if (this.handedOver) return completeReply;
-    if (step === maxSteps)
-      return cutShortBy('max-steps', `The agent reached its limit of ${maxSteps} steps`);
+    if (step === maxSteps) return cutShortBy('max-steps', `The agent reached its limit of ${maxSteps} steps`);
     return this.isForcedToRespond
       ? cutShortBy('max-tool-uses', limitTexts.toolUses(this.task.budget))
       : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));

@@ -3,6 +3,8 @@ import { agent } from './agent.ts';
 import { batch, batchResult } from './batch.ts';
 import { chat, deletedChat, stoppedReply } from './chat.ts';
 import { message, uploadedFile } from './message.ts';
+import { chatCompletion } from './openai/chat-completion.ts';
+import { openAiModel } from './openai/model.ts';
 import { pagination } from './pagination-object.ts';
 import type { RouteName } from './routes/route.ts';
 import { erasedUser } from './user.ts';
@@ -20,6 +22,16 @@ export const errorEnvelope = z
     error_code: z.int(),
   })
   .meta({ id: 'Error' });
+
+/** The error of the routes of OpenAI's dialect. */
+export const openAiErrorBody = z.object({
+  error: z.object({
+    message: z.string(),
+    type: z.string(),
+    param: z.string().nullable(),
+    code: z.string().nullable(),
+  }),
+});
 
 /** The success response of each route, for OpenAPI and tests. Function bundles do not import it. */
 export const responses = {
@@ -46,4 +58,9 @@ export const responses = {
   'get-batch': envelopeOf(batch),
   'list-batch-results': listEnvelopeOf(batchResult),
   'cancel-batch': envelopeOf(batch),
+  'list-models': z.object({ object: z.literal('list'), data: z.array(openAiModel) }),
+  'get-model': openAiModel,
+  'complete-chat': chatCompletion,
+  /** Always an error. */
+  'reject-openai-path': z.never(),
 } as const satisfies Record<RouteName, z.ZodType>;

@@ -79,6 +79,7 @@ export async function openMemoryChat(): Promise<MemoryChat> {
   const createdAt = clock.now().toISOString();
   await stores.workspaces.put({
     ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
+    openAiEnabled: false,
     ...{ limits: 'default', ownLimits: {}, createdAt },
   });
   const { createAgent, publish } = agentsOf(stores, createdAt);

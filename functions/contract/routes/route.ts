@@ -21,7 +21,11 @@ export type RouteName =
   | 'list-batches'
   | 'get-batch'
   | 'list-batch-results'
-  | 'cancel-batch';
+  | 'cancel-batch'
+  | 'list-models'
+  | 'get-model'
+  | 'complete-chat'
+  | 'reject-openai-path';
 
 /**
  * The request side of a route. The gateway, the handlers, the OpenAPI document and the tests are derived from it. Each
@@ -30,9 +34,14 @@ export type RouteName =
  */
 export interface Route {
   name: RouteName;
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** `ANY`: every method that no other route of the path has. */
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'ANY';
   /** Relative to the base address. */
   path: string;
+  /** Other paths of the same route, with the same parameters. */
+  aliases?: readonly string[];
+  /** The interface that the route belongs to: by default the service's own. */
+  dialect?: keyof typeof dialects;
   summary: string;
   description?: string;
   /** The rate limit class: the bucket of the API key that a request takes a token from. */
@@ -61,6 +70,29 @@ export interface Route {
   /** Whether the response is a server-sent event stream of `streamEvent`. */
   serverSentEvents?: 'sometimes' | 'always';
 }
+
+/** What the routes of an interface have in common. */
+export const dialects = {
+  service: { keyHeader: 'x-api-key', errors: 'envelope', isInOpenApiDocument: true },
+  openai: { keyHeader: 'Authorization', errors: 'openai', isInOpenApiDocument: false },
+} as const;
+
+export const dialectOf = ({ dialect = 'service' }: Pick<Route, 'dialect'>) => dialects[dialect];
+
+/** The part of the path that all OpenAI-compatible routes start with. */
+export const openAiPath = '/openai';
+
+/** Many clients append `/v1` to the address that they are given. */
+export const openAiPaths = (path: string) => ({
+  path: openAiPath + path,
+  aliases: [`${openAiPath}/v1${path}`],
+});
+
+/** All paths of a route. */
+export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>): readonly string[] => [
+  path,
+  ...aliases,
+];
 
 /** Requests of the other methods have no body; a body that is sent all the same is ignored. */
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
