@@ -41,13 +41,13 @@ const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
  */
 async function authorizeBearer(event: APIGatewayRequestAuthorizerEvent): Promise<APIGatewayAuthorizerResult> {
   const [, key] = /^Bearer +(\S+)$/i.exec(headerOf(event, 'authorization') ?? '') ?? [];
-  if (key === undefined) return allow(event, { refusal: 'unauthenticated' });
+  if (key === undefined) return allow(event, { rejection: 'unauthenticated' });
   try {
     const caller = await authorize(key);
-    return await allow(event, caller.openAiEnabled ? callerFields(caller) : { refusal: 'openAiDisabled' });
+    return await allow(event, caller.openAiEnabled ? callerFields(caller) : { rejection: 'openAiDisabled' });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return allow(event, { refusal: error.kind });
+    return allow(event, { rejection: error.kind });
   }
 }
 

@@ -258,14 +258,14 @@ describe('what the model gets', () => {
       llm_model: model.sharedName,
       meta: { max_history_characters: 10 },
     });
-    const earlier = [
+    const previous = [
       { role: 'user', content: '12345' },
       { role: 'assistant', content: '1234567' },
       { role: 'user', content: 'abcd' },
       { role: 'assistant', content: 'efg' },
     ];
-    const { messages, message } = await requestOf({ model: model_, messages: earlier });
-    expect(messages).toEqual([...earlier.slice(2), { role: 'user', content: message }]);
+    const { messages, message } = await requestOf({ model: model_, messages: previous });
+    expect(messages).toEqual([...previous.slice(2), { role: 'user', content: message }]);
   });
 });
 

@@ -150,7 +150,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['workspaces', 'webhooks'],
     ['agents', 'files'],
     ['knowledge', 'chats'],
-    ['batches'],
+    ['batches', 'completions'],
     ['erasure'],
   ],
   'functions/adapters/dynamo': [

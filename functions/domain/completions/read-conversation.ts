@@ -41,7 +41,7 @@ export async function readConversation(
     else if (index === lastIndex && message.role === 'user')
       throw invalidParameter(`${param}.content`, 'must not be empty');
   }
-  const [last, ...earlier] = turns.toReversed();
+  const [last, ...previous] = turns.toReversed();
   if (last?.role !== 'user' || messages[lastIndex]?.role !== 'user')
     throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
   const message = textOf(last.parts);
@@ -50,7 +50,7 @@ export async function readConversation(
   showNewest(turns);
   return {
     instructions: instructions.filter((text) => text !== ''),
-    history: earlier.toReversed().map(historyMessage),
+    history: previous.toReversed().map(historyMessage),
     message,
     parts: last.parts,
   };
@@ -83,13 +83,13 @@ async function partsOf(
   if (typeof content === 'string') return textPart(content, param);
   const parts: PromptPart[] = [];
   for (const [index, part] of content.entries()) {
-    const place = `${param}[${index}]`;
-    if (part.type === 'text') addParts(parts, textPart(part.text ?? '', `${place}.text`));
+    const location = `${param}[${index}]`;
+    if (part.type === 'text') addParts(parts, textPart(part.text ?? '', `${location}.text`));
     else if (part.type === 'refusal' && role === 'assistant')
-      addParts(parts, textPart(part.refusal ?? '', `${place}.refusal`));
+      addParts(parts, textPart(part.refusal ?? '', `${location}.refusal`));
     else if (part.type === 'image_url' && role === 'user')
-      parts.push(await readImage(inspector, part.image_url?.url ?? '', `${place}.image_url.url`));
-    else throw invalidParameter(`${place}.type`, problemOf(role));
+      parts.push(await readImage(inspector, part.image_url?.url ?? '', `${location}.image_url.url`));
+    else throw invalidParameter(`${location}.type`, problemOf(role));
   }
   return parts;
 }
@@ -153,7 +153,7 @@ const historyMessage = ({ role, parts }: Turn): PromptMessage =>
     : { role, content: textOf(parts), reasoningSteps: [] };
 
 /**
- * The newest earlier messages whose texts have at most this many characters, as in a chat.
+ * The newest previous messages whose texts have at most this many characters, as in a chat.
  * @param history oldest first
  */
 export function withinWindow(history: readonly PromptMessage[], characters: number): PromptMessage[] {

@@ -16,9 +16,9 @@ interface ErrorObject {
 /** The form of the OpenAI-compatible routes. */
 export const openAiForm: ResponseForm = {
   callerOf(event) {
-    const refusal = event.requestContext.authorizer?.refusal;
-    if (refusal === 'unauthenticated') throw invalidApiKey();
-    if (refusal === 'openAiDisabled') throw openAiDisabled();
+    const rejection = event.requestContext.authorizer?.rejection;
+    if (rejection === 'unauthenticated') throw invalidApiKey();
+    if (rejection === 'openAiDisabled') throw openAiDisabled();
     return callerOf(event);
   },
   success: (data) => data,
