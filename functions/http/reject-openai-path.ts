@@ -1,6 +1,6 @@
 import { OpenAiError } from '#contract/openai/error.ts';
+import { openAiPath } from '#contract/routes/dialect.ts';
 import { route } from '#contract/routes/reject-openai-path.ts';
-import { openAiPath } from '#contract/routes/route.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 

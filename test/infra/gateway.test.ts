@@ -1,7 +1,8 @@
 import { ResponseType } from 'aws-cdk-lib/aws-apigateway';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
-import { dialectOf, pathsOf } from '#contract/routes/route.ts';
+import { dialectOf } from '#contract/routes/dialect.ts';
+import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 

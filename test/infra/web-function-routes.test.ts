@@ -1,6 +1,7 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
-import { dialects, pathsOf } from '#contract/routes/route.ts';
+import { dialects } from '#contract/routes/dialect.ts';
+import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { chatRoutes } from '#lib/function-table.ts';
 import type { WebServer } from '#lib/web-server.ts';

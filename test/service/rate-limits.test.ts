@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { rateClasses } from '#contract/rate-limits.ts';
-import { dialectOf } from '#contract/routes/route.ts';
+import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { agentctlOf } from '#support/agentctl.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { dialectOf } from '#contract/routes/route.ts';
+import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { inputNode, type Path, places, type SchemaNode } from './fuzz/schema-nodes.ts';
 

@@ -61,8 +61,6 @@ export function openAiRequests(
   };
 }
 
-export type OpenAiRequests = ReturnType<typeof openAiRequests>;
-
 export async function errorOf(response: Response) {
   const { error } = openAiErrorBody.strict().parse(await response.json());
   expect(response.headers.get('x-request-id')).toMatch(/./);

@@ -50,7 +50,6 @@ export const chatCompletionRequest = z.looseObject({
   top_logprobs: optional(z.unknown()),
   logit_bias: optional(z.unknown()),
   tools: optional(z.unknown()),
-  tool_choice: optional(z.unknown()),
   functions: optional(z.unknown()),
   audio: optional(z.unknown()),
   modalities: optional(z.unknown()),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { nothing, openAiPaths, type Route } from './route.ts';
+import { openAiPaths } from './dialect.ts';
+import { nothing, type Route } from './route.ts';
 
 export const route = {
   name: 'complete-chat',

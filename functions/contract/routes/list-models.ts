@@ -1,4 +1,5 @@
-import { noBody, nothing, openAiPaths, type Route } from './route.ts';
+import { openAiPaths } from './dialect.ts';
+import { noBody, nothing, type Route } from './route.ts';
 
 export const route = {
   name: 'list-models',

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { noBody, nothing, openAiPath, openAiPaths, type Route } from './route.ts';
+import { openAiPath, openAiPaths } from './dialect.ts';
+import { noBody, nothing, type Route } from './route.ts';
 
 export const route = {
   name: 'reject-openai-path',

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { ErrorKind } from '../errors.ts';
 import { externalUserId, idParameter, uuid } from '../fields.ts';
 import type { RateClass } from '../rate-limits.ts';
+import type { Dialect } from './dialect.ts';
 
 export type RouteName =
   | 'list-published-agents'
@@ -41,7 +42,7 @@ export interface Route {
   /** Other paths of the same route, with the same parameters. */
   aliases?: readonly string[];
   /** The interface that the route belongs to: by default the service's own. */
-  dialect?: keyof typeof dialects;
+  dialect?: Dialect;
   summary: string;
   description?: string;
   /** The rate limit class: the bucket of the API key that a request takes a token from. */
@@ -70,23 +71,6 @@ export interface Route {
   /** Whether the response is a server-sent event stream of `streamEvent`. */
   serverSentEvents?: 'sometimes' | 'always';
 }
-
-/** What the routes of an interface have in common. */
-export const dialects = {
-  service: { keyHeader: 'x-api-key', errors: 'envelope', isInOpenApiDocument: true },
-  openai: { keyHeader: 'Authorization', errors: 'openai', isInOpenApiDocument: false },
-} as const;
-
-export const dialectOf = ({ dialect = 'service' }: Pick<Route, 'dialect'>) => dialects[dialect];
-
-/** The part of the path that all OpenAI-compatible routes start with. */
-export const openAiPath = '/openai';
-
-/** Many clients append `/v1` to the address that they are given. */
-export const openAiPaths = (path: string) => ({
-  path: openAiPath + path,
-  aliases: [`${openAiPath}/v1${path}`],
-});
 
 /** All paths of a route. */
 export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>): readonly string[] => [
