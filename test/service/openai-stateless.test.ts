@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
+import { usage, workspaces } from '#runtime/composition/services.ts';
 import { startChatEndpoint } from '#support/chat-endpoint.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import { allObjects } from '#support/file-bucket.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { errorOf, openAiRequests } from '#support/openai-requests.ts';
+import { errorOf, linesOf, openAiRequests } from '#support/openai-requests.ts';
 import { png } from '#support/sample-files.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -87,18 +90,26 @@ describe.runIf(webFunctions === 'all')('a client that goes away', () => {
 });
 
 describe.runIf(webFunctions === 'all')('the web function, called directly', () => {
-  it('gives a good key nothing, and believes a signed caller alone', async () => {
+  async function openEndpoint() {
     const endpoint = closeAfterTests(await startChatEndpoint(service, model.url));
-    const post = (headers: Record<string, string>, fields: object = {}) =>
+    const post = (
+      headers: Record<string, string>,
+      { message = 'Hi', ...fields }: Record<string, unknown> = {},
+    ) =>
       fetch(`${endpoint.url}/openai/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify({
           model: tenant.agentId,
-          messages: [{ role: 'user', content: 'Hi' }],
+          messages: [{ role: 'user', content: message }],
           ...fields,
         }),
       });
+    return { endpoint, post };
+  }
+
+  it('gives a good key nothing, and believes a signed caller alone', async () => {
+    const { endpoint, post } = await openEndpoint();
     await expect(post({ Authorization: `Bearer ${tenant.apiKey}` })).rejects.toThrow('fetch failed');
     await expect(post({ 'x-api-key': tenant.apiKey })).rejects.toThrow('fetch failed');
     const signed = endpoint.headersOf(tenant);
@@ -106,6 +117,59 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     const tooLarge = await post(signed, { more: 'x'.repeat(6 * 1024 * 1024) });
     expect([tooLarge.status, await tooLarge.json()]).toMatchObject([413, { error: { code: null } }]);
   });
+
+  it('tells a stream that Lambda ends it, and rejects new requests in OpenAI’s form while it ends', async () => {
+    const { endpoint, post } = await openEndpoint();
+    const called = callFor('Until the end');
+    const sending = post(endpoint.headersOf(tenant), { message: 'Until the end', stream: true });
+    (await called).chunk('Half');
+    const response = await sending;
+    endpoint.signal('SIGUSR2');
+    await expect.poll(() => endpoint.lines.join()).toContain('Outside of any request');
+    const rejected = await post(endpoint.headersOf(tenant));
+    expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await rejected.json()).toMatchObject({ error: { type: 'server_error' } });
+    endpoint.signal('SIGTERM');
+    const { text, errors, isDone } = await linesOf(response);
+    expect([text, isDone]).toEqual(['Half', false]);
+    expect(errors).toMatchObject([
+      { message: expect.stringMatching(/^The reply was interrupted, request id/) },
+    ]);
+    await endpoint.exit;
+  });
+});
+
+it('counts as a turn of the key and the agent, with all its tokens; a failed one counts as failed', async () => {
+  const counted = await openTenant(service, { openai: true, model: 'openai:test' });
+  const requests = openAiRequests(service, counted);
+  const usageOf = async () => {
+    const services = { usage: usage(), workspaces: workspaces() };
+    const today = new Date().toISOString().slice(0, 10);
+    const query = { workspaceId: counted.workspaceId, from: today, to: today, by: 'agent' } as const;
+    const { lines } = await summarizeUsage(services)(query);
+    return lines.map(({ name, counts: { turns, failedTurns }, calls }) => ({
+      name,
+      turns,
+      failedTurns,
+      ...calls,
+    }));
+  };
+  const finish = (call: ModelCall) => {
+    call.chunk('Yes');
+    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+  };
+  void callFor('Counted whole').then(finish);
+  await requests.complete({ message: 'Counted whole' });
+  void callFor('Counted stream').then(finish);
+  await requests.stream({ message: 'Counted stream' });
+  void callFor('Failed').then((call) => call.fail(400));
+  await requests.rejection({ message: 'Failed' });
+  await requests.rejection({ n: 2 });
+  await expect
+    .poll(usageOf)
+    .toEqual([
+      { name: counted.agentId, turns: 3, failedTurns: 1, calls: 2, promptTokens: 20, completionTokens: 4 },
+    ]);
 });
 
 it('neither the messages nor what the provider says of them is logged or returned', async () => {

@@ -19,6 +19,8 @@ export interface CompletionStream {
   emit(event: StreamEventBody): void;
   /** @throws the error, if the status is not sent yet; Error if the reader was too slow */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
+  /** Ends it for a reader that is gone. */
+  drop(): void;
 }
 
 /**
@@ -60,6 +62,7 @@ export function openCompletionStream(given: {
     emit(event) {
       for (const chunk of chunks.of(event)) write(textOf(chunk));
     },
+    drop: () => cancelSilence(),
     end(outcome, usage) {
       cancelSilence();
       if (isTooSlow) throw new Error('The reader of a stream was too slow');

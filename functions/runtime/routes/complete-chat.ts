@@ -95,7 +95,7 @@ export const serve = serveStreamed(
     const isFailed = outcome instanceof OpenAiError && !isAbandoned(collected);
     timer.ended({ error: isFailed ? outcome : null });
     finishAfterResponse(countReply({ workspaceId, apiKeyId, agentId: agent.agentId }, collected, isFailed));
-    if (gone.signal.aborted) return;
+    if (gone.signal.aborted) return stream?.drop();
     if (stream !== undefined) stream.end(outcome, collected.reply.usage);
     else if (outcome instanceof OpenAiError) throw outcome;
     else open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
