@@ -68,7 +68,7 @@ describe('OpenAI’s client for Node.js', () => {
       unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: tenant.agentId } }],
     });
     const runner = client.chat.completions.stream({
-      ...requestOf('Please use consultant_call_agent'),
+      ...requestOf('Please use consultant_call_agent {"message": "Help"}'),
       model: agent,
     });
     const steps: unknown[] = [];
