@@ -116,6 +116,10 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     expect((await post(signed)).status).toBe(200);
     const tooLarge = await post(signed, { more: 'x'.repeat(6 * 1024 * 1024) });
     expect([tooLarge.status, await tooLarge.json()]).toMatchObject([413, { error: { code: null } }]);
+    // The body of a rejected caller is not read.
+    const rejected = endpoint.headersOf({ rejection: 'unauthenticated' });
+    expect((await post(rejected, { more: 'x'.repeat(7 * 1024 * 1024) })).status).toBe(401);
+    expect((await post(signed)).status).toBe(200);
   });
 
   it('tells a stream that Lambda ends it, and rejects new requests in OpenAI’s form while it ends', async () => {

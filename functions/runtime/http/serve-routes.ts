@@ -68,7 +68,9 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
         let event: RequestEvent;
         try {
           release = admission.accept(caller.workspaceId ?? '');
-          event = eventOf({ request, url, parameters, caller, requestId, body: await readBody(request) });
+          // The route rejects a caller that the authorizer has rejected, whatever the body says.
+          const body = caller.rejection === undefined ? await readBody(request) : '';
+          event = eventOf({ request, url, parameters, caller, requestId, body });
         } catch (error) {
           release();
           send(request, response, await (reject ?? failureResponse)(error, requestId));
