@@ -9,6 +9,7 @@ import {
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { Topic } from 'aws-cdk-lib/aws-sns';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Aws, CfnCondition, type CfnResource, Duration, Fn } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { AlarmTopic } from './alarm-topic.ts';
@@ -22,6 +23,7 @@ import type { WebServer } from './web-server.ts';
 
 const minute = Duration.minutes(1);
 const fiveMinutes = Duration.minutes(5);
+const hour = Duration.hours(1);
 
 /** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
@@ -84,6 +86,18 @@ export class Alarms extends Construct {
       threshold: 1,
       // A single failure is no reason for an alarm: the queue, the workflow and clients retry.
       periods: [2, 5],
+    });
+  }
+
+  /** For a function that runs every hour. */
+  watchHourly(handler: ServiceFunction): Alarm {
+    return this.add(`${handler.node.id}Errors`, {
+      summary: `The hourly function ${handler.node.id} fails.`,
+      heading: 'function-errors',
+      metric: handler.metricErrors({ period: hour, statistic: 'Sum' }),
+      threshold: 1,
+      // A single failure is no reason for an alarm: the next run does the work.
+      periods: [2, 3],
     });
   }
 
@@ -199,26 +213,12 @@ export class Alarms extends Construct {
       threshold: 1,
       periods: [2, 2],
     });
-    this.add('ReconcilerSilent', {
+    this.watchSchedule('ReconcilerSilent', {
       summary:
         'The reconciler, which resumes work that crashes have interrupted, has not run for 15 minutes.',
-      metric: new MathExpression({
-        // Missing runs count as 0, but only if the queue's metric has a value. Lambda polls the queue, so SQS reports a
-        // value as long as the stack works, and none before the stack is deployed. Without this condition the alarm
-        // would go off in a new stack before the reconciler's first run.
-        expression: 'FILL(runs, 0) + 0 * messages',
-        usingMetrics: {
-          runs: reconciler.metricInvocations(options),
-          messages: queue.metricApproximateNumberOfMessagesVisible({ ...options, statistic: 'Maximum' }),
-        },
-        label: 'runs',
-        period: fiveMinutes,
-      }),
-      threshold: 1,
-      // The alarm goes off when three of four periods have no run of the reconciler. The fourth one still has a run:
-      // without any data, CloudWatch's FILL may do nothing.
-      periods: [3, 4],
-      isMinimum: true,
+      handler: reconciler,
+      queue,
+      period: fiveMinutes,
     });
     this.add('WebhooksGivenUp', {
       summary: 'Webhooks were not delivered: every attempt has failed.',
@@ -241,6 +241,15 @@ export class Alarms extends Construct {
       metric: serviceMetric(this, 'overduePurges', {}, { period: fiveMinutes, statistic: 'Maximum' }),
       threshold: 1,
       periods: [2, 2],
+    });
+  }
+
+  watchUnusedChats(handler: ServiceFunction, { queue }: ChatPurge): void {
+    this.watchSchedule('RetentionSilent', {
+      summary: 'The deletion of unused chats has not run for three hours.',
+      handler,
+      queue,
+      period: hour,
     });
   }
 
@@ -319,6 +328,40 @@ export class Alarms extends Construct {
       expression: Fn.conditionEquals(Aws.REGION, 'us-east-1'),
     });
     (alarm.node.defaultChild as CfnResource).cfnOptions.condition = isInMetricsRegion;
+  }
+
+  /**
+   * Goes off when three of four periods have no run of the function. The fourth one still has a run: without any data,
+   * CloudWatch's FILL may do nothing.
+   * @param queue one that Lambda polls
+   */
+  private watchSchedule(
+    id: string,
+    {
+      summary,
+      handler,
+      queue,
+      period,
+    }: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
+  ): void {
+    this.add(id, {
+      summary,
+      metric: new MathExpression({
+        // Missing runs count as 0, but only if the queue's metric has a value. Lambda polls the queue, so SQS reports a
+        // value as long as the stack works, and none before the stack is deployed. Without this condition the alarm
+        // would go off in a new stack before the function's first run.
+        expression: 'FILL(runs, 0) + 0 * messages',
+        usingMetrics: {
+          runs: handler.metricInvocations({ period, statistic: 'Sum' }),
+          messages: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
+        },
+        label: 'runs',
+        period,
+      }),
+      threshold: 1,
+      periods: [3, 4],
+      isMinimum: true,
+    });
   }
 
   private add(id: string, { summary, heading, metric, threshold, periods = [1, 1], ...rule }: Rule): Alarm {

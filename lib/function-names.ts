@@ -14,5 +14,6 @@ export type FunctionName =
   | RouteName
   | BatchFunctionName
   | 'authorize-request'
+  | 'delete-unused-chats'
   | 'prepare-attachment'
   | 'purge-chat';

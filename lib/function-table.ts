@@ -84,6 +84,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     content: ['ListBucket', 'DeleteObject'],
     files: ['DeleteObject'],
   },
+  'delete-unused-chats': {
+    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem'],
+  },
   'record-feedback': {
     table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
   },
@@ -146,6 +149,11 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
   'purge-chat': {
     description: 'Deletes the data of deleted chats and users',
     timeoutSeconds: purgeTimeoutSeconds,
+  },
+  'delete-unused-chats': {
+    description: 'Deletes the chats that are unused for longer than their workspace retains them',
+    // After four minutes, a run starts no further page. The last one takes seconds.
+    timeoutSeconds: 300,
   },
   'process-batch-items': {
     description: 'Processes the requests of batches',

@@ -23,6 +23,7 @@ import { Rollout } from './rollout.ts';
 import { type Resources, ServiceFunctions } from './service-functions.ts';
 import type { Settings } from './settings.ts';
 import type { Stage } from './stage.ts';
+import { UnusedChats } from './unused-chats.ts';
 import { WebAccess } from './web-access.ts';
 import { WebServer } from './web-server.ts';
 import { Webhooks } from './webhooks.ts';
@@ -80,6 +81,7 @@ export class ServiceStack extends Stack {
       reconciler: functions.get('reconcile-batches'),
       concurrency,
     });
+    new UnusedChats(this, 'UnusedChats', { handler: functions.create('delete-unused-chats'), purge });
     const servers = this.createWebServers(props, functions);
     const api = this.createApi(settings, { functions, workflow, purge, resources, servers });
     const alarms = this.watch(settings, {
@@ -222,13 +224,17 @@ export class ServiceStack extends Stack {
     for (const [name, handler] of functions.created) {
       // The authorizer has no alarm: it throws for every unknown key, and Lambda counts that as an error. For its real
       // failures the gateway responds with 500, which the alarm for gateway errors counts.
-      const own = name === 'authorize-request' ? [] : [alarms.watchFunction(handler)];
+      const own =
+        name === 'authorize-request'
+          ? []
+          : [name === 'delete-unused-chats' ? alarms.watchHourly(handler) : alarms.watchFunction(handler)];
       rollout?.of(handler, [...own, gatewayErrors]);
     }
     alarms.watchConcurrency();
     alarms.watchTable(table);
     alarms.watchBatches(workflow, functions.get('reconcile-batches'));
     alarms.watchPurges(purge);
+    alarms.watchUnusedChats(functions.get('delete-unused-chats'), purge);
     alarms.watchReplies();
     const webServers = Object.values<WebServer>({ ...servers });
     if (webServers.length > 0) alarms.watchWebServers(webServers);

@@ -1,5 +1,6 @@
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { Timer } from './schedules/timer.ts';
+import type { Site } from './site/serve-site.ts';
 
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
@@ -12,6 +13,8 @@ export interface RunOptions {
   readonly compileCacheFolder?: string;
   /** The run's port on 127.0.0.1; 0 takes any free port. */
   readonly port: number;
+  /** Static files at the run's port. */
+  readonly site?: Site;
   /** Additional variables for every function. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */

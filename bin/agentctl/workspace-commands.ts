@@ -26,6 +26,7 @@ interface UpdateOptions {
   enabled?: 'on' | 'off';
   titles?: 'on' | 'off';
   openai?: 'on' | 'off';
+  retentionDays?: number | 'off';
   limit: OwnLimits;
 }
 
@@ -62,6 +63,11 @@ export function workspaceCommands(report: Report): Command {
     .addOption(
       onOff('--openai <on|off>', 'serve published agents as models to OpenAI clients (docs/openai.md)'),
     )
+    .option(
+      '--retention-days <days|off>',
+      'deletes chats that are unused for so many days, for ever; off (the default): never',
+      retentionDays,
+    )
     .action(report(update));
   group
     .command('delete')
@@ -84,7 +90,7 @@ async function update(workspaceId: string, options: UpdateOptions): Promise<Resu
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0)
     throw new Error(
-      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles or --openai',
+      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles, --openai or --retention-days',
     );
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
 }
@@ -157,19 +163,40 @@ function addLimit(text: string, previous: OwnLimits): OwnLimits {
   return { ...previous, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
 }
 
+/** An idempotency key lasts for a day, and a repeated request should find its chat. Ten years are as good as `off`. */
+const [minDays, maxDays] = [1, 3650];
+
+function retentionDays(text: string): number | 'off' {
+  if (text === 'off') return text;
+  const days = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (days >= minDays && days <= maxDays) return days;
+  throw new InvalidArgumentError(
+    `It must be off, or whole days from ${minDays} (a repeated request finds its chat for a day) to ${maxDays} (ten years).`,
+  );
+}
+
 function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; it ')}.`);
 }
 
-function changesOf({ whitelist, limits, enabled, titles, openai, limit }: UpdateOptions): WorkspaceChanges {
+function changesOf({
+  whitelist,
+  limits,
+  enabled,
+  titles,
+  openai,
+  limit,
+  retentionDays,
+}: UpdateOptions): WorkspaceChanges {
   return {
     ...(whitelist !== undefined && { whitelistEnabled: whitelist === 'on' }),
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
     ...(openai !== undefined && { openAiEnabled: openai === 'on' }),
+    ...(retentionDays !== undefined && { retentionDays: retentionDays === 'off' ? null : retentionDays }),
     ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
   };
 }
@@ -185,6 +212,7 @@ const jsonOf = (workspace: Workspace) => ({
   openai: workspace.openAiEnabled,
   limits: workspace.limits,
   own_limits: ownLimitsOf(workspace),
+  retention_days: workspace.retentionDays,
   created_at: workspace.createdAt,
 });
 
@@ -207,5 +235,6 @@ const lineOf = (workspace: Workspace): string =>
     ['limits', workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(
       ' ',
     ),
+    `retention ${workspace.retentionDays === null ? 'off' : `${workspace.retentionDays} days`}`,
     workspace.name,
   ].join('  ');

@@ -4,7 +4,7 @@
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
-  alarmMetrics: 67,
+  alarmMetrics: 70,
   dashboards: 1,
   keys: 2,
   secrets: 3,
@@ -14,6 +14,8 @@ export const fixedCosts = {
   polledQueues: 3,
   /** Minutes between two runs of the reconciler. */
   reconcilerMinutes: 1,
+  /** Hours between two runs of the deletion of unused chats. */
+  retentionHours: 1,
 } as const;
 
 export const daysPerMonth = 30;
@@ -25,3 +27,5 @@ const pollSeconds = 20;
 export const idlePolls = (fixedCosts.polledQueues * pollersPerQueue * daysPerMonth * 86_400) / pollSeconds;
 
 export const reconcilerRuns = (daysPerMonth * 1440) / fixedCosts.reconcilerMinutes;
+
+export const retentionRuns = (daysPerMonth * 24) / fixedCosts.retentionHours;

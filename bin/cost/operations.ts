@@ -152,3 +152,12 @@ export type OperationName = keyof typeof operations;
 
 /** The calls of the reconciler when no batch is open. */
 export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0]);
+
+/** The calls of the deletion of unused chats if no workspace has retention. */
+export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
+
+/** What a workspace with retention adds to each run, and each chat that is deleted (`test/service/unused-chats.test.ts`). */
+export const retention = {
+  idleReadUnits: 4,
+  deletedChat: { readUnits: 3.3, writeUnits: 6.3 },
+} as const;

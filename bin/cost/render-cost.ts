@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assumptions, secondsOf } from './assumptions.ts';
 import { dollarsOfMessages } from './dollars-of.ts';
+import { retentionRuns } from './fixed-costs.ts';
 import { money, whole } from './format-number.ts';
 import { breakEvenConcurrency, environmentMonthDollars, messagesAt } from './functions.ts';
+import { retention } from './operations.ts';
 import { priceOf } from './prices.ts';
 import { tables } from './tables.ts';
 
@@ -35,6 +37,15 @@ const figures: Readonly<Record<string, string | number>> = {
   maximumFailedDollars: money(maximumFailedWrites * million * priceOf('writeUnit')),
   transfer: money(((million * responseBytes) / 1e9) * priceOf('internetGigabyte')),
   metric: money(priceOf('metric')),
+  retentionReads: retention.idleReadUnits,
+  retentionDollars: money(1000 * retentionRuns * retention.idleReadUnits * priceOf('readUnit')),
+  deletedChatReads: retention.deletedChat.readUnits,
+  deletedChatWrites: retention.deletedChat.writeUnits,
+  deletedChatsDollars: money(
+    million *
+      (retention.deletedChat.readUnits * priceOf('readUnit') +
+        retention.deletedChat.writeUnits * priceOf('writeUnit')),
+  ),
 };
 
 /** The complete text of docs/cost.md: the template with a figure or table for each `{{name}}`. */

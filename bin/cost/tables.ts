@@ -1,11 +1,11 @@
 import { assumptions, secondsOf, timedFunctions } from './assumptions.ts';
 import { batchOf } from './batch-of.ts';
 import { dollarsOf, dollarsOfMessages, shares, totalOf } from './dollars-of.ts';
-import { daysPerMonth, fixedCosts, idlePolls, reconcilerRuns } from './fixed-costs.ts';
+import { daysPerMonth, fixedCosts, idlePolls, reconcilerRuns, retentionRuns } from './fixed-costs.ts';
 import { money, whole } from './format-number.ts';
 import { breakEvenConcurrency, evenConcurrency } from './functions.ts';
 import { markdownTable } from './markdown-table.ts';
-import { type OperationCalls, operations, reconcilerCalls } from './operations.ts';
+import { type OperationCalls, operations, reconcilerCalls, retentionCalls } from './operations.ts';
 import { priceOf, prices } from './prices.ts';
 
 const million = 1e6;
@@ -54,6 +54,11 @@ const idleMonth: [what: string, count: number, dollars: number][] = [
     priceOf('queueRequest'),
   ],
   ['runs of the reconciler, every minute', reconcilerRuns, totalOf(dollarsOf(reconcilerCalls, undefined, 0))],
+  [
+    'runs of the deletion of unused chats, every hour',
+    retentionRuns,
+    totalOf(dollarsOf(retentionCalls, undefined, 0)),
+  ],
 ];
 
 const operationHead = [

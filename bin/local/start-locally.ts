@@ -11,6 +11,7 @@ import { type Connection, readConnection, writeConnection } from './connection.t
 import { emptyDataFolder, makePrivate } from './data-folder.ts';
 import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
+import { playground, playgroundAddress } from './playground.ts';
 import { type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
@@ -142,6 +143,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     assembly,
     dataDir: options.data,
     port: options.port,
+    site: playground,
     prewarm: functionsOfBatches,
     clearAuthorizerCacheOnWrite: true,
     ...(options.awsTime && { faults: awsTime }),
@@ -212,6 +214,7 @@ function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connec
     `curl ${flags} ${base_url}/chats/${chat_id}/messages -H 'x-api-key: ${api_key}' -H 'Content-Type: application/json' ` +
     `-d '${JSON.stringify({ agent_id, message: 'What can you do?', stream })}'`;
   return `
+Playground    ${playgroundAddress(base_url, api_key)}
 Base address  ${base_url}
 API key       ${api_key}
 Workspace     ${workspace_id}

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { RunContext } from '../run-context.ts';
+import { openSite } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { createErrorCache } from './error-cache.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
@@ -20,10 +21,12 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Forwards a request to the origin of the first behavior whose pattern matches its path, unless an error is cached. */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
-  { options: { port }, origins }: Pick<RunContext, 'options' | 'origins'>,
+  { options: { port, site }, origins }: Pick<RunContext, 'options' | 'origins'>,
 ): Promise<DistributionServer> {
   const errors = createErrorCache(errorSeconds);
+  const serveSite = await openSite(site);
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    if (serveSite(request, response)) return;
     const [path = '/'] = (request.url ?? '/').split('?');
     const behavior = behaviors.find(({ pattern }) => pattern.test(path));
     const respond = behavior && origins.get(behavior.origin.domainName);

@@ -35,7 +35,7 @@ export const restApi: ResourceKind = {
         })[name],
       async start() {
         const api = readRestApi(resources, context);
-        server = await serveRestApi(api, context, context.hasDistribution ? 0 : context.options.port);
+        server = await serveRestApi(api, context, context.hasDistribution ? { port: 0 } : context.options);
         context.endpoints.gateway = server.url;
         for (const { authorizer, integration } of methodsOf(api.root)) {
           if (authorizer !== undefined) context.authorizers.add(authorizer.functionArn);

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { openSite, type Site } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
 import { createAuthorize } from './authorize.ts';
@@ -28,7 +29,7 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,
-  port: number,
+  { port, site }: { readonly port: number; readonly site?: Site | undefined },
 ): Promise<RestApiServer> {
   const { serving } = context;
   const integrate = createIntegrate(api, context);
@@ -73,9 +74,10 @@ export async function serveRestApi(
     }
   }
 
+  const serveSite = await openSite(site);
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
-    (request, response) => void serve(request, response),
+    (request, response) => void (serveSite(request, response) || serve(request, response)),
   );
   // Without this listener, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
   server.on('checkExpectation', (request, response) => void serve(request, response));

@@ -85,10 +85,10 @@ test('every alarm tells the topic, which is encrypted and which CloudWatch alone
   });
 });
 
-test('silence is well, but of the reconciler', () => {
+test('silence is well, but of scheduled functions', () => {
   for (const { id, TreatMissingData, ComparisonOperator } of alarms)
     expect([id, TreatMissingData, ComparisonOperator]).toEqual(
-      id === 'ReconcilerSilent'
+      id === 'ReconcilerSilent' || id === 'RetentionSilent'
         ? [id, 'ignore', 'LessThanThreshold']
         : [id, 'notBreaching', 'GreaterThanOrEqualToThreshold'],
     );
@@ -350,8 +350,7 @@ test.each([
 const propertiesOfAll = (type: string) => Object.values(resources(type)).map(({ Properties }) => Properties);
 
 test('docs/cost.md reckons with what stands in the template', () => {
-  const [schedule, ...otherSchedules] = propertiesOfAll('AWS::Events::Rule');
-  expect(otherSchedules).toEqual([]);
+  const schedules = propertiesOfAll('AWS::Events::Rule').map(({ ScheduleExpression }) => ScheduleExpression);
   const metrics = propertiesOfAll('AWS::CloudWatch::Alarm').flatMap(({ Metrics }) =>
     ((Metrics ?? [{ MetricStat: {} }]) as { MetricStat?: object }[]).filter(
       ({ MetricStat }) => MetricStat !== undefined,
@@ -366,13 +365,13 @@ test('docs/cost.md reckons with what stands in the template', () => {
     keys: propertiesOfAll('AWS::KMS::Key').length,
     secrets: propertiesOfAll('AWS::SecretsManager::Secret').length,
     polledQueues: new Set(polled).size,
-    schedule: schedule?.ScheduleExpression,
+    schedules: schedules.toSorted(),
   }).toEqual({
     alarmMetrics: fixedCosts.alarmMetrics,
     dashboards: fixedCosts.dashboards,
     keys: fixedCosts.keys,
     secrets: fixedCosts.secrets,
     polledQueues: fixedCosts.polledQueues,
-    schedule: `rate(${fixedCosts.reconcilerMinutes} minute)`,
+    schedules: [`rate(${fixedCosts.retentionHours} hour)`, `rate(${fixedCosts.reconcilerMinutes} minute)`],
   });
 });

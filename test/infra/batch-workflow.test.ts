@@ -96,14 +96,18 @@ test('a service that is throttled or unavailable for a day fails no batch, which
 });
 
 test('the reconciler runs every minute, and a run that comes too late is dropped', () => {
-  const [rule] = Object.values(resources('AWS::Events::Rule')).map(({ Properties }) => Properties);
+  const ofReconciler = (type: string, name: string) =>
+    Object.entries(resources(type))
+      .filter(([id]) => id.startsWith(name))
+      .map(([, { Properties }]) => Properties);
+  const [rule] = ofReconciler('AWS::Events::Rule', 'Batches');
   expect(rule).toMatchObject({
     ScheduleExpression: 'rate(1 minute)',
     Targets: [{ RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 } }],
   });
-  expect(
-    Object.values(resources('AWS::Lambda::EventInvokeConfig')).map(({ Properties }) => Properties),
-  ).toEqual([expect.objectContaining({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 })]);
+  expect(ofReconciler('AWS::Lambda::EventInvokeConfig', 'ReconcileBatches')).toEqual([
+    expect.objectContaining({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 }),
+  ]);
   expect(timeoutOf('ReconcileBatches')).toBeLessThanOrEqual(60);
 });
 

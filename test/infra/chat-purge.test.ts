@@ -6,9 +6,10 @@ const queueUrlOf = (id: string) =>
   (resource('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, unknown> })
     .Variables.PURGE_QUEUE_URL;
 
-test('a deletion and the reconciler fill the queue of purges, whose function reports single failures', () => {
+test('deletions and the reconciler fill the queue of purges, whose function reports single failures', () => {
   const [queueId] = Object.keys(resources('AWS::SQS::Queue')).filter((id) => id.startsWith('PurgePurges'));
-  for (const id of ['DeleteChat', 'ReconcileBatches']) expect(queueUrlOf(id)).toEqual({ Ref: queueId });
+  for (const id of ['DeleteChat', 'DeleteUnusedChats', 'ReconcileBatches'])
+    expect(queueUrlOf(id)).toEqual({ Ref: queueId });
   const source = Object.values(resources('AWS::Lambda::EventSourceMapping')).find(({ Properties }) =>
     JSON.stringify(Properties.EventSourceArn).includes(String(queueId)),
   );

@@ -55,13 +55,14 @@ test('the authorizer and all that may run for long have reservations, which leav
   expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
   expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + 2 + otherStacks);
-  // Only functions that run once for a request or a batch, and end soon, have no limit.
+  // Only functions that run once for a request, a batch or an hour, and end soon, have no limit.
   expect(names.filter((name) => !(name in reserved) && !(name in sources)).toSorted()).toEqual([
     'AdvanceBatch',
     'CancelBatch',
     'CreateBatch',
     'CreateChat',
     'DeleteChat',
+    'DeleteUnusedChats',
     'EraseUser',
     'FailBatch',
     'GetBatch',

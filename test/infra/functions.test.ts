@@ -17,6 +17,7 @@ const withoutRoute = [
   'fail-batch',
   'deliver-webhook',
   'reconcile-batches',
+  'delete-unused-chats',
   'prepare-attachment',
   'purge-chat',
 ];

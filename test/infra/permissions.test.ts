@@ -161,6 +161,16 @@ test('every role may do exactly this', () => {
     BatchesDispatcherWakes: ['states:SendTaskSuccess'],
     AdvanceBatch: [...close, ...logs],
     FailBatch: [...close, ...logs],
+    DeleteUnusedChats: [
+      'dynamodb:BatchGetItem',
+      'dynamodb:BatchWriteItem',
+      'dynamodb:GetItem',
+      'dynamodb:PutItem',
+      'dynamodb:Query',
+      'dynamodb:UpdateItem',
+      ...logs,
+      'sqs:SendMessage',
+    ],
     PurgeChat: [
       'dynamodb:BatchGetItem',
       'dynamodb:BatchWriteItem',
@@ -298,7 +308,7 @@ test('each function has a role of its own, with no policy of AWS', () => {
   for (const id of used) expect(roles[id]?.Properties).not.toHaveProperty('ManagedPolicyArns');
 });
 
-test('API Gateway may call the functions of routes and the authorizer, a schedule the reconciler, and nobody else any', () => {
+test('API Gateway may call the functions of routes and the authorizer, schedules the reconciler and the deletion of unused chats, and nobody else any', () => {
   const permissions = Object.values(resources('AWS::Lambda::Permission')).map(({ Properties }) => Properties);
   const [schedules, gateway] = [
     permissions.filter(({ Principal }) => Principal === 'events.amazonaws.com'),
@@ -306,14 +316,16 @@ test('API Gateway may call the functions of routes and the authorizer, a schedul
   ];
   // A permission for each address of a route, and for each of the two authorizers.
   const addresses = Object.values<Route>(routes).flatMap(pathsOf);
-  expect([schedules.length, gateway.length]).toEqual([1, addresses.length + 2]);
+  expect([schedules.length, gateway.length]).toEqual([2, addresses.length + 2]);
   expect(permissions).toHaveLength(schedules.length + gateway.length);
   const aliases = Object.keys(resources('AWS::Lambda::Alias'));
   for (const { Action, FunctionName } of permissions) {
     expect(Action).toBe('lambda:InvokeFunction');
     expect(aliases).toContain((FunctionName as { Ref: string }).Ref);
   }
-  expect(JSON.stringify(schedules[0])).toMatch(/ReconcileBatches.*BatchesReconciliation/);
+  const scheduled = schedules.map((permission) => JSON.stringify(permission)).toSorted();
+  expect(scheduled[0]).toMatch(/DeleteUnusedChats.*UnusedChatsSchedule/);
+  expect(scheduled[1]).toMatch(/ReconcileBatches.*BatchesReconciliation/);
   for (const { SourceArn } of gateway)
     expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST|PATCH|DELETE|\*)\/v1\//);
 });

@@ -94,6 +94,11 @@ async function fill(tenant: OpenTenant): Promise<{ batchId: string }> {
   );
   await waitForBatchEnd(client, batch.id);
   await operator().workspaces.addToWhitelist(workspaceId, ['ann']);
+  await operator().workspaces.update(workspaceId, { retentionDays: 30 });
+  await table.writeItems([
+    { ...keys.chatUseCursor(workspaceId), chat_id: chat.id },
+    { ...keys.chatUse(workspaceId, chat.updated_at, chat.id) },
+  ]);
   const document = join(service.dataDir, 'opening-hours.txt');
   await writeFile(document, 'Open from nine to five');
   await agentctl.json('knowledge', 'add', '--workspace', workspaceId, document);
@@ -239,7 +244,10 @@ it('counts the wait from when the workspace was disabled for its deletion', asyn
     '2027-01-03T00:00:00.000Z',
   ];
   const deletion = workspaceDeletion();
+  await operator().workspaces.update(id, { retentionDays: 30 });
   expect(await deletion.start(id, first)).toBe(first);
+  // From now on, no run of the retention finds the workspace.
+  expect(await table.read(keys.operatorsRetention(id))).toBeUndefined();
   expect(summaryOf(await client.get('/chats'))).toBe('403/10001 Access denied');
   expect(await deletion.start(id, second)).toBe(first);
   // Functions may have written since.

@@ -73,6 +73,11 @@ describe('npm start', { timeout: 120_000 }, () => {
     const output = command.output();
     for (const value of [base_url, api_key, agent_id]) expect(output).toContain(value);
     expect(base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
+    const printed = output.slice(output.indexOf('Playground'));
+    expect(printed.split('\n')[0]).toBe(`Playground    ${new URL(base_url).origin}/#key=${api_key}`);
+    const page = await (await fetch(new URL('/', base_url))).text();
+    expect(page).toContain('<title>Playground</title>');
+    expect(page).not.toContain(api_key);
     const [plain, streamed, ...others] = output.split('\n').filter((line) => line.startsWith('curl '));
     expect(others).toEqual([]);
     const shell = async (line = '') => (await promisify(execFile)('sh', ['-c', line])).stdout;

@@ -19,6 +19,7 @@ const workspaceWith = (changes: Partial<Workspace> = {}): Workspace => ({
   whitelistEnabled: false,
   titlesEnabled: true,
   openAiEnabled: false,
+  retentionDays: null,
   limits: 'default',
   ownLimits: {},
   createdAt: now(),

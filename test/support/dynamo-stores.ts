@@ -11,6 +11,7 @@ import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
+import { dynamoChatUses } from '#adapters/dynamo/erasure/chat-uses.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
@@ -47,6 +48,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
       ...dynamoNewChatStore(table, clock),
       ...dynamoChatDeletion(table),
     },
+    chatUses: dynamoChatUses(table),
     deliveries: dynamoDeliveryStore(table, audit),
     chatData: dynamoChatData(table, () => contents, eraseRequest(table), eraseFileIn({ fileErasures })),
     erasures: dynamoErasures(table, clock),

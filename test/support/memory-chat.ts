@@ -80,6 +80,7 @@ export async function openMemoryChat(): Promise<MemoryChat> {
   await stores.workspaces.put({
     ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
     openAiEnabled: false,
+    retentionDays: null,
     ...{ limits: 'default', ownLimits: {}, createdAt },
   });
   const { createAgent, publish } = agentsOf(stores, createdAt);

@@ -28,7 +28,7 @@ export type Stores = {
 } & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex' | 'requestEraser'> &
   Pick<ChatServices, 'chatData' | 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
-  Pick<ErasureServices, 'erasures'> &
+  Pick<ErasureServices, 'chatUses' | 'erasures'> &
   Pick<FileServices, 'fileErasures' | 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

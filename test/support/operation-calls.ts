@@ -5,7 +5,7 @@ import type { Service } from './service.ts';
  * Functions that run independently of the measured work: the authorizer, whose response AWS caches for a minute, and
  * schedules.
  */
-const background = /AuthorizeRequest|ReconcileBatches/;
+const background = /AuthorizeRequest|DeleteUnusedChats|ReconcileBatches/;
 
 /**
  * The calls that a run has recorded during `work`, and until its functions had ended.

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { runTemplate } from '#local/run-template.ts';
+import { playground } from '../../bin/local/playground.ts';
 import { compileCacheOf } from './compile-cache.ts';
 import { listenLocally } from './listen-locally.ts';
 import { startModelRouter } from './model-router.ts';
@@ -20,6 +21,7 @@ const run = await runTemplate({
   compileCacheFolder: compileCacheOf(assembly),
   dataDir,
   port: 0,
+  site: playground,
   environment: { OPENAI_BASE_URL: models.url },
   clearAuthorizerCacheOnWrite: true,
   onDenied: (message) => console.error(`Access denied. ${message}`),

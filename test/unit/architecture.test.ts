@@ -34,6 +34,8 @@ const rooms: Readonly<Record<string, Room>> = {
     files: ['functions/runtime/environment/variables.ts', 'functions/runtime/observability/metric-names.ts'],
   },
   local: { folder: 'local', rooms: [] },
+  /** The page of a local run, which runs in browsers alone. */
+  playground: { folder: 'local/playground', rooms: [], packages: [] },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'local'] },
   test: {
     folder: 'test',
@@ -55,10 +57,16 @@ interface SourceFile {
 const importPattern =
   /^(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|^import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
 
+/** The room with the longest folder that contains the file. */
+const roomAt = (path: string): string | undefined =>
+  Object.entries(rooms)
+    .filter(([, { folder }]) => path.startsWith(`${folder}/`))
+    .toSorted(([, one], [, other]) => other.folder.length - one.folder.length)[0]?.[0];
+
 function readRoom(room: string, folder: string): SourceFile[] {
   if (!existsSync(join(projectFolder, folder))) return [];
   return readdirSync(join(projectFolder, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.[jt]s$/.test(name) && roomAt(join(folder, name)) === room)
     .map((name) => {
       const text = readFileSync(join(projectFolder, folder, name), 'utf8');
       const imports = [...text.matchAll(importPattern)].map(
@@ -187,7 +195,7 @@ describe.each(Object.entries(floors))('%s', (folder, levels) => {
 
 test('no files import each other in a circle, not even types', () => {
   const targetsOf = new Map(
-    filesOf(...functionRooms, 'lib', 'local', 'bin').map((file) => [file.path, file.targets]),
+    filesOf(...functionRooms, 'lib', 'local', 'playground', 'bin').map((file) => [file.path, file.targets]),
   );
   // Repeatedly removes files whose imports are all removed. The files that remain are in an import cycle, or lead to
   // one.

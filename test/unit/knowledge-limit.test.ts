@@ -15,9 +15,13 @@ async function add(name: string, text: string): Promise<string[]> {
   const clock = manualClock();
   const stores = memoryStores({ clock, actor: () => 'tester' });
   const workspace = {
-    ...{ whitelistEnabled: false, titlesEnabled: true, openAiEnabled: false },
-    ...({ limits: 'none', ownLimits: {} } as const),
-  };
+    whitelistEnabled: false,
+    titlesEnabled: true,
+    openAiEnabled: false,
+    limits: 'none',
+    ownLimits: {},
+    retentionDays: null,
+  } as const;
   const createdAt = document.addedAt;
   await stores.workspaces.put({ ...workspace, id: workspaceId, name: 'Bakery', enabled: true, createdAt });
   await stores.knowledge.change(workspaceId, () => ({ put: [{ document, passages: [] }], remove: [] }));

@@ -122,6 +122,20 @@ it('is read once a second for all chats together, and acknowledged once', async 
   expect(timers).toBe(0);
 });
 
+it('ends a reply in progress whose chat was deleted, and the purge deletes what it has stored', async () => {
+  memory.model.pause();
+  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi')));
+  memory.model.replies.at(-1)?.text('Half');
+  await memory.services.chats.delete([chat], memory.clock.now().toISOString());
+  await memory.clock.advance(1000);
+  const { reply, events } = await finishing;
+  expect(reply).toMatchObject({ content: 'Half', incomplete: 'stopped', error: null });
+  expect(events.at(-1)).toMatchObject({ type: 'response.output_text.completed', incomplete: 'stopped' });
+  expect(memory.logged).toEqual([]);
+  await memory.services.chatData.delete(chat, { isLast: true });
+  expect(await memory.history(chat)).toEqual([]);
+});
+
 it('survives an outage of the table', async () => {
   let isOut = true;
   const get = async (workspace: string, id: number) => {

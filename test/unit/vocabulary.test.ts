@@ -74,10 +74,14 @@ const segmentsOf = (identifier: string): string[] =>
     .toLowerCase()
     .split(' ');
 
-const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
-  cwd: projectFolder,
-  encoding: 'utf8',
-})
+const paths = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.js'],
+  {
+    cwd: projectFolder,
+    encoding: 'utf8',
+  },
+)
   .split('\n')
   .filter(Boolean);
 

@@ -44,6 +44,8 @@ export interface ChatDeletion {
    * @returns the chats that this call has deleted, as they were; the others did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
+  /** Like `delete`, but only those chats that nobody has used or renamed since they were read. */
+  deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
   /** Removes those lists of a person whose chats are all deleted. Their keys name the person. */
   removeLists(person: Person): Promise<void>;
 }

@@ -6,7 +6,8 @@ import { findChat } from './find-chat.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * Deletes a chat, and enqueues the purge of its data. It does not wait for a reply in progress: its function finds the chat lease lost.
+ * Deletes a chat, and enqueues the purge of its data. It does not wait for a reply in progress, which ends like a stopped
+ * one within a second.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export const deleteChat =

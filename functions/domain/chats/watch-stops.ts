@@ -3,7 +3,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Chat } from './chat.ts';
 import type { ChatStore } from './chat-store.ts';
 
-/** Finds out which of the running replies of a process a client has asked to stop. */
+/** Finds out which of the running replies of a process a client has asked to stop, or belong to a deleted chat. */
 export interface StopWatch {
   /**
    * Watches a chat under its lease.
@@ -35,10 +35,11 @@ export function watchStops(
     { chat, onStop }: { chat: Chat; onStop: () => void },
   ): Promise<void> {
     const current = await services.chats.get(chat.workspaceId, chat.id);
-    if (current?.lease?.id !== leaseId || current.lease.isStopped !== true || !watched.delete(leaseId))
-      return;
+    const isStopped = current?.lease?.id === leaseId && current.lease.isStopped === true;
+    if ((current !== undefined && !isStopped) || !watched.delete(leaseId)) return;
     onStop();
-    await services.chats.acknowledgeStop(chat, leaseId, services.clock.now().getTime() + timeToStore);
+    if (isStopped)
+      await services.chats.acknowledgeStop(chat, leaseId, services.clock.now().getTime() + timeToStore);
   }
 
   async function readAll(): Promise<void> {

@@ -28,7 +28,7 @@ const purgesAtOnce = 10;
 
 type Services = Omit<EraseServices, 'purgeQueue'> &
   Pick<ChatServices, 'chatData' | 'purgeOutbox'> &
-  ErasureServices & { sleepUntil: (time: number) => Promise<void> };
+  Pick<ErasureServices, 'erasures' | 'personTraces'> & { sleepUntil: (time: number) => Promise<void> };
 
 /**
  * Erases a person at once, for an operator. It waits until no reply in progress can store anything, and ends with a scan of

@@ -19,7 +19,9 @@ export interface Erased {
 /** As many chats of one agent and one user as one transaction deletes. */
 const chatsPerPage = 44;
 const batchesPerPage = 20;
-const requestsPerRead = 100;
+
+/** A whole batch, of at most 6 MB. In parts, its reads would wait for each other, and a run has five minutes. */
+const requestsPerRead = 1000;
 
 /** Texts of requests are stored for 30 days after the batch expires. Removal by `ttl` may be some days late. */
 const textsStoredAfterExpiry = 40 * 24 * 60 * 60_000;

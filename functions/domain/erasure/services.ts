@@ -1,7 +1,9 @@
 import type { Erasure } from '#domain/chats/purge.ts';
 import type { Person } from '#domain/workspaces/person.ts';
+import type { ChatUses } from './chat-uses.ts';
 
 export interface ErasureServices {
+  chatUses: ChatUses;
   erasures: Erasures;
   personTraces: PersonTraces;
 }

@@ -16,6 +16,7 @@ export const createWorkspace =
       titlesEnabled: true,
       openAiEnabled,
       ownLimits: {},
+      retentionDays: null,
       createdAt: services.clock.now().toISOString(),
     };
     await services.workspaces.put(workspace);

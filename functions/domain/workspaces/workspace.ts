@@ -14,6 +14,8 @@ export interface Workspace {
   limits: 'default' | 'none';
   /** Override the stage's limits. */
   ownLimits: Partial<Limits>;
+  /** Chats that are unused for longer are deleted; null for never. */
+  retentionDays: number | null;
   createdAt: string;
 }
 

@@ -103,6 +103,9 @@ export const metrics = {
   /** Deleted chats whose data is not purged an hour after the deletion. The reconciler emits it every minute. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
+  /** Chats that were deleted because they were unused for longer than their workspace retains them. */
+  unusedChatsDeleted: { name: 'UnusedChatsDeleted', unit: 'Count', dimensions: [[]] },
+
   /** Webhooks whose last delivery attempt failed. */
   webhooksExhausted: {
     name: 'WebhooksExhausted',

@@ -43,6 +43,8 @@ export interface MemoryChatStores {
   /** For the transactions of other stores. */
   add(newChats: readonly (NewChat & { lease: Lease | null })[]): Chat[];
   addErasure(erasure: Erasure): void;
+  /** In the order of their ids; undefined for a deleted one. */
+  allChats(workspaceId: string): (Chat | undefined)[];
 }
 
 export function memoryChatStores(
@@ -58,6 +60,8 @@ export function memoryChatStores(
     chatData: chatData(stored, filesOf),
     purgeOutbox: purgeOutbox(stored),
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
+    allChats: (workspaceId) =>
+      structuredClone(stored.of(workspaceId).map(({ chat, isDeleted }) => (isDeleted ? undefined : chat))),
     addErasure(erasure) {
       const isOfPerson = (other: Purge | Erasure): boolean =>
         'externalUserId' in other &&
@@ -205,18 +209,26 @@ const chatStore = (
 });
 
 const chatDeletion = (stored: StoredChats): ChatDeletion => ({
-  async delete(chats, deletedAt) {
-    return chats.flatMap((chat) => {
-      const found = stored.find(chat);
-      if (found === undefined) return [];
-      found.isDeleted = true;
-      const { workspaceId, id: chatId } = chat;
-      stored.purges.push({ workspaceId, chatId, deletedAt, dueAt: Date.parse(deletedAt) + requeueAfter });
-      return [found.chat];
-    });
-  },
+  delete: async (chats, deletedAt) => deleteChats(stored, chats, deletedAt, { unchanged: false }),
+  deleteUnchanged: async (chats, deletedAt) => deleteChats(stored, chats, deletedAt, { unchanged: true }),
   removeLists: async () => undefined,
 });
+
+function deleteChats(
+  stored: StoredChats,
+  chats: readonly Chat[],
+  deletedAt: string,
+  { unchanged }: { unchanged: boolean },
+): Chat[] {
+  return chats.flatMap((chat) => {
+    const found = stored.find(chat);
+    if (found === undefined || (unchanged && !isDeepStrictEqual(found.chat, chat))) return [];
+    found.isDeleted = true;
+    const { workspaceId, id: chatId } = chat;
+    stored.purges.push({ workspaceId, chatId, deletedAt, dueAt: Date.parse(deletedAt) + requeueAfter });
+    return [found.chat];
+  });
+}
 
 const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): MessageStore => ({
   async put(chat, message) {

@@ -3,6 +3,7 @@ import { webhookSourceOf } from '../webhook-source.ts';
 import { memoryAgentStore } from './agent-stores.ts';
 import { memoryBatchStore } from './batch-stores.ts';
 import { memoryChatStores } from './chat-stores.ts';
+import { memoryChatUses } from './chat-uses.ts';
 import { memoryFileStores } from './file-stores.ts';
 import { memoryIdempotencyStore } from './idempotency-store.ts';
 import { memoryKnowledgeStore } from './knowledge-stores.ts';
@@ -22,7 +23,7 @@ export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
   const { filesOf, ...fileStores } = memoryFileStores();
-  const { add, addErasure, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
+  const { add, addErasure, allChats, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
   const { erase, ...batches } = memoryBatchStore({
@@ -37,6 +38,7 @@ export function memoryStores(settings: StoreSettings): Stores {
     apiKeys: memoryApiKeyStore(audit),
     auditLog,
     batches,
+    chatUses: memoryChatUses({ allChats, batches, workspaces }),
     deliveries,
     erasures: {
       async request(erasure) {

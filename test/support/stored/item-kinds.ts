@@ -35,6 +35,9 @@ const itemKinds: readonly ItemKind[] = [
   kind('^OPERATOR#AGENT#(?<agent>[^#]+)', 'AGENT', ({ agent = '' }, item) => [
     keys.agent(item.workspace_id as string, agent),
   ]),
+  kind('^OPERATOR#RETENTION', '(?<workspace>.+)', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#CHAT-USES`, 'CURSOR', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#CHAT-USES`, '[^#]+#(?<chat>\\d+)', (parts) => [chatOf(parts)]),
   kind('^OPERATOR#PURGES', '#(?<workspace>[^#]+)#.+', (parts) => [workspaceOf(parts)]),
   kind('^OPERATOR#PURGES', '.+', (_, item) => [
     keys.chat(item.workspace_id as string, item.chat_id as number),

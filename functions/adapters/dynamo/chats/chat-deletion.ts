@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { leafOf, markingGone } from '#adapters/dynamo/table/gone-indexes.ts';
 import { findIndex, type ListHead, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { type ChatListKind, keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
@@ -17,23 +18,8 @@ const attempts = 100;
 const maxWrites = 100;
 
 export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
-  async delete(chats, deletedAt) {
-    const deleted: Chat[] = [];
-    let left = chats;
-    while (left.length > 0) {
-      const planned = await transactWithRetry(table, {
-        attempts,
-        plan: async () => {
-          const { chosen, others } = fitting(await readEntries(table, left));
-          const writes = await deleting(table, chosen, deletedAt);
-          return { writes, result: { chosen, others } };
-        },
-      });
-      deleted.push(...planned.chosen.map(({ chat }) => chat));
-      left = planned.others.map(({ chat }) => chat);
-    }
-    return deleted;
-  },
+  delete: (chats, deletedAt) => deleteChats(table, chats, deletedAt, { unchanged: false }),
+  deleteUnchanged: (chats, deletedAt) => deleteChats(table, chats, deletedAt, { unchanged: true }),
 
   async removeLists({ workspaceId, externalUserId }) {
     const kinds: ChatListKind[] = [{ externalUserId }];
@@ -51,6 +37,30 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
   },
 });
 
+/** @param only.unchanged chats that have changed since they were read stay */
+async function deleteChats(
+  table: Table,
+  chats: readonly Chat[],
+  deletedAt: string,
+  only: { unchanged: boolean },
+): Promise<Chat[]> {
+  const deleted: Chat[] = [];
+  let left = chats;
+  while (left.length > 0) {
+    const planned = await transactWithRetry(table, {
+      attempts,
+      plan: async () => {
+        const { chosen, others } = fitting(await readEntries(table, left, only));
+        const writes = await deleting(table, chosen, deletedAt, only);
+        return { writes, result: { chosen, others } };
+      },
+    });
+    deleted.push(...planned.chosen.map(({ chat }) => chat));
+    left = planned.others.map(({ chat }) => chat);
+  }
+  return deleted;
+}
+
 /** An existing chat, with where its lists have it. */
 interface Found {
   chat: Chat;
@@ -63,11 +73,16 @@ interface Entry {
   index: number;
 }
 
-async function readEntries(table: Table, chats: readonly Chat[]): Promise<Found[]> {
-  const found = chats.map(async ({ workspaceId, id }): Promise<Found[]> => {
-    const item = await table.get(keys.chat(workspaceId, id));
+async function readEntries(
+  table: Table,
+  chats: readonly Chat[],
+  { unchanged }: { unchanged: boolean },
+): Promise<Found[]> {
+  const found = chats.map(async (given): Promise<Found[]> => {
+    const item = await table.get(keys.chat(given.workspaceId, given.id));
     const chat = existingChatOf(item);
     if (item === undefined || chat === undefined) return [];
+    if (unchanged && !isDeepStrictEqual(chat, given)) return [];
     return [{ chat, item, entries: await entriesOf(table, chat, item.list_indexes as number[] | undefined) }];
   });
   return (await Promise.all(found)).flat();
@@ -105,6 +120,7 @@ async function deleting(
   table: Table,
   found: readonly Found[],
   deletedAt: string,
+  { unchanged }: { unchanged: boolean },
 ): Promise<(TableName: string) => Write[]> {
   const byList = Map.groupBy(
     found.flatMap(({ entries }) => entries),
@@ -126,7 +142,7 @@ async function deleting(
         Put: {
           TableName,
           Item: tombstone(chat, deletedAt, item.created_for),
-          ConditionExpression: 'attribute_exists(agent_id)',
+          ...(unchanged ? isAsRead(chat) : { ConditionExpression: 'attribute_exists(agent_id)' }),
         },
       },
       {
@@ -139,6 +155,18 @@ async function deleting(
     ...marks.flatMap((mark) => mark(TableName)),
   ];
 }
+
+/** Each use of a chat changes one of these attributes. A tombstone has none of them. */
+const isAsRead = ({ updatedAt, messageCount, lease }: Chat) => ({
+  ConditionExpression: `updated_at = :updated AND message_count = :count AND ${
+    lease === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :lease AND lease_until = :until'
+  }`,
+  ExpressionAttributeValues: {
+    ':updated': updatedAt,
+    ':count': messageCount,
+    ...(lease !== null && { ':lease': lease.id, ':until': lease.until }),
+  },
+});
 
 /** From the first deletion on, readers of the list read what is gone. */
 const flagging = (TableName: string, { list, hasGone }: ListHead<number>): Write[] =>

@@ -2,8 +2,8 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
  * A key of the data table. Each partition key starts with the workspace, with two exceptions: the hash of an API key,
- * and the operators' indexes. Functions read only those indexes that the reconciler needs (open batches, webhooks, its
- * cursor).
+ * and the operators' indexes. Functions read only those indexes that scheduled functions need (open batches, webhooks,
+ * the reconciler's cursor, purges, retention).
  */
 export interface Key {
   pk: string;
@@ -223,6 +223,15 @@ export const keys = {
     pk: 'OPERATOR#PURGES',
     sk: `${deletedAt}#${workspaceId}#${chatId}`,
   }),
+  /** A chat of a workspace with retention, by its last known use. */
+  chatUse: (workspaceId: string, lastUse: string, chatId: number): Key => ({
+    pk: `${workspace(workspaceId)}#CHAT-USES`,
+    sk: `${lastUse}#${chatId}`,
+  }),
+  /** Names the newest chat that was added to the chat uses. Sorts after every time. */
+  chatUseCursor: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#CHAT-USES`, sk: 'CURSOR' }),
+  /** Index of the workspaces that delete unused chats, with their days. */
+  operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),

@@ -43,6 +43,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
         Delete: { TableName, Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' },
       },
       { Delete: { TableName, Key: keys.operatorsWorkspace(workspaceId) } },
+      { Delete: { TableName, Key: keys.operatorsRetention(workspaceId) } },
       ...audit(TableName, {
         ...{ action: deletedAction, workspaceId, target: workspaceId },
         changes: { items, objects },
@@ -73,6 +74,8 @@ const start =
         'attribute_exists(pk)',
         {},
       ));
+    // A run that has read it before ends long before the last pass.
+    await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return item?.deletion_started_at as string | undefined;
   };
 

@@ -25,6 +25,7 @@ const workspaceOf = (item: Item): Workspace => ({
   openAiEnabled: item.openai_enabled === true,
   limits: item.limits as Workspace['limits'],
   ownLimits: ownLimitsOf(item),
+  retentionDays: (item.retention_days as number | undefined) ?? null,
   createdAt: item.created_at as string,
 });
 
@@ -40,6 +41,7 @@ const itemOf = ({
   titles_enabled: workspace.titlesEnabled,
   openai_enabled: workspace.openAiEnabled,
   limits: workspace.limits,
+  retention_days: workspace.retentionDays,
   created_at: workspace.createdAt,
   ...Object.fromEntries(
     rateClasses.map((name) => [limitAttribute[name], textOf(ownLimits[name], formatRateLimit)]),
@@ -98,8 +100,18 @@ const put =
   async (workspace) => {
     const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
     await table.transact((TableName) => [
-      { Put: { TableName, Item: { ...keys.workspace(workspaceId), ...itemOf(workspace) } } },
+      {
+        Put: {
+          TableName,
+          Item: {
+            ...keys.workspace(workspaceId),
+            ...itemOf(workspace),
+            retention_days: workspace.retentionDays ?? undefined,
+          },
+        },
+      },
       { Put: { TableName, Item: keys.operatorsWorkspace(workspaceId) } },
+      ...retentionWrites(TableName, workspaceId, workspace.retentionDays),
       ...audit(TableName, {
         ...{ action: 'workspace created', workspaceId, target: workspaceId },
         changes: { name, whitelistEnabled, limits },
@@ -115,6 +127,7 @@ const update =
     if (before === undefined || changed.length === 0) return before;
     await transactIfFirst(table, async () => (TableName) => [
       { Update: { TableName, Key: keys.workspace(workspaceId), ...setOrRemove(changed) } },
+      ...retentionWrites(TableName, workspaceId, changes.retentionDays),
       ...audit(TableName, {
         ...{ action: 'workspace updated', workspaceId, target: workspaceId },
         changes: changesOf(before, changes),
@@ -122,6 +135,15 @@ const update =
     ]);
     return get(table, workspaceId);
   };
+
+/** The write of the entry by which the scheduled function finds the workspace. @param days undefined for no change */
+function retentionWrites(TableName: string, workspaceId: string, days: number | null | undefined): Write[] {
+  const Key = keys.operatorsRetention(workspaceId);
+  if (days === undefined) return [];
+  return days === null
+    ? [{ Delete: { TableName, Key } }]
+    : [{ Put: { TableName, Item: { ...Key, workspace_id: workspaceId, days } } }];
+}
 
 /** The expression that sets attributes, and removes those whose value is null. */
 function setOrRemove(changed: readonly [name: string, value: unknown][]) {

@@ -1,0 +1,14 @@
+import { join, resolve } from 'node:path';
+import type { Site } from '#local/site/serve-site.ts';
+
+const project = resolve(import.meta.dirname, '../..');
+
+/** The playground, which a local run serves at `/`, and the document for its reference. */
+export const playground: Site = {
+  folder: join(project, 'local/playground'),
+  files: { '/openapi.json': join(project, 'docs/openapi.json') },
+};
+
+/** With the key in the fragment, which a browser sends to no server. */
+export const playgroundAddress = (baseUrl: string, apiKey: string): string =>
+  `${new URL(baseUrl).origin}/#key=${apiKey}`;

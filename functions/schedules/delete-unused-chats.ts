@@ -1,0 +1,20 @@
+import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
+import { chatDeletion, chats, chatUses, clock, log, purgeQueue } from '#runtime/composition/services.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
+
+const deleteUnused = deleteUnusedChats({
+  chatDeletion: chatDeletion(),
+  chats: chats(),
+  chatUses: chatUses(),
+  clock,
+  log,
+  purgeQueue: purgeQueue(),
+});
+
+/** Deletes the chats that are unused for longer than their workspace retains them. */
+export const handler = observed(async (_event: unknown): Promise<void> => {
+  const { chats: deleted, failures } = await deleteUnused();
+  if (deleted > 0) measurements.add('unusedChatsDeleted', deleted, {});
+  if (failures > 0) throw new Error(`The unused chats of ${failures} workspaces were not deleted`);
+});

@@ -1,0 +1,183 @@
+/** @import { Agent } from './types.d.ts' */
+import { call, RequestFailed } from './api.js';
+import { createBatches } from './batches.js';
+import { Chats } from './chats.js';
+import { enterText } from './dialogs.js';
+import { byId, element, fill } from './dom.js';
+import { createReference } from './reference.js';
+import { showRequests } from './request-list.js';
+import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
+
+const invalidKey = 10001;
+/** As in style.css: on narrower screens the inspector covers the page, so it starts closed. */
+const wide = matchMedia('(min-width: 70rem)');
+
+const failure = byId('failure', HTMLElement);
+const eventsPanel = byId('events-panel', HTMLElement);
+const keyButton = byId('key', HTMLButtonElement);
+const chats = new Chats((events) => fill(eventsPanel, events));
+const batches = createBatches();
+const reference = createReference();
+/** @type {Agent[] | undefined} */
+let agents;
+
+/** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/reference/ROUTE. */
+async function route() {
+  const [, view = 'chats', id] = location.hash.split('/');
+  showView(view);
+  batches.stopWatching();
+  failure.hidden = true;
+  if (
+    storedKey() === '' &&
+    !(await changeKey('The address that npm start prints has the key. Without it, enter one.'))
+  )
+    return;
+  try {
+    if (view === 'reference') await reference.open(id);
+    else if (view === 'batches') await openBatches(id);
+    else await openChats(id);
+  } catch (error) {
+    await showFailure(error);
+  }
+}
+
+async function loadWorkspace() {
+  const { data } = await call('GET', '/chats/published-agents');
+  agents = /** @type {Agent[]} */ (data);
+  chats.setAgents(agents);
+  await chats.loadList(0);
+}
+
+/** @param {string | undefined} id */
+async function openChats(id) {
+  if (agents === undefined) await loadWorkspace();
+  if (id === undefined) chats.start();
+  else await chats.open(Number(id));
+}
+
+/** @param {string | undefined} id */
+async function openBatches(id) {
+  if (agents === undefined) await loadWorkspace();
+  if (id !== undefined) {
+    await batches.open(id);
+    return;
+  }
+  batches.start(agents ?? []);
+  await batches.loadList(0);
+}
+
+/** @param {unknown} error */
+async function showFailure(error) {
+  if (error instanceof RequestFailed && error.code === invalidKey && (await changeKey(error.message))) {
+    await route();
+    return;
+  }
+  failure.hidden = false;
+  const retry = element('button', { type: 'button', class: 'small-button', click: route }, 'Retry');
+  fill(failure, element('span', {}, error instanceof Error ? error.message : String(error)), retry);
+}
+
+/**
+ * Resolves with whether there is a new key.
+ *
+ * @param {string} [hint]
+ */
+async function changeKey(hint) {
+  const key = await enterText(
+    'API key',
+    'Use this key',
+    'Key',
+    { type: 'password', required: true, placeholder: 'ak_…' },
+    hint,
+  );
+  if (key === undefined || key === '') return false;
+  storeKey(key);
+  forget();
+  return true;
+}
+
+/** Another key may be one of another workspace. */
+function forget() {
+  agents = undefined;
+  fill(keyButton, storedKey() === '' ? 'Enter a key' : `Key …${storedKey().slice(-4)}`);
+}
+
+/** @param {string} view */
+function showView(view) {
+  const shown = ['chats', 'batches', 'reference'].includes(view) ? view : 'chats';
+  document.body.dataset.view = shown;
+  document.body.dataset.side = 'closed';
+  for (const section of document.querySelectorAll('[data-of]'))
+    if (section instanceof HTMLElement) section.hidden = section.dataset.of !== shown;
+  for (const link of document.querySelectorAll('#views a')) {
+    if (link.getAttribute('href') === `#/${shown}`) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+}
+
+/**
+ * A button that opens and closes a panel.
+ *
+ * @param {string} id
+ * @param {'side' | 'inspector'} panel
+ */
+function toggle(id, panel) {
+  const button = byId(id, HTMLButtonElement);
+  const show = () => button.setAttribute('aria-expanded', String(document.body.dataset[panel] === 'open'));
+  button.addEventListener('click', () => {
+    document.body.dataset[panel] = document.body.dataset[panel] === 'open' ? 'closed' : 'open';
+  });
+  new MutationObserver(show).observe(document.body, { attributeFilter: [`data-${panel}`] });
+  show();
+}
+
+/** @param {'events' | 'requests'} name */
+function selectTab(name) {
+  for (const tab of ['events', 'requests']) {
+    const button = byId(`${tab}-tab`, HTMLButtonElement);
+    button.setAttribute('aria-selected', String(tab === name));
+    button.tabIndex = tab === name ? 0 : -1;
+    byId(`${tab}-panel`, HTMLElement).hidden = tab !== name;
+  }
+}
+
+function prepareTabs() {
+  const tabs = byId('tabs', HTMLElement);
+  for (const tab of /** @type {const} */ (['events', 'requests']))
+    byId(`${tab}-tab`, HTMLButtonElement).addEventListener('click', () => selectTab(tab));
+  tabs.addEventListener('keydown', ({ key }) => {
+    if (key !== 'ArrowLeft' && key !== 'ArrowRight') return;
+    const other = document.activeElement?.id === 'events-tab' ? 'requests' : 'events';
+    selectTab(other);
+    byId(`${other}-tab`, HTMLButtonElement).focus();
+  });
+  selectTab('events');
+}
+
+function prepareUser() {
+  const user = byId('user', HTMLInputElement);
+  user.value = storedUser();
+  user.addEventListener('change', () => storeUser(user.value));
+}
+
+document.body.dataset.inspector = wide.matches ? 'open' : 'closed';
+takeKeyFromAddress();
+forget();
+toggle('side-toggle', 'side');
+toggle('inspector-toggle', 'inspector');
+prepareTabs();
+prepareUser();
+showRequests();
+keyButton.addEventListener('click', async () => {
+  if (await changeKey()) await route();
+});
+byId('side', HTMLElement).addEventListener('click', ({ target }) => {
+  // A link to what is shown already changes no address.
+  if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
+});
+addEventListener('hashchange', () => {
+  byId('dialog', HTMLDialogElement).close();
+  if (takeKeyFromAddress()) forget();
+  void route();
+});
+await route();

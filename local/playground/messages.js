@@ -1,0 +1,146 @@
+/** @import { Message, Step, StreamEvent, TokenUsage, UploadedFile } from './types.d.ts' */
+import { copyButton, element, fill, pretty, sizeOf } from './dom.js';
+import { toolName } from './introduction.js';
+
+/**
+ * @param {Pick<Message, 'content' | 'attached_files'>} message
+ */
+export const userArticle = ({ content, attached_files }) =>
+  element(
+    'article',
+    { class: 'message user', 'aria-label': 'Your message' },
+    element('div', { class: 'text' }, content),
+    attached_files.length > 0 && element('ul', { class: 'files' }, ...attached_files.map(fileItem)),
+  );
+
+/** @param {UploadedFile} file */
+function fileItem({ original_name, size, file_url }) {
+  const name = /^https?:/.test(file_url)
+    ? element('a', { href: file_url, download: true, rel: 'noreferrer' }, original_name)
+    : original_name;
+  return element('li', {}, name, element('span', {}, sizeOf(size)));
+}
+
+/**
+ * A reply: first empty, then filled from a stored message, or from the events of its stream.
+ *
+ * @param {(messageId: number, counts: Message['feedback_counts']) => Node} ratingOf
+ */
+export function createReply(ratingOf) {
+  const text = document.createTextNode('');
+  const steps = element('div', { class: 'steps' });
+  const body = element('div', { class: 'text' }, text);
+  const footer = element('footer', {});
+  const node = element(
+    'article',
+    { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' },
+    steps,
+    body,
+    footer,
+  );
+  /** @type {Map<string, ReturnType<typeof createStep>>} */
+  const openSteps = new Map();
+  /** @type {number | undefined} */
+  let messageId;
+
+  /** @param {Omit<Step, 'result'>} step */
+  function addStep(step) {
+    const view = createStep(step);
+    openSteps.set(step.id, view);
+    steps.append(view.node);
+    return view;
+  }
+
+  /**
+   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number, counts?: Message['feedback_counts'] }} end
+   */
+  function finish({ id, usage, incomplete, seconds, counts = {} }) {
+    node.setAttribute('aria-busy', 'false');
+    fill(
+      footer,
+      text.data !== '' && copyButton(() => text.data, 'Copy'),
+      id !== undefined && ratingOf(id, counts),
+      incomplete !== undefined && element('span', { class: 'badge' }, incomplete),
+      usage !== undefined && element('span', { class: 'usage' }, describeUsage(usage, seconds)),
+    );
+  }
+
+  /** @param {string} message */
+  function fail(message) {
+    node.setAttribute('aria-busy', 'false');
+    body.after(element('p', { class: 'error', role: 'alert' }, message));
+  }
+
+  return {
+    node,
+    fail,
+
+    /** @param {Message} message */
+    show({ id, content, meta, feedback_counts }) {
+      text.data = content;
+      for (const step of meta.reasoning_steps ?? []) addStep(step).end(step.result);
+      if (meta.error !== undefined) fail(`${meta.error.message} (${meta.error.code})`);
+      finish({ id, usage: meta.token_usage, incomplete: meta.incomplete, counts: feedback_counts });
+    },
+
+    /**
+     * @param {StreamEvent} event
+     * @param {number} seconds since the request was sent
+     */
+    apply(event, seconds) {
+      if (event.type === 'response.created') messageId = event.message_id;
+      else if (event.type === 'response.output_text.delta') text.appendData(event.delta);
+      else if (event.type === 'response.reasoning_step.start') addStep(event.step);
+      else if (event.type === 'response.reasoning_step.end')
+        openSteps.get(event.step.id)?.end(event.step.result);
+      else if (event.type === 'response.output_text.completed') {
+        text.data = event.final_text;
+        finish({ id: event.message_id, usage: event.usage, incomplete: event.incomplete, seconds });
+      } else if (event.type === 'response.error') {
+        fail(`${event.message} (${event.code})`);
+        finish({ id: messageId });
+      }
+    },
+  };
+}
+
+/**
+ * @param {TokenUsage} usage
+ * @param {number} [seconds]
+ */
+function describeUsage({ total_prompt_tokens, total_completion_tokens, total_calls }, seconds) {
+  const calls = total_calls === 1 ? '1 call' : `${total_calls} calls`;
+  const parts = [`${total_prompt_tokens} + ${total_completion_tokens} tokens`, calls];
+  if (seconds !== undefined) parts.push(`${seconds.toFixed(1)} s`);
+  return parts.join(' · ');
+}
+
+/** @param {Omit<Step, 'result'>} step */
+function createStep({ type, content, args }) {
+  const state = element('span', { class: 'step-state' }, 'running');
+  const result = element('div', {});
+  const node = element(
+    'details',
+    { class: 'step', 'data-state': 'running' },
+    element(
+      'summary',
+      {},
+      element('span', { class: 'step-type' }, toolName(type)),
+      element('span', { class: 'step-content' }, content),
+      state,
+    ),
+    element('h4', {}, 'Arguments'),
+    element('pre', {}, pretty(args)),
+    result,
+  );
+  return {
+    node,
+    /** @param {Step['result']} value */
+    end(value) {
+      const outcome = value === null ? 'unfinished' : value.success ? 'done' : 'failed';
+      node.dataset.state = outcome;
+      fill(state, outcome);
+      if (value !== null) fill(result, element('h4', {}, 'Result'), element('pre', {}, pretty(value.data)));
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** @import { SentRequest } from './types.d.ts' */
+import { curlOf, onRequest } from './api.js';
+import { byId, copyButton, element, fill } from './dom.js';
+import { storedKey } from './session.js';
+
+const shownRequests = 50;
+
+/** Lists the requests of this page, newest first, each with the curl command that sends it. */
+export function showRequests() {
+  const list = byId('requests', HTMLOListElement);
+  const showsKey = byId('show-key', HTMLInputElement);
+  /** @type {Map<SentRequest, HTMLLIElement>} */
+  const items = new Map();
+
+  /** @param {SentRequest} sent */
+  const commandOf = (sent) => curlOf(sent, showsKey.checked ? storedKey() : undefined);
+
+  /** @param {SentRequest} sent */
+  function draw(sent) {
+    const item = items.get(sent) ?? element('li', {});
+    const isOpen = item.querySelector('details')?.open ?? false;
+    fill(
+      item,
+      describe(sent, isOpen, () => commandOf(sent)),
+    );
+    if (items.has(sent)) return;
+    // The polls of a batch are one entry.
+    const repeated = [...items.keys()].find((other) => isSameRead(other, sent));
+    if (repeated !== undefined) remove(repeated);
+    items.set(sent, item);
+    list.prepend(item);
+    const [oldest] = items.keys();
+    if (items.size > shownRequests && oldest !== undefined) remove(oldest);
+  }
+
+  /** @param {SentRequest} sent */
+  function remove(sent) {
+    items.get(sent)?.remove();
+    items.delete(sent);
+  }
+
+  onRequest(draw);
+  showsKey.addEventListener('change', () => {
+    for (const sent of items.keys()) draw(sent);
+  });
+}
+
+/**
+ * @param {SentRequest} one
+ * @param {SentRequest} other
+ */
+const isSameRead = (one, other) =>
+  one.method === 'GET' && other.method === 'GET' && one.path === other.path && one.status === 200;
+
+/**
+ * @param {SentRequest} sent
+ * @param {boolean} isOpen
+ * @param {() => string} command
+ */
+function describe({ method, path, status, milliseconds, requestId }, isOpen, command) {
+  const outcome = status === undefined ? '…' : `${status}`;
+  return element(
+    'details',
+    { open: isOpen },
+    element(
+      'summary',
+      {},
+      element('span', { class: 'method', 'data-method': method }, method),
+      element('span', { class: 'path' }, path),
+      element('span', { class: 'outcome', 'data-failed': (status ?? 0) >= 400 }, outcome),
+    ),
+    element('pre', {}, command()),
+    element(
+      'p',
+      { class: 'facts' },
+      copyButton(command, 'Copy as curl'),
+      milliseconds !== undefined && element('span', {}, `${milliseconds} ms to the first byte`),
+      requestId !== undefined && element('span', {}, requestId),
+    ),
+  );
+}

@@ -1,0 +1,87 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname, join, relative } from 'node:path';
+
+/** Static files that a run serves at its port, next to the routes of the template. */
+export interface Site {
+  /** The folder at `/`: its HTML, CSS, JavaScript and SVG files. `/` is its `index.html`. */
+  readonly folder: string;
+  /** Further files, by their path such as `/openapi.json`. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+};
+
+/** Other files of the folder, such as a tsconfig.json, are not part of the site. */
+const folderTypes = new Set(['.html', '.css', '.js', '.svg']);
+
+const headers = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  // Pages of other origins cannot embed the files either.
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  // A changed file applies to the next load. Loopback needs no cache.
+  'Cache-Control': 'no-store',
+};
+
+/** Names of this machine. A tunnel may give it another port. */
+const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/** Sends a response if the request is for a file of the site. Returns false if it is not. */
+export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/**
+ * Lists the files once: a request finds its file by the exact path, so that no path leads out of the folder. Other
+ * methods than GET and HEAD, and other paths, are not the site's.
+ */
+export async function openSite(site: Site | undefined): Promise<ServeSite> {
+  if (site === undefined) return () => false;
+  const files = await filesByPath(site);
+  return (request, response) => {
+    const [path = ''] = (request.url ?? '').split('?');
+    const file = files.get(path);
+    if (file === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
+    // With DNS rebinding, a page elsewhere gives its own host name this machine's address.
+    if (isOwnHost(request.headers.host)) void send(file, response);
+    else reject(response, 403, 'This site is only served as 127.0.0.1 or localhost.');
+    return true;
+  };
+}
+
+async function filesByPath({ folder, files = {} }: Site): Promise<Map<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile() && folderTypes.has(extname(entry.name)))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => [`/${relative(folder, file)}`, file] as const);
+  return new Map([['/', join(folder, 'index.html')], ...paths, ...Object.entries(files)]);
+}
+
+function isOwnHost(host = ''): boolean {
+  const [, name = ''] = /^(.*?)(?::\d+)?$/.exec(host) ?? [];
+  return ownHosts.has(name.toLowerCase());
+}
+
+async function send(file: string, response: ServerResponse): Promise<void> {
+  const content = await readFile(file).catch(() => undefined);
+  if (content === undefined) {
+    reject(response, 404, 'The file is gone.');
+    return;
+  }
+  const type = contentTypes[extname(file)] ?? 'application/octet-stream';
+  response
+    .writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': content.length })
+    .end(content);
+}
+
+function reject(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
+}

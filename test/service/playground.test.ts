@@ -1,0 +1,385 @@
+import { createServer } from 'node:http';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { createPublishedAgent } from '#support/service.ts';
+import { createChat, historyOf, send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
+
+/** With `SCREENSHOTS=FOLDER`, tests write pictures of the page to the folder. */
+const screenshots = process.env.SCREENSHOTS;
+
+const { service, tenant, client, model } = await useScriptedService();
+const { origin } = new URL(service.baseUrl);
+await createPublishedAgent(tenant.workspaceId, {
+  name: 'Researcher',
+  description: 'Calls an expert before it replies.',
+  llm_model: model.sharedName,
+  suggested_questions: ['What is a lease?', 'Who renews it?'],
+  unified_tools: [{ type: 'consultant_call_agent', name: 'expert', config: { agent_id: tenant.agentId } }],
+});
+
+const lastMessage = (call: ModelCall) => call.request.messages.at(-1);
+/** What the model says to calls that no test has taken. */
+let script = (_call: ModelCall) => 'Hello';
+const takers: { takes: (call: ModelCall) => boolean; take: (call: ModelCall) => void }[] = [];
+model.onCall = (call) => {
+  const index = takers.findIndex(({ takes }) => takes(call));
+  const [taker] = index < 0 ? [] : takers.splice(index, 1);
+  if (taker !== undefined) taker.take(call);
+  else {
+    for (const word of script(call).split(/(?<= )/)) call.chunk(word);
+    call.finish();
+  }
+};
+const nextCall = (takes: (call: ModelCall) => boolean) =>
+  new Promise<ModelCall>((take) => void takers.push({ takes, take }));
+const callFor = (message: string) => nextCall((call) => lastMessage(call)?.content === message);
+
+const browser = browserPath === undefined ? undefined : closeAfterTests(await startBrowser());
+if (browser === undefined) console.log('There is no Chromium, so the tests of the playground are skipped');
+
+describe.skipIf(browser === undefined)('the playground', () => {
+  let opened: BrowserPage[] = [];
+  afterEach(async () => {
+    const problems = opened.flatMap((page) => page.problems);
+    await Promise.all(opened.map(({ context }) => context.close()));
+    opened = [];
+    expect(problems).toEqual([]);
+  });
+
+  /** Opens the address as `npm start` prints it. */
+  async function open(path = '', options: Parameters<NonNullable<typeof browser>['open']>[0] = {}) {
+    if (browser === undefined) throw new Error('There is no browser');
+    const window = await browser.open(options);
+    opened.push(window);
+    await window.page.goto(`${origin}/#key=${tenant.apiKey}`);
+    await window.page.getByRole('heading', { name: 'New chat' }).waitFor();
+    if (path !== '') await window.page.goto(`${origin}/#${path}`);
+    return window.page;
+  }
+
+  /** Sends a message and returns the call of the model. */
+  async function say(page: Page, message: string): Promise<ModelCall> {
+    const called = callFor(message);
+    await page.getByLabel('Message', { exact: true }).fill(message);
+    await page.getByLabel('Message', { exact: true }).press('Enter');
+    return await called;
+  }
+
+  const reply = (page: Page) => page.getByRole('article', { name: 'Reply' }).last();
+
+  it('moves the key from the address to the session, and without one asks for it', async () => {
+    const page = await open();
+    expect(page.url()).toBe(`${origin}/`);
+    expect(await page.evaluate('sessionStorage.getItem("api-key")')).toBe(tenant.apiKey);
+    expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(tenant.apiKey);
+    const other = await browser?.open();
+    if (other === undefined) return;
+    opened.push(other);
+    await other.page.goto(origin);
+    await other.page.getByLabel('Key', { exact: true }).fill(tenant.apiKey);
+    await other.page.getByRole('button', { name: 'Use this key' }).click();
+    await other.page.getByRole('heading', { name: 'New chat' }).waitFor();
+  });
+
+  it('shows steps and deltas before the model has ended, then usage, events and the request', async () => {
+    const page = await open();
+    await page.getByLabel('Agent').selectOption({ label: 'Researcher' });
+    const called = callFor('What is a lease?');
+    const expert = callFor('Define lease');
+    await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    const call = await called;
+    const afterTool = nextCall((next) => lastMessage(next)?.role === 'tool');
+    call.callTools({ name: 'expert', arguments: { message: 'Define lease' } });
+    call.finish();
+    const expertCall = await expert;
+    await reply(page).getByText('running').waitFor();
+    expertCall.chunk('A time limit.');
+    expertCall.finish();
+    await reply(page).getByText('done').waitFor();
+    const second = await afterTool;
+    second.chunk('A lease is ');
+    await reply(page).getByText('A lease is').waitFor();
+    expect(await reply(page).getAttribute('aria-busy')).toBe('true');
+    second.chunk('a right for a time.');
+    second.finish();
+    await reply(page).getByText('A lease is a right for a time.').waitFor();
+    await reply(page)
+      .getByText(/tokens · \d+ calls · [\d.]+ s/)
+      .waitFor();
+    const events = page.getByRole('tabpanel', { name: 'Events' });
+    for (const type of ['created', 'reasoning_step.start', 'output_text.delta', '[DONE]'])
+      await events.getByText(type, { exact: true }).first().waitFor();
+    await page.getByRole('tab', { name: 'Requests' }).click();
+    const requests = page.getByRole('tabpanel', { name: 'Requests' });
+    await requests
+      .getByText(/^\/chats\/\d+\/messages$/)
+      .first()
+      .click();
+    const command = requests.locator('details[open] pre');
+    expect(await command.textContent()).toMatch(
+      /^curl -sN '.*\n {2}-H "x-api-key: \$API_KEY" \\\n.*"stream":true/s,
+    );
+    await requests.getByLabel('Show the key in commands').check();
+    expect(await command.textContent()).toContain(tenant.apiKey);
+  });
+
+  it('stops a reply', async () => {
+    const page = await open();
+    const call = await say(page, 'Count to a million');
+    call.chunk('One, two');
+    await reply(page).getByText('One, two').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await reply(page).getByText('stopped').waitFor();
+    await call.gone;
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+  });
+
+  it('shows why a reply has failed, with the text so far, and takes the next message', async () => {
+    const page = await open();
+    const call = await say(page, 'Fail halfway');
+    call.chunk('Half of');
+    call.failInStream('invalid request');
+    await reply(page)
+      .getByText(/\(10005\)$/)
+      .waitFor();
+    expect(await reply(page).textContent()).toContain('Half of');
+    const second = await say(page, 'Once more');
+    second.chunk('Better.');
+    second.finish();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+  });
+
+  it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
+    const page = await open();
+    await page.getByLabel('Files', { exact: true }).setInputFiles({
+      name: 'notes.md',
+      mimeType: '',
+      buffer: Buffer.from('# Notes\nThe lease ends in May.'),
+    });
+    await page.getByRole('button', { name: 'Remove notes.md' }).waitFor();
+    script = (call) =>
+      JSON.stringify(call.request.messages).includes('The lease ends in May') ? 'In May.' : 'No file';
+    await page.getByLabel('Message', { exact: true }).fill('When does it end?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await reply(page).getByRole('button', { name: 'Could be better' }).click();
+    await page.getByLabel('Comment').fill('Name the day.');
+    await page.getByRole('button', { name: 'Rate the reply' }).click();
+    await reply(page).getByText('Rated').waitFor();
+    await page.reload();
+    await page.getByText('0 helpful, 1 to improve').waitFor();
+    await page.getByRole('link', { name: 'notes.md' }).waitFor();
+    expect(await reply(page).textContent()).toContain('In May.');
+  });
+
+  it('pages through old chats, and renames and deletes one', async () => {
+    const chatId = await createChat(client, tenant, { name: 'The first of many' });
+    await send(client, tenant, chatId, 'An old question');
+    for (let count = 0; count < 20; count += 1) await createChat(client, tenant, { name: `Chat ${count}` });
+    const page = await open();
+    await page.getByRole('button', { name: 'Older' }).click();
+    await page.getByRole('link', { name: /The first of many/ }).click();
+    await page.getByText('An old question').waitFor();
+    await page.getByRole('button', { name: 'Rename the chat' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('A better name');
+    await page.getByRole('textbox', { name: 'Name' }).press('Enter');
+    await page.getByRole('link', { name: /A better name/ }).waitFor();
+    await page.getByRole('button', { name: 'Delete the chat' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    await expect.poll(() => page.getByRole('link', { name: /A better name/ }).count()).toBe(0);
+    expect((await client.get(`/chats/${chatId}`)).status).toBe(404);
+  });
+
+  it('shows a hostile reply as text', async () => {
+    const page = await open();
+    const hostile =
+      '<img src=x onerror="document.title=\'taken\'"> **bold** [a](javascript:alert(1)) <b>b</b>';
+    const call = await say(page, '<script>document.title="taken"</script>');
+    call.chunk(hostile);
+    call.finish();
+    await reply(page).getByText(hostile).waitFor();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    expect(await page.title()).toBe('Playground');
+    expect(await page.locator('.log :is(img, b, strong, script, a)').count()).toBe(0);
+  });
+
+  it('sends without a stream, and shows why a message is rejected', async () => {
+    const page = await open();
+    await page.getByLabel('Stream').uncheck();
+    const call = await say(page, 'Briefly, please');
+    call.chunk('Yes.');
+    call.finish();
+    await reply(page).getByText('Yes.').waitFor();
+    await reply(page)
+      .getByText(/1 call/)
+      .waitFor();
+    const chatId = Number(page.url().split('/').at(-1));
+    expect(await historyOf(client, chatId, 'playground')).toHaveLength(2);
+    await page.getByLabel('Message', { exact: true }).fill(`${'x'.repeat(300_000)}`);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/message/)
+      .waitFor();
+    // Chromium logs each response with an error.
+    expect(opened[0]?.problems.splice(0)).toEqual([expect.stringContaining('status of 400')]);
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toHaveLength(300_000);
+  });
+
+  it('submits a batch and watches it end', async () => {
+    script = (call) => `Reply to ${lastMessage(call)?.content}`;
+    const page = await open('/batches');
+    await page.getByRole('textbox', { name: 'Messages' }).fill('First question\n\nSecond question\n');
+    await page.getByText('2 requests').waitFor();
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
+    await page.getByText('Reply to Second question').waitFor();
+    await page.getByText('2 completed, 0 failed, 2 in all').waitFor();
+    await page
+      .getByRole('link', { name: /2 requests ?completed/ })
+      .first()
+      .waitFor();
+  });
+
+  it('works on a narrow screen, and by keyboard alone', async () => {
+    const chatId = await createChat(client, tenant, { name: 'A chat for a small screen' });
+    const page = await open('', { viewport: { width: 360, height: 640 } });
+    expect(await page.getByRole('complementary').count()).toBe(0);
+    await page.getByRole('button', { name: 'List' }).press('Enter');
+    await page.getByRole('link', { name: /A chat for a small screen/ }).press('Enter');
+    await page.getByRole('heading', { name: 'A chat for a small screen' }).waitFor();
+    expect(page.url()).toMatch(new RegExp(`#/chats/${chatId}$`));
+    expect(await page.getByRole('complementary').count()).toBe(0);
+    const call = await say(page, 'Start');
+    call.chunk('Word');
+    await reply(page).getByText('Word').waitFor();
+    await page.getByLabel('Message', { exact: true }).press('Escape');
+    await reply(page).getByText('stopped').waitFor();
+    await page.getByRole('button', { name: 'Events and requests' }).press('Enter');
+    await page.getByRole('tab', { name: 'Events' }).press('ArrowRight');
+    await page
+      .getByRole('tabpanel', { name: 'Requests' })
+      .getByText(`/chats/${chatId}/stop`, { exact: true })
+      .waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    expect(await findingsOf(page)).toEqual([]);
+  });
+
+  it('lists the routes of openapi.json', async () => {
+    const page = await open('/reference');
+    await page.getByRole('link', { name: 'POST /batches', exact: true }).click();
+    const route = page.locator('details.route[open]');
+    await route.getByText('custom_id').first().waitFor();
+    expect(await page.locator('details.route').count()).toBeGreaterThan(15);
+  });
+
+  it('gives nothing to a page of another origin', async () => {
+    if (browser === undefined) return;
+    const elsewhere = await listenLocally(
+      createServer((_request, response) =>
+        response.setHeader('Content-Type', 'text/html').end('<h1>Elsewhere</h1>'),
+      ),
+    );
+    const { page, context } = await browser.open();
+    await page.goto(elsewhere.url);
+    const attempt = (path: string, mode: string) =>
+      page.evaluate(`fetch('${origin}${path}', { mode: '${mode}' }).then(() => 'read', () => 'failed')`);
+    for (const path of ['/', '/main.js', '/openapi.json'])
+      expect([path, await attempt(path, 'cors'), await attempt(path, 'no-cors')]).toEqual([
+        path,
+        'failed',
+        'failed',
+      ]);
+    await context.close();
+    await elsewhere.close();
+  });
+
+  it('has no serious finding of axe, in light and in dark', async () => {
+    script = () => 'A lease is a right that ends by itself.';
+    const page = await open();
+    const findings = [await findingsOf(page)];
+    await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    findings.push(await findingsOf(page));
+    await page.getByRole('tab', { name: 'Requests' }).click();
+    await page.getByRole('button', { name: 'Rename the chat' }).click();
+    findings.push(await findingsOf(page));
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Batches' }).click();
+    await page.getByRole('textbox', { name: 'Messages' }).waitFor();
+    findings.push(await findingsOf(page));
+    await page.getByRole('link', { name: 'Reference' }).click();
+    await page.locator('#route-list a[href$="post-chats"]').click();
+    await page.locator('details.route[open]').waitFor();
+    findings.push(await findingsOf(page));
+    expect(findings.flat()).toEqual([]);
+  });
+
+  it.skipIf(screenshots === undefined).each([
+    ['light', 1120, ''],
+    ['dark', 1120, '-dark'],
+    ['light', 400, '-narrow'],
+  ] as const)('has its picture taken: %s, %i pixels', async (colorScheme, width, suffix) => {
+    const page = await open('', { colorScheme, viewport: { width, height: 680 } });
+    await page.getByLabel('Agent').selectOption({ label: 'Researcher' });
+    await picture(page);
+    await page.screenshot({ path: `${screenshots}/playground${suffix}.png` });
+  });
+
+  /** A conversation for a picture. */
+  async function picture(page: Page): Promise<void> {
+    script = (call) =>
+      lastMessage(call)?.role === 'tool' ? pictureReply : 'A right that ends by itself unless it is renewed.';
+    const called = callFor('What is a lease?');
+    await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    const call = await called;
+    call.callTools({ name: 'expert', arguments: { message: 'Define lease' } });
+    call.finish();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+  }
+});
+
+const pictureReply =
+  'A lease is a right that ends by itself.\n\nWhile a reply is written, its function owns the chat for 30 seconds and renews this lease every 10 seconds. If the function crashes, nobody renews the lease, and the chat takes the next message half a minute after.';
+
+interface AxeResults {
+  violations: { id: string; impact: string; nodes: { html: string }[] }[];
+}
+
+/** The serious and critical findings of axe in light and in dark, one line each. */
+async function findingsOf(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  // Not as a script of the page, which its Content-Security-Policy forbids.
+  await session.send('Runtime.evaluate', { expression: axe.source });
+  const findings: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const { result } = await session.send('Runtime.evaluate', {
+      expression: 'axe.run({ resultTypes: ["violations"] })',
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    const { violations } = result.value as AxeResults;
+    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    for (const { id, nodes } of serious)
+      findings.push(`${colorScheme}, ${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(' ')}`);
+  }
+  return findings;
+}

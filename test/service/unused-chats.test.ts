@@ -1,0 +1,275 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { afterEach, expect, it, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { ChatResource } from '#contract/chat.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { operator } from '#support/service.ts';
+import { stoppedTimer } from '#support/stopped-timer.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { retention } from '../../bin/cost/operations.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const proxy = closeAfterTests(await startDynamoProxy());
+const { service } = await useScriptedService({
+  recordCalls: true,
+  timer: stoppedTimer,
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+});
+proxy.emulator = service.run.endpoints.dynamodb;
+const table = closeAfterTests(dataTableOf(service));
+const agentctl = agentctlOf(service);
+const lambda = new LambdaClient({
+  endpoint: service.run.endpoints.lambda,
+  region: 'us-east-1',
+  credentials: operatorCredentials,
+});
+afterEach(() => {
+  proxy.handle = (_, pass) => pass();
+});
+
+const minute = 60_000;
+const day = 86_400_000;
+const waiting = { timeout: 40_000, interval: 100 };
+const notFound = '404/10003 Chat not found';
+
+const [FunctionName = ''] = Object.entries(service.run.physicalIds)
+  .filter(([id]) => /^DeleteUnusedChats[0-9A-F]{8}$/.test(id))
+  .map(([, name]) => name);
+async function run(): Promise<void> {
+  const { FunctionError } = await lambda.send(new InvokeCommand({ FunctionName, Payload: '{}' }));
+  expect(FunctionError).toBeUndefined();
+}
+
+const open = () => openTenant(service, { titles: false });
+const retain = ({ workspaceId }: OpenTenant, days: number) =>
+  operator().workspaces.update(workspaceId, { retentionDays: days });
+
+/** Creates chats that were created so long ago, and last used then or at another time, in milliseconds. */
+async function createUsed(tenant: OpenTenant, ages: readonly { unused: number; created?: number }[]) {
+  const ids: number[] = [];
+  for (const { unused, created = unused } of ages) {
+    const { id } = await tenant.createChat();
+    await age(tenant, id, { unused, created });
+    ids.push(id);
+  }
+  return ids;
+}
+
+async function age(
+  { workspaceId }: OpenTenant,
+  id: number,
+  { unused, created = unused }: { unused: number; created?: number },
+) {
+  const [created_at, updated_at] = [created, unused].map((milliseconds) =>
+    new Date(Date.now() - milliseconds).toISOString(),
+  );
+  await table.change(keys.chat(workspaceId, id), { created_at, updated_at });
+}
+
+async function idsOf({ client }: OpenTenant): Promise<number[]> {
+  const chats = dataOf(await client.get<{ id: number }[]>('/chats?limit=100'));
+  return chats.map(({ id }) => id).toSorted((one, other) => one - other);
+}
+
+/** The sort keys of what is stored for a chat. */
+async function storedFor({ workspaceId }: OpenTenant, chatId: number): Promise<string[]> {
+  const { pk } = keys.chat(workspaceId, chatId);
+  return (await table.readAll())
+    .filter((item) => item.pk === pk || String(item.pk).startsWith(`${pk}#`))
+    .map(({ sk }) => String(sk));
+}
+
+/** Chats of the workspace in the outbox of purges. */
+const purgesOf = async ({ workspaceId }: OpenTenant): Promise<unknown[]> =>
+  (await table.readAll())
+    .filter(({ pk, workspace_id }) => pk === 'OPERATOR#PURGES' && workspace_id === workspaceId)
+    .map(({ chat_id }) => chat_id);
+
+/** Runs `work` before the first call of the function that `is` matches. */
+function meanwhile(is: (call: ProxiedCall) => boolean, work: () => Promise<unknown>): void {
+  let isFirst = true;
+  proxy.handle = async (call, pass) => {
+    if (isFirst && call.functionName.includes('DeleteUnusedChats') && is(call)) {
+      isFirst = false;
+      await work();
+    }
+    return pass();
+  };
+}
+
+it('deletes exactly the chats that are unused for more than N days, with all that hangs on them', async () => {
+  const [tenant, other] = [await open(), await open()];
+  const chat = await tenant.createChat();
+  dataOf(await tenant.send(chat));
+  await age(tenant, chat.id, { unused: 8 * day, created: 9 * day });
+  const [used, beforeEdge, afterEdge, deleted] = await createUsed(tenant, [
+    { unused: day, created: 8.5 * day },
+    { unused: 7 * day - minute, created: 8 * day },
+    { unused: 7 * day + minute },
+    { unused: 7 * day + minute },
+  ]);
+  const young = (await tenant.createChat()).id;
+  await createUsed(other, [{ unused: 1000 * day }]);
+  dataOf(await tenant.client.delete(`/chats/${deleted}`));
+  await run();
+  expect(await idsOf(tenant)).toEqual([chat.id, used, beforeEdge, afterEdge, young]);
+  await retain(tenant, 7);
+  await run();
+  expect(await idsOf(tenant)).toEqual([used, beforeEdge, young]);
+  expect(await idsOf(other)).toHaveLength(1);
+  expect(summaryOf(await tenant.client.get(`/chats/${chat.id}`))).toBe(notFound);
+  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
+  await retain(tenant, 6);
+  await run();
+  expect(await idsOf(tenant)).toEqual([used, young]);
+});
+
+it.each<[string, (tenant: OpenTenant, id: number) => Promise<unknown>]>([
+  [
+    'sent a message',
+    async (tenant, id) => {
+      const chat = dataOf(await tenant.client.get<ChatResource>(`/chats/${id}`));
+      dataOf(await tenant.send(chat, { message: 'In time' }));
+    },
+  ],
+  ['renamed', async (tenant, id) => dataOf(await tenant.client.patch(`/chats/${id}`, { name: 'In time' }))],
+])('a chat that is %s between the read and the deletion stays, and its neighbour goes', async (_, use) => {
+  const tenant = await open();
+  const [used, unused] = (await createUsed(tenant, [{ unused: 3 * day }, { unused: 3 * day }])) as [
+    number,
+    number,
+  ];
+  await retain(tenant, 2);
+  meanwhile(
+    ({ target, body }) =>
+      target === 'TransactWriteItems' && JSON.stringify(body).includes(tenant.workspaceId),
+    () => use(tenant, used),
+  );
+  await run();
+  expect(await idsOf(tenant)).toEqual([used]);
+  expect(await purgesOf(tenant)).toEqual([unused]);
+  expect(dataOf(await tenant.client.get<{ name: string }>(`/chats/${used}`))).toMatchObject({ id: used });
+  // It is in the index with its use.
+  await run();
+  expect(await idsOf(tenant)).toEqual([used]);
+});
+
+it('leaves a chat to which a request of an open batch is to be sent', async () => {
+  const tenant = await open();
+  const [chat = 0] = await createUsed(tenant, [{ unused: 3 * day }]);
+  const openBatch = keys.openBatch(tenant.workspaceId, 'batch-1');
+  await table.writeItems([
+    { ...openBatch },
+    { ...keys.chatBatchRequest(tenant.workspaceId, chat, 'batch-1', 0) },
+  ]);
+  await retain(tenant, 2);
+  await run();
+  expect(await idsOf(tenant)).toEqual([chat]);
+  await table.removeItems([openBatch]);
+  await run();
+  expect(await idsOf(tenant)).toEqual([]);
+});
+
+it('deletes each chat once if two runs meet', async () => {
+  const tenant = await open();
+  const ages = Array.from({ length: 60 }, (_, index) => ({
+    unused: (index % 3 === 0 ? 1 : 5) * day,
+    created: 6 * day,
+  }));
+  const ids = await createUsed(tenant, ages);
+  await retain(tenant, 2);
+  await Promise.all([run(), run(), run()]);
+  expect(await idsOf(tenant)).toEqual(ids.filter((_, index) => index % 3 === 0));
+  const root = await table.read(keys.chatList(tenant.workspaceId, {}).goneRoot);
+  expect(root).toMatchObject({ gone: 40 });
+  // Every chat that stays is in the index, at its last use.
+  const uses = (await table.readAll()).filter(
+    ({ pk, sk }) => pk === keys.chatUseCursor(tenant.workspaceId).pk && sk !== 'CURSOR',
+  );
+  expect(uses).toHaveLength(20);
+});
+
+/** The units that a run consumes, and the operations that write. */
+async function costOfRun() {
+  const before = service.run.dynamoCalls().length;
+  await run();
+  const calls = service.run
+    .dynamoCalls()
+    .slice(before)
+    .filter(({ functionName }) => functionName?.includes('DeleteUnusedChats') === true);
+  const sumOf = (unit: 'readUnits' | 'writeUnits') =>
+    calls.reduce((sum, { consumed }) => sum + consumed[unit], 0);
+  return { readUnits: sumOf('readUnits'), writeUnits: sumOf('writeUnits') };
+}
+
+it('reads at most four units an hour for a workspace in which nothing is old', async () => {
+  await run();
+  const without = await costOfRun();
+  const tenant = await open();
+  for (let created = 0; created < 20; created += 1) await tenant.createChat();
+  await retain(tenant, 1);
+  const cost = await costOfRun();
+  expect(cost.writeUnits).toBe(without.writeUnits);
+  expect(cost.readUnits - without.readUnits).toBeGreaterThan(0);
+  expect(cost.readUnits - without.readUnits).toBeLessThanOrEqual(retention.idleReadUnits);
+});
+
+it('costs little more than the transactions of the deletions', async () => {
+  await run();
+  const without = await costOfRun();
+  const tenant = await open();
+  await createUsed(
+    tenant,
+    Array.from({ length: 88 }, () => ({ unused: 3 * day })),
+  );
+  await retain(tenant, 2);
+  const { readUnits, writeUnits } = await costOfRun();
+  const cost = {
+    reads: (readUnits - without.readUnits) / 88,
+    writes: (writeUnits - without.writeUnits) / 88,
+  };
+  console.log(`Read and write units for each of 88 unused chats: ${JSON.stringify(cost)}`);
+  expect(cost.reads).toBeLessThanOrEqual(retention.deletedChat.readUnits);
+  expect(cost.writes).toBeLessThanOrEqual(retention.deletedChat.writeUnits);
+  expect(await idsOf(tenant)).toEqual([]);
+});
+
+it('is set by agentctl, which says what is wrong with a value, shows it and writes the audit log', async () => {
+  const { workspaceId } = await open();
+  const update = (days: string) =>
+    agentctl.run('workspaces', 'update', workspaceId, '--retention-days', days);
+  for (const wrong of ['0', '3651', '1.5', '-1', 'never', '']) {
+    const { code, stderr } = await update(wrong);
+    expect([code === 0, stderr.trim()]).toEqual([
+      false,
+      expect.stringMatching(/^error: .*It must be off, or whole days from 1 .* to 3650 .*\.$/),
+    ]);
+  }
+  const show = () => agentctl.json<{ retention_days: number | null }>('workspaces', 'get', workspaceId);
+  expect(await show()).toMatchObject({ retention_days: null });
+  const entry = keys.operatorsRetention(workspaceId);
+  for (const [days, shown] of [
+    ['1', 1],
+    ['3650', 3650],
+    ['off', null],
+  ] as const) {
+    expect((await update(days)).code).toBe(0);
+    expect(await show()).toMatchObject({ retention_days: shown });
+    expect((await table.read(entry))?.days ?? null).toBe(shown);
+  }
+  const { workspaces } = await agentctl.json<{ workspaces: object[] }>('workspaces', 'list');
+  expect(workspaces).toContainEqual(
+    expect.objectContaining({ workspace_id: workspaceId, retention_days: null }),
+  );
+  const changes = (await table.readAll())
+    .filter(({ pk }) => pk === keys.audit(workspaceId, '', '').pk)
+    .flatMap(({ action, changes }) => (action === 'workspace updated' ? [changes] : []));
+  expect(changes).toContainEqual({ retentionDays: { from: 1, to: 3650 } });
+  expect(changes).toContainEqual({ retentionDays: { from: 3650, to: null } });
+});
