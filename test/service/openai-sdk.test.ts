@@ -92,7 +92,7 @@ describe('OpenAI’s client for Node.js', () => {
   });
 
   it('overcomes the rate limit by its own retry', async () => {
-    const limited = await openTenant(service, { openai: true, limits: { sends: '1/s:1' } });
+    const limited = await openTenant(service, { openai: true, limits: { sends: '20/m:1' } });
     const statuses: number[] = [];
     const retrying = clientOf(limited.apiKey, {
       fetch: async (...given) => {
