@@ -33,6 +33,8 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': 50,
   // A reader may wait as long as a reply takes. Few connections break, and a throttled client resumes a moment later.
   'resume-stream': 50,
+  // A reply waits for its model. As an event function, it has less than `send-message`: its clients retry by themselves.
+  'complete-chat': 50,
   // A batch of 1,000 requests takes 2 s, so 20 executions dispatch ten batches a second.
   'dispatch-batch': 20,
   // Two concurrent runs would resume the same batches.

@@ -98,6 +98,14 @@ export class Dashboard extends Construct {
             { period, statistic, label: statistic },
           ),
         ),
+        right: [
+          serviceMetric(
+            this,
+            'timeToFirstDelta',
+            { route: 'complete-chat' },
+            { period, statistic: 'p95', label: 'OpenAI clients, p95' },
+          ),
+        ],
       }),
     ];
   }

@@ -49,10 +49,11 @@ export class FunctionGrants {
   }
 
   usesTable(table: TableV2, actions: readonly TableAction[]): void {
-    this.allow(
-      actions.map((action) => `dynamodb:${action}`),
-      table.tableArn,
-    );
+    if (actions.length > 0)
+      this.allow(
+        actions.map((action) => `dynamodb:${action}`),
+        table.tableArn,
+      );
     this.setVariable(variables.dataTable, table.tableName);
   }
 

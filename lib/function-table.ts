@@ -101,6 +101,16 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'get-batch': { table: ['GetItem', 'Query'] },
   'list-batch-results': { table: batchReader, content: ['GetObject'], originSecret: true },
   'cancel-batch': { table: ['GetItem', 'Query', 'UpdateItem'] },
+  'list-models': { table: ['GetItem', 'BatchGetItem', 'Query'] },
+  'get-model': { table: ['GetItem'] },
+  'complete-chat': {
+    // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
+    table: ['GetItem', 'BatchGetItem'],
+    content: ['GetObject', 'ListBucket'],
+    model: true,
+    usage: true,
+  },
+  'reject-openai-path': { table: [] },
   'process-batch-items': {
     table: [...batchWriter, 'DeleteItem'],
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
@@ -185,7 +195,7 @@ export function propertiesOf(name: FunctionName): FunctionProperties {
 /** Items that a function may update although it has no general permission for UpdateItem. */
 export function updatedItemsOf(name: FunctionName): UpdatedItems[] {
   if (name === 'authorize-request') return ['apiKeys'];
-  if (name === 'upload-file') return ['rateBuckets', 'usage'];
+  if (name === 'upload-file' || name === 'complete-chat') return ['rateBuckets', 'usage'];
   return isRoute(name) ? ['rateBuckets'] : [];
 }
 
@@ -204,9 +214,14 @@ export const webAccess: Readonly<Record<WebFunctionName, Access & { updated: rea
     stageLimits: true,
     usage: true,
   },
-  // What `send-message` needs is enough for `create-chat` and `resume-stream` as well.
+  // What `send-message` needs is enough for the other routes as well.
   'serve-chats': { ...access['send-message'], updated: updatedItemsOf('send-message'), signsCallers: true },
 };
 
 /** The routes that `serve-chats` serves behind the gateway. */
-export const chatRoutes: readonly RouteName[] = ['send-message', 'create-chat', 'resume-stream'];
+export const chatRoutes: readonly RouteName[] = [
+  'send-message',
+  'create-chat',
+  'resume-stream',
+  'complete-chat',
+];

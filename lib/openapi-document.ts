@@ -14,7 +14,7 @@ import { limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody } from '#contract/routes/route.ts';
-import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { documentedRoutes, type Route, type RouteName, routes } from '#contract/routes.ts';
 import { describeDocument, operationIdOf } from './openapi/describe-document.ts';
 import {
   accessDeniedExample,
@@ -181,16 +181,18 @@ export function openApiDocument(version: string): OpenApiDocument {
 
 function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   const byPath: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
-  for (const [name, route] of Object.entries<Route>(routes)) {
-    byPath[route.path] = { ...byPath[route.path], [route.method.toLowerCase()]: operation(name, route) };
-  }
+  for (const route of documentedRoutes)
+    byPath[route.path] = {
+      ...byPath[route.path],
+      [route.method.toLowerCase()]: operation(route.name, route),
+    };
   return byPath;
 }
 
 function operation(name: string, route: Route): ZodOpenApiOperationObject {
   return {
     operationId: operationIdOf(name),
-    tags: [route.tag],
+    tags: route.tag === undefined ? [] : [route.tag],
     summary: route.summary,
     description: [route.description, ...(limitsOfRoute[route.name] ?? []), `Rate limit: ${route.rateClass}.`]
       .filter(Boolean)

@@ -10,6 +10,7 @@ import {
   LambdaIntegration,
   LogGroupLogDestination,
   MethodLoggingLevel,
+  type MethodOptions,
   RequestAuthorizer,
   ResponseTransferMode,
   SecurityPolicy,
@@ -22,6 +23,8 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { type CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
+import { dialectOf, dialects } from '#contract/routes/dialect.ts';
+import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { gatewayHeaders, signedCallerField } from '#runtime/environment/variables.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
@@ -81,17 +84,7 @@ export class RestApi extends Construct {
     super(scope, id);
     const api = this.createApi(props);
     this.api = api;
-    const resources = new Set<IResource>();
-    for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
-      const resource = api.root.resourceForPath(versionPath + route.path);
-      const handler = props.handlerOf(name);
-      if (props.webServer !== undefined && chatRoutes.includes(name))
-        resource.addMethod(route.method, forward(route, props.webServer), {
-          requestParameters: pathOf(route),
-        });
-      else resource.addMethod(route.method, integrate(route, handler));
-      resources.add(resource);
-    }
+    const resources = this.addRoutes(api, props);
     // A deployment of the gateway is a copy: with another endpoint, a new deployment must take the place of the old one.
     if (props.webServer !== undefined)
       api.latestDeployment?.addToLogicalId({ endpoint: props.webServer.endpointId });
@@ -149,15 +142,52 @@ export class RestApi extends Construct {
     });
   }
 
-  private createApi({
-    settings,
-    authorizer,
-    webServer,
-  }: {
+  /** Returns the resources that pages in browsers may call. */
+  private addRoutes(
+    api: GatewayRestApi,
+    props: Parameters<RestApi['createAuthorizer']>[2] & { handlerOf: (route: RouteName) => ServiceFunction },
+  ): Set<IResource> {
+    const openAiAuthorizer = this.createAuthorizer('OpenAiAuthorizer', dialects.openai.keyHeader, props);
+    const resources = new Set<IResource>();
+    for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
+      const isOpenAi = dialectOf(route) === dialects.openai;
+      const added = addRoute(api, route, {
+        handler: props.handlerOf(name),
+        webServer: chatRoutes.includes(name) ? props.webServer : undefined,
+        options: isOpenAi ? { authorizer: openAiAuthorizer } : {},
+      });
+      // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
+      if (!isOpenAi) for (const resource of added) resources.add(resource);
+    }
+    return resources;
+  }
+
+  /**
+   * The gateway caches results by authorizer. With a web function it is a new one, with another id, so that there are no
+   * results without a signed caller.
+   */
+  private createAuthorizer(
+    id: string,
+    header: string,
+    {
+      authorizer,
+      webServer,
+      settings,
+    }: { authorizer: ServiceFunction; webServer: WebServer | undefined; settings: Settings },
+  ): RequestAuthorizer {
+    return new RequestAuthorizer(this, webServer === undefined ? id : `Signing${id}`, {
+      handler: authorizer.alias,
+      identitySources: [IdentitySource.header(header)],
+      resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
+    });
+  }
+
+  private createApi(props: {
     settings: Settings;
     authorizer: ServiceFunction;
     webServer: WebServer | undefined;
   }): GatewayRestApi {
+    const { settings } = props;
     const logs = {
       retention: settings.logRetentionDays,
       removalPolicy: removalPolicyOf(settings),
@@ -173,16 +203,7 @@ export class RestApi extends Construct {
       binaryMediaTypes: ['multipart/form-data'],
       cloudWatchRole: true,
       defaultMethodOptions: {
-        // The gateway caches results by authorizer. A new one, with another id, has no results without a signed caller.
-        authorizer: new RequestAuthorizer(
-          this,
-          webServer === undefined ? 'Authorizer' : 'SigningAuthorizer',
-          {
-            handler: authorizer.alias,
-            identitySources: [IdentitySource.header('x-api-key')],
-            resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
-          },
-        ),
+        authorizer: this.createAuthorizer('Authorizer', dialects.service.keyHeader, props),
       },
       deployOptions: {
         stageName,
@@ -212,6 +233,30 @@ export class RestApi extends Construct {
     acknowledgeRules(api);
     return api;
   }
+}
+
+/** Adds the methods of a route. Returns their resources. */
+function addRoute(
+  api: GatewayRestApi,
+  route: Route,
+  {
+    handler,
+    webServer,
+    options,
+  }: {
+    handler: ServiceFunction;
+    /** Serves the route in place of its function. */
+    webServer: WebServer | undefined;
+    options: MethodOptions;
+  },
+): IResource[] {
+  const integration = webServer === undefined ? integrate(route, handler) : forward(route, webServer);
+  const parameters = webServer === undefined ? {} : { requestParameters: pathOf(route) };
+  return pathsOf(route).map((path) => {
+    const resource = api.root.resourceForPath(versionPath + path);
+    resource.addMethod(route.method, integration, { ...parameters, ...options });
+    return resource;
+  });
 }
 
 function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {

@@ -79,7 +79,7 @@ export class ServiceFunctions {
     const { settings } = this.props;
     this.grantData(grants, needs);
     if (updated.length > 0) grants.updatesItems(this.props.resources.table, updated);
-    if (needs.model) this.grantModels(grants);
+    if (needs.model) this.grantModels(grants, needs);
     if (needs.model || needs.replySettings) addReplySettings(grants, settings);
     if (needs.usage) grants.setVariable(variables.usageDays, String(settings.usageDays));
     if (needs.batchSettings) addBatchSettings(grants, settings);
@@ -108,13 +108,14 @@ export class ServiceFunctions {
   }
 
   /** The permissions of a function that replies: models, and what agents' tools need. */
-  private grantModels(grants: FunctionGrants): void {
+  private grantModels(grants: FunctionGrants, { files }: Access): void {
     const { settings, resources } = this.props;
     grants.invokesModels(settings.bedrockModels);
     grants.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
     grants.readsSecret(resources.openAiApiKey, variables.openAiApiKeySecret);
     grants.setVariable(variables.openAiBaseUrl, settings.openAiBaseUrl);
     resources.webAccess.passTo(grants);
+    if (files === undefined) return;
     const preparer = this.created.get('prepare-attachment') ?? this.create('prepare-attachment');
     grants.invokes(preparer.aliasByName, variables.prepareAttachmentFunction);
   }

@@ -246,6 +246,7 @@ export class ServiceStack extends Stack {
       webServers,
       replyLogs: [
         functions.get('send-message'),
+        functions.get('complete-chat'),
         functions.get('process-batch-items'),
         ...(servers === undefined ? [] : [servers.chats]),
       ].map(({ logGroup }) => logGroup),

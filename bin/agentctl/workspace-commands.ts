@@ -25,6 +25,7 @@ interface UpdateOptions {
   limits?: Workspace['limits'];
   enabled?: 'on' | 'off';
   titles?: 'on' | 'off';
+  openai?: 'on' | 'off';
   retentionDays?: number | 'off';
   limit: OwnLimits;
 }
@@ -59,6 +60,9 @@ export function workspaceCommands(report: Report): Command {
     )
     .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
+    .addOption(
+      onOff('--openai <on|off>', 'serve published agents as models to OpenAI clients (docs/openai.md)'),
+    )
     .option(
       '--retention-days <days|off>',
       'deletes chats that are unused for so many days, for ever; off (the default): never',
@@ -86,7 +90,7 @@ async function update(workspaceId: string, options: UpdateOptions): Promise<Resu
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0)
     throw new Error(
-      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles or --retention-days',
+      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles, --openai or --retention-days',
     );
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
 }
@@ -182,6 +186,7 @@ function changesOf({
   limits,
   enabled,
   titles,
+  openai,
   limit,
   retentionDays,
 }: UpdateOptions): WorkspaceChanges {
@@ -190,6 +195,7 @@ function changesOf({
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
+    ...(openai !== undefined && { openAiEnabled: openai === 'on' }),
     ...(retentionDays !== undefined && { retentionDays: retentionDays === 'off' ? null : retentionDays }),
     ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
   };
@@ -203,6 +209,7 @@ const jsonOf = (workspace: Workspace) => ({
   enabled: workspace.enabled,
   whitelist: workspace.whitelistEnabled,
   titles: workspace.titlesEnabled,
+  openai: workspace.openAiEnabled,
   limits: workspace.limits,
   own_limits: ownLimitsOf(workspace),
   retention_days: workspace.retentionDays,
@@ -224,6 +231,7 @@ const lineOf = (workspace: Workspace): string =>
     workspace.enabled ? 'enabled' : 'disabled',
     `whitelist ${workspace.whitelistEnabled ? 'on' : 'off'}`,
     `titles ${workspace.titlesEnabled ? 'on' : 'off'}`,
+    `openai ${workspace.openAiEnabled ? 'on' : 'off'}`,
     ['limits', workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(
       ' ',
     ),

@@ -41,6 +41,7 @@ export const assumptions = {
  */
 const functionMilliseconds: Readonly<Record<string, number>> = {
   SendMessage: 100,
+  CompleteChat: 100,
   ProcessBatchItems: 500,
   CreateBatch: 500,
   DispatchBatch: 500,
@@ -50,7 +51,7 @@ const functionMilliseconds: Readonly<Record<string, number>> = {
 };
 const defaultMilliseconds = 50;
 
-const callsModels = new Set(['SendMessage', 'ProcessBatchItems']);
+const callsModels = new Set(['SendMessage', 'CompleteChat', 'ProcessBatchItems']);
 
 export const secondsOf = (functionName: string): number =>
   (functionMilliseconds[functionName] ?? defaultMilliseconds) / 1000 +

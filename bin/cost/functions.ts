@@ -5,7 +5,7 @@ import { priceOf } from './prices.ts';
 const { environmentGigabytes, memoryGigabytes, processorMilliseconds, requestsPerEnvironment } = assumptions;
 
 /** The functions that a web function replaces with the setting `webFunctions: all`. */
-const replaced = new Set(['CreateChat', 'SendMessage']);
+const replaced = new Set(['CreateChat', 'SendMessage', 'CompleteChat']);
 
 const monthSeconds = daysPerMonth * 86_400;
 const replySeconds = secondsOf('SendMessage');

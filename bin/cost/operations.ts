@@ -51,7 +51,7 @@ const batchWithWebhook = callsOfBatch(
  * `test/service/operation-cost.test.ts` counts the calls of a local run, prints them, and fails if they exceed the
  * budget. Conditions: texts have a few words, a file has 1 MB, pages have 50 items (a history has 4), the workspace has
  * limits, and its chats have a user. A local run has no invocations of web functions: of `UploadServer`, and with the
- * setting `webFunctions: all` of `CreateChat` and `SendMessage`. If you make an operation cheaper, lower its budget.
+ * setting `webFunctions: all` of `CreateChat`, `SendMessage` and `CompleteChat`. If you make an operation cheaper, lower its budget.
  */
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
@@ -71,6 +71,11 @@ export const operations = {
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
     [4, 6],
   ),
+  'list-models': callsOf('ListModels', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
+  'get-model': callsOf('GetModel', { GetItem: 1, UpdateItem: 1 }, [1, 1]),
+  // Nothing of the conversation is stored.
+  'complete-chat': callsOf('CompleteChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
+  'reject-openai-path': callsOf('RejectOpenaiPath', { UpdateItem: 1 }, [0, 1]),
   // At most ten reads wait for the end of the reply, which usually takes a second.
   'stop-reply': callsOf('StopReply', { BatchGetItem: 1, GetItem: 10, UpdateItem: 2 }, [12, 2]),
   // A complete reply of few words. A running one adds up to four read units a second.

@@ -17,6 +17,7 @@ export async function createDemoWorkspace(): Promise<Demo> {
     name: 'Demo',
     whitelistEnabled: false,
     limits: 'none',
+    openAiEnabled: true,
   });
   const [{ apiKey }, agent] = await Promise.all([
     createApiKey(services)({ workspaceId: workspace.id, name: 'demo', expiresAt: null }),

@@ -221,6 +221,8 @@ Workspace     ${workspace_id}
 Agent         ${agent_id}
 openai:       ${process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1, unless OPENAI_BASE_URL says otherwise'}
 
+OpenAI clients: base address ${base_url}/openai, the API key, the agent as the model (docs/openai.md)
+
 One JSON reply:
 ${curl('-s', false)}
 

@@ -29,7 +29,7 @@ export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
 
 async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Promise<ReplyEnd> {
   const lastCall = task.budget.reserveModelCall();
-  if (lastCall === undefined) return cutShortBy(limitTexts.modelCalls(task.budget));
+  if (lastCall === undefined) return cutShortBy('max-model-calls', limitTexts.modelCalls(task.budget));
   const loop = new ReplyLoop(settings, task, emit, (caller, agent, message, signal) =>
     callAgent(settings, { ...caller, message, signal }, agent, emit),
   );
@@ -62,7 +62,11 @@ async function callAgent(
   try {
     const { cutShort, incomplete } = await reply(
       settings,
-      { ...task, history: [], attachments: [], agents: [...task.agents, agent] as Task['agents'] },
+      {
+        ...task,
+        ...{ history: [], attachments: [], parts: undefined, sampling: undefined },
+        agents: [...task.agents, agent] as Task['agents'],
+      },
       listen,
     );
     if (cutShort !== null) throw new ToolFailure(cutShort, { usage });

@@ -5,11 +5,11 @@ import type {
   LanguageModelV4TextPart,
 } from '@ai-sdk/provider';
 import type { ReasoningStep } from '#contract/message.ts';
-import type { Message, UserMessage } from '#domain/chats/message.ts';
+import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/offered-tools.ts';
 
-type CurrentMessage = Pick<UserMessage, 'content' | 'attachments'>;
+type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
@@ -19,22 +19,37 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
  * results of other steps are already part of the reply's text.
  */
 export function conversationOf(
-  history: readonly Message[],
+  history: readonly PromptMessage[],
   userMessage: CurrentMessage,
-  { shown, offered }: { shown: Shown['parts']; offered: readonly OfferedTool[] },
+  { offered, ...files }: ShownFiles & { offered: readonly OfferedTool[] },
 ): LanguageModelV4Prompt {
   const conversation: LanguageModelV4Prompt = [];
   for (const previous of history)
-    if (previous.role === 'user') addUserMessage(conversation, userContent(previous, shown));
+    if (previous.role === 'user') addUserMessage(conversation, userContent(previous, files));
     else conversation.push(...replyMessages(previous.content, previous.reasoningSteps, offered));
-  addUserMessage(conversation, userContent(userMessage, shown));
+  addUserMessage(conversation, userContent(userMessage, files));
   return conversation;
 }
 
-const userContent = ({ content, attachments }: CurrentMessage, shown: Shown['parts']): UserContent => [
+interface ShownFiles {
+  shown: Shown['parts'];
+  seesImages: boolean;
+}
+
+const userContent = (
+  { content, attachments, parts }: CurrentMessage,
+  { shown, seesImages }: ShownFiles,
+): UserContent => [
   ...attachments.flatMap(({ uuid }) => shown.get(uuid) ?? []),
-  { type: 'text', text: content },
+  ...(parts?.map((part) => contentOf(part, seesImages)) ?? [{ type: 'text' as const, text: content }]),
 ];
+
+function contentOf(part: PromptPart, seesImages: boolean): UserContent[number] {
+  if (part.type === 'text') return part;
+  return seesImages
+    ? { type: 'file', data: { type: 'data', data: part.bytes }, mediaType: part.mediaType }
+    : { type: 'text', text: '[An image is attached, but this model cannot see images.]' };
+}
 
 /** Joins two adjacent texts, because some servers accept only one text as content. */
 export function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {

@@ -4,6 +4,7 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
+import { defaultMaxOutputTokens } from '#domain/agents/agent.ts';
 import type { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { ModelFailureKind } from '#domain/platform/model-failure.ts';
@@ -19,8 +20,6 @@ import { PreviousMessages, streamWithinContext } from './within-context.ts';
 
 /** Used where an agent's `meta` has no value. */
 const defaults = {
-  /** Tokens. Always sent: otherwise the provider's own default cuts replies at an unknown length. */
-  maxOutputTokens: 8192,
   /** Model calls in one reply: seven rounds of tools and the final text. */
   maxSteps: 8,
 } as const;
@@ -56,29 +55,32 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta, llm_model: modelName } = definition;
   const { provider, name } = findProvider(settings.providers, modelName);
-  const shown = await shownAttachments(settings, task, meta.vision ?? provider.seesImages(name));
+  const seesImages = meta.vision ?? provider.seesImages(name);
+  const shown = await shownAttachments(settings, task, seesImages);
   const offered = offeredTools(
     settings.tools,
     definition,
     shown.isSearchNeeded ? ['consultant_lookup'] : [],
-  ).filter(({ tool }) => task.caller === undefined || !tool.searchesChat);
-  const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
+  ).filter(({ tool }) => mayUse(task, tool));
+  const maxOutputTokens = meta.max_output_tokens ?? defaultMaxOutputTokens;
   const model = requestModel(settings, modelName, provider.model(name), task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
   const previous = new PreviousMessages(task.history);
-  const message = { content: task.message, attachments: task.attachments };
+  const { message: content, attachments, parts } = task;
+  const message = { content, attachments, ...(parts !== undefined && { parts }) };
   const optionsOf = (
     exchange: LanguageModelV4Prompt,
     toolChoice: 'auto' | 'none',
   ): LanguageModelV4CallOptions => ({
     prompt: [
       ...instructions,
-      ...conversationOf(previous.messages, message, { shown: shown.parts, offered }),
+      ...conversationOf(previous.messages, message, { shown: shown.parts, seesImages, offered }),
       ...exchange,
     ],
     maxOutputTokens,
     ...(meta.temperature !== undefined && { temperature: meta.temperature }),
+    ...task.sampling,
     ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
     abortSignal: task.signal,
   });
@@ -96,6 +98,10 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
       streamWithinContext(previous, () => model.stream(optionsOf(exchange, toolChoice)), mayRetryShortened),
   };
 }
+
+/** A called agent has no chat of its own. Without a chat, nothing can be searched and no next message fills in a form. */
+const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: AgentTool): boolean =>
+  !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 
 /** Returns a model with retries. Each retry counts in the budget of the reply. */
 export const requestModel = (

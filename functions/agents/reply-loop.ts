@@ -1,5 +1,5 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { ModelCall, ReplyEnd } from '#domain/chats/agent-runtime.ts';
+import type { ModelCall, ReplyEnd, ReplyEndReason } from '#domain/chats/agent-runtime.ts';
 import { noUsage, unknownUsage } from '#domain/chats/message.ts';
 import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/chats/reply-budget.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
@@ -155,14 +155,18 @@ export class ReplyLoop {
     { maxOutputTokens, maxSteps }: PreparedAgent,
     { step, mustRespond }: { step: number; mustRespond: boolean },
   ): ReplyEnd | undefined {
-    if (finishReason === 'bytes') return incompleteReply;
+    if (finishReason === 'bytes') return incompleteBy('max-reply-bytes');
     if (!content.some(({ type }) => type === 'tool-call'))
       return this.endOfText(finishReason, maxOutputTokens);
+    // A caller without a chat has set the limit for this call: it did not ask for another attempt.
+    if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
     // The model still calls tools, although this call had to return text.
-    if (this.handedOver) return cutShortBy(null);
-    if (step === maxSteps) return cutShortBy(`The agent reached its limit of ${maxSteps} steps`);
-    return cutShortBy(limitTexts[this.isForcedToRespond ? 'toolUses' : 'modelCalls'](this.task.budget));
+    if (this.handedOver) return completeReply;
+    if (step === maxSteps) return cutShortBy('max-steps', `The agent reached its limit of ${maxSteps} steps`);
+    return this.isForcedToRespond
+      ? cutShortBy('max-tool-uses', limitTexts.toolUses(this.task.budget))
+      : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));
   }
 
   private endOfText(
@@ -172,22 +176,34 @@ export class ReplyLoop {
     switch (finishReason) {
       case 'length':
         return this.isReply
-          ? incompleteReply
-          : cutShortBy(`The answer was cut at the limit of ${maxOutputTokens} tokens`);
+          ? incompleteBy('max-output-tokens')
+          : cutShortBy('max-output-tokens', `The answer was cut at the limit of ${maxOutputTokens} tokens`);
       case 'content-filter':
-        return cutShortBy('The reply was cut by the content filter of the model');
+        return cutShortBy('content-filter', 'The reply was cut by the content filter of the model');
       case 'error':
       case 'interrupted':
         throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
     }
     // A form without text is a valid reply.
-    return cutShortBy(this.text.isEmpty && !this.handedOver ? 'The model gave an empty reply' : null);
+    return this.text.isEmpty && !this.handedOver
+      ? cutShortBy('empty', 'The model gave an empty reply')
+      : completeReply;
   }
 }
 
-const incompleteReply: ReplyEnd = { cutShort: null, incomplete: 'max_output_tokens' };
+const completeReply: ReplyEnd = { reason: 'stop', cutShort: null, incomplete: null };
 
-export const cutShortBy = (cutShort: string | null): ReplyEnd => ({ cutShort, incomplete: null });
+const incompleteBy = (reason: ReplyEndReason): ReplyEnd => ({
+  reason,
+  cutShort: null,
+  incomplete: 'max_output_tokens',
+});
+
+export const cutShortBy = (reason: ReplyEndReason, cutShort: string): ReplyEnd => ({
+  reason,
+  cutShort,
+  incomplete: null,
+});
 
 /** Both the model and clients read these texts. */
 export const limitTexts = {

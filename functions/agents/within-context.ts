@@ -1,13 +1,13 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { Message } from '#domain/chats/message.ts';
+import type { PromptMessage } from '#domain/chats/agent-runtime.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 
 /** The earlier messages in the prompt: first all of them, then the newer half, then none. */
 export class PreviousMessages {
-  messages: readonly Message[];
+  messages: readonly PromptMessage[];
   private isHalved = false;
 
-  constructor(messages: readonly Message[]) {
+  constructor(messages: readonly PromptMessage[]) {
     this.messages = messages;
   }
 

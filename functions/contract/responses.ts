@@ -4,6 +4,8 @@ import { batch, batchResult } from './batch.ts';
 import { chat, deletedChat, stoppedReply } from './chat.ts';
 import { failedUpload, message, uploadedFile } from './message.ts';
 import { errorCode } from './numbers.ts';
+import { chatCompletion } from './openai/chat-completion.ts';
+import { openAiModel } from './openai/model.ts';
 import { pagination } from './pagination-object.ts';
 import type { RouteName } from './routes/route.ts';
 import { erasedUser } from './user.ts';
@@ -29,6 +31,16 @@ const batchEnvelope = envelopeOf('BatchEnvelope', batch);
 /** Generators of clients cannot read a schema that is null alone. */
 const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
+/** The error of the routes of OpenAI's dialect. */
+export const openAiErrorBody = z.object({
+  error: z.object({
+    message: z.string(),
+    type: z.string(),
+    param: z.string().nullable(),
+    code: z.string().nullable(),
+  }),
+});
+
 /** The success response of each route, for OpenAPI and tests. Function bundles do not import it. */
 export const responses = {
   'list-published-agents': envelopeOf('AgentListEnvelope', z.array(agent)),
@@ -50,4 +62,9 @@ export const responses = {
   'get-batch': batchEnvelope,
   'list-batch-results': listEnvelopeOf('BatchResultListEnvelope', batchResult),
   'cancel-batch': batchEnvelope,
+  'list-models': z.object({ object: z.literal('list'), data: z.array(openAiModel) }),
+  'get-model': openAiModel,
+  'complete-chat': chatCompletion,
+  /** Always an error. */
+  'reject-openai-path': z.never(),
 } as const satisfies Record<RouteName, z.ZodType>;

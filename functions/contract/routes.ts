@@ -1,16 +1,21 @@
 import { route as cancelBatch } from './routes/cancel-batch.ts';
+import { route as completeChat } from './routes/complete-chat.ts';
 import { route as createBatch } from './routes/create-batch.ts';
 import { route as createChat } from './routes/create-chat.ts';
 import { route as deleteChat } from './routes/delete-chat.ts';
+import { dialectOf } from './routes/dialect.ts';
 import { route as eraseUser } from './routes/erase-user.ts';
 import { route as getBatch } from './routes/get-batch.ts';
 import { route as getChat } from './routes/get-chat.ts';
+import { route as getModel } from './routes/get-model.ts';
 import { route as listBatchResults } from './routes/list-batch-results.ts';
 import { route as listBatches } from './routes/list-batches.ts';
 import { route as listChats } from './routes/list-chats.ts';
 import { route as listMessages } from './routes/list-messages.ts';
+import { route as listModels } from './routes/list-models.ts';
 import { route as listPublishedAgents } from './routes/list-published-agents.ts';
 import { route as recordFeedback } from './routes/record-feedback.ts';
+import { route as rejectOpenAiPath } from './routes/reject-openai-path.ts';
 import { route as renameChat } from './routes/rename-chat.ts';
 import { route as resumeStream } from './routes/resume-stream.ts';
 import type { Route, RouteName } from './routes/route.ts';
@@ -40,4 +45,13 @@ export const routes = {
   'get-batch': getBatch,
   'list-batch-results': listBatchResults,
   'cancel-batch': cancelBatch,
+  'list-models': listModels,
+  'get-model': getModel,
+  'complete-chat': completeChat,
+  'reject-openai-path': rejectOpenAiPath,
 } as const satisfies { readonly [Name in RouteName]: Route & { readonly name: Name } };
+
+/** The routes of docs/openapi.json: the service's own interface. */
+export const documentedRoutes: readonly Route[] = Object.values<Route>(routes).filter(
+  (route) => dialectOf(route).isInOpenApiDocument,
+);

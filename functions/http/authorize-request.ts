@@ -2,6 +2,8 @@ import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
+import { openAiPath } from '#contract/routes/dialect.ts';
+import type { AuthorizedCaller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { signedCallerField } from '#runtime/environment/variables.ts';
 import { signCaller } from '#runtime/http/signed-caller.ts';
@@ -16,17 +18,11 @@ export const handler = observedRequests(
     .after(() => endInvocation())
     .onError(() => endInvocation())
     .handler(async (event) => {
-      const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
-      if (!header?.[1]) throw unauthorized();
+      if (isOpenAi(event)) return authorizeBearer(event);
+      const key = headerOf(event, 'x-api-key');
+      if (!key) throw unauthorized();
       try {
-        const { workspaceId, apiKeyId, expiresAt, limits } = await authorize(header[1]);
-        const caller = {
-          workspaceId,
-          apiKeyId,
-          ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),
-          ...(limits !== null && { limits: formatLimits(limits) }),
-        };
-        return policy('Allow', event.methodArn, apiKeyId, { ...caller, ...(await signedFields(caller)) });
+        return await allow(event, callerFields(await authorize(key)));
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
@@ -34,6 +30,42 @@ export const handler = observedRequests(
       }
     }),
 );
+
+/** The resource is a path of the route table, with the names of its parameters. So no client chooses it. */
+const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
+  resource.includes(`${openAiPath}/`);
+
+/**
+ * Allows every request, and passes on the caller or why there is none: the gateway has no response in OpenAI's form, so
+ * the route itself rejects the request.
+ */
+async function authorizeBearer(event: APIGatewayRequestAuthorizerEvent): Promise<APIGatewayAuthorizerResult> {
+  const [, key] = /^Bearer +(\S+)$/i.exec(headerOf(event, 'authorization') ?? '') ?? [];
+  if (key === undefined) return allow(event, { rejection: 'unauthenticated' });
+  try {
+    const caller = await authorize(key);
+    return await allow(event, caller.openAiEnabled ? callerFields(caller) : { rejection: 'openAiDisabled' });
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return allow(event, { rejection: error.kind });
+  }
+}
+
+const headerOf = ({ headers }: APIGatewayRequestAuthorizerEvent, wanted: string): string | undefined =>
+  Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === wanted)?.[1];
+
+const callerFields = ({ workspaceId, apiKeyId, expiresAt, limits }: AuthorizedCaller) => ({
+  workspaceId,
+  apiKeyId,
+  ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),
+  ...(limits !== null && { limits: formatLimits(limits) }),
+});
+
+const allow = async (
+  { methodArn }: APIGatewayRequestAuthorizerEvent,
+  caller: Record<string, string>,
+): Promise<APIGatewayAuthorizerResult> =>
+  policy('Allow', methodArn, caller.apiKeyId ?? 'none', { ...caller, ...(await signedFields(caller)) });
 
 /** What the gateway sends to a web function as the caller. */
 const signedFields = async (caller: Record<string, string>): Promise<Record<string, string>> =>

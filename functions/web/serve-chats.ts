@@ -1,3 +1,4 @@
+import { route as completeChatRoute } from '#contract/routes/complete-chat.ts';
 import { route as createChatRoute } from '#contract/routes/create-chat.ts';
 import { route as resumeStreamRoute } from '#contract/routes/resume-stream.ts';
 import { route as sendMessageRoute } from '#contract/routes/send-message.ts';
@@ -12,4 +13,11 @@ serveRoutes([
   { route: sendMessageRoute, serve: sendMessage },
   { route: resumeStreamRoute, serve: resumeStream },
   { route: createChatRoute, serve: serveBuffered(createChatRoute, respond) },
+  {
+    route: completeChatRoute,
+    // Loaded with its first request, because most workspaces do not use it.
+    reject: async (...given) => (await import('#runtime/http/openai-form.ts')).openAiForm.failure(...given),
+    serve: async (request, writer) =>
+      (await import('#runtime/routes/complete-chat.ts')).serve(request, writer),
+  },
 ]);

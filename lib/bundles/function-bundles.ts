@@ -40,6 +40,7 @@ const agentEntryPoints = [
  */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [webhookClients],
+  'complete-chat': agentEntryPoints,
   'list-batch-results': [objectStores],
   'list-messages': [objectStores],
   'purge-chat': [objectStores],
@@ -53,7 +54,12 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Functions whose deferred imports share modules with them: esbuild splits these bundles into chunks. */
-const splitBundles: readonly string[] = ['send-message', 'serve-chats', 'process-batch-items'];
+const splitBundles: readonly string[] = [
+  'send-message',
+  'complete-chat',
+  'serve-chats',
+  'process-batch-items',
+];
 
 /**
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake

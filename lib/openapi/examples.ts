@@ -4,7 +4,7 @@ import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource, UploadedFile } from '#contract/message.ts';
 import type { responses } from '#contract/responses.ts';
-import type { RouteName } from '#contract/routes/route.ts';
+import type { DocumentedRouteName } from '#contract/routes/route.ts';
 import type { routes } from '#contract/routes.ts';
 
 /** Ids, texts and numbers of the examples belong together, as those of one client's day. */
@@ -165,7 +165,7 @@ const page = <Item>(items: Item[]) => ({
   },
 });
 
-type Bodies = { [Name in RouteName]: z.input<(typeof routes)[Name]['body']> };
+type Bodies = { [Name in DocumentedRouteName]: z.input<(typeof routes)[Name]['body']> };
 
 /** The body of each route that has one. */
 export const requestExamples = {
@@ -195,7 +195,7 @@ export const requestExamples = {
   },
 } satisfies Partial<Bodies>;
 
-type Responses = { [Name in RouteName]: z.infer<(typeof responses)[Name]> };
+type Responses = { [Name in DocumentedRouteName]: z.infer<(typeof responses)[Name]> };
 
 /** The response of each route that has a JSON response. */
 export const responseExamples = {

@@ -44,7 +44,7 @@ const agentRuntime: AgentRuntime = {
     await after(milliseconds, undefined, { signal });
     forwardTo({ type: 'text', text: 'A short reply' });
     forwardTo({ type: 'call end', call, usage: usageOfCall });
-    return { cutShort: null, incomplete: null };
+    return { reason: 'stop', cutShort: null, incomplete: null };
   },
   title: async () => undefined,
 };

@@ -329,7 +329,7 @@ test('without web functions, the dashboard and the alarms have nothing of them',
 
 test('the tokens of a workspace are counted in the logs of all that reply', () => {
   const { DashboardBody } = resource('AWS::CloudWatch::Dashboard').Properties;
-  const logs = ['SendMessageLogs', 'ProcessBatchItemsLogs', 'ServeChatsLogs'];
+  const logs = ['SendMessageLogs', 'CompleteChatLogs', 'ProcessBatchItemsLogs', 'ServeChatsLogs'];
   for (const Ref of logs) expect(JSON.stringify(DashboardBody)).toContain(JSON.stringify({ Ref }));
 });
 

@@ -135,6 +135,7 @@ test('only functions that ask models are granted any, and an output tells what a
   );
   expect(granted.map(([id]) => id.replace(/RoleDefaultPolicy.*$/, '')).toSorted()).toEqual([
     'Chats',
+    'CompleteChat',
     'ProcessBatchItems',
     'SendMessage',
   ]);

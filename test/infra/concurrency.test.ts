@@ -44,12 +44,13 @@ test('the authorizer and all that may run for long have reservations, which leav
   const { names, reserved, sources, warnings } = concurrencyOf();
   expect(reserved).toEqual({
     AuthorizeRequest: 200,
+    CompleteChat: 50,
     DeliverWebhook: 50,
     DispatchBatch: 20,
     PrepareAttachment: 50,
     ReconcileBatches: 1,
     ResumeStream: 50,
-    SendMessage: 305,
+    SendMessage: 255,
   });
   expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
@@ -66,12 +67,15 @@ test('the authorizer and all that may run for long have reservations, which leav
     'FailBatch',
     'GetBatch',
     'GetChat',
+    'GetModel',
     'ListBatchResults',
     'ListBatches',
     'ListChats',
     'ListMessages',
+    'ListModels',
     'ListPublishedAgents',
     'RecordFeedback',
+    'RejectOpenaiPath',
     'RenameChat',
     'StopReply',
     'UploadFile',
@@ -80,23 +84,23 @@ test('the authorizer and all that may run for long have reservations, which leav
 });
 
 test('send-message has what the others leave of the account', () => {
-  expect(sends({ accountConcurrency: 3000 })).toBe(2305);
+  expect(sends({ accountConcurrency: 3000 })).toBe(2255);
   const { reserved } = plan({
     authorizerConcurrency: 100,
     shortRouteConcurrency: 50,
     otherStacksConcurrency: 400,
   });
-  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([100, 255]);
+  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([100, 205]);
   expect(1000 - sum(reserved.values())).toBe(50 + 20 + 2 + 2 + 400);
 });
 
 test('what does not fit is rejected with the sum, and what just fits is not', () => {
-  expect(() => parseSettings({ accountConcurrency: 704 })).toThrow(
-    'accountConcurrency: 704 is less than 200 authorize-request + 50 prepare-attachment + 50 deliver-webhook + 50 resume-stream + 20 dispatch-batch + 1 reconcile-batches + 200 short routes + 20 process-batch-items + 2 fail-dead-letters + 2 purge-chat + 100 other stacks + 10 send-message (at least) = 705; lower authorizerConcurrency',
+  expect(() => parseSettings({ accountConcurrency: 754 })).toThrow(
+    'accountConcurrency: 754 is less than 200 authorize-request + 50 prepare-attachment + 50 deliver-webhook + 50 resume-stream + 50 complete-chat + 20 dispatch-batch + 1 reconcile-batches + 200 short routes + 20 process-batch-items + 2 fail-dead-letters + 2 purge-chat + 100 other stacks + 10 send-message (at least) = 755; lower authorizerConcurrency',
   );
-  expect(sends({ accountConcurrency: 705 })).toBe(10);
-  expect(() => parseSettings({ authorizerConcurrency: 496 })).toThrow('= 1001; lower');
-  expect(sends({ authorizerConcurrency: 495 })).toBe(10);
+  expect(sends({ accountConcurrency: 755 })).toBe(10);
+  expect(() => parseSettings({ authorizerConcurrency: 446 })).toThrow('= 1001; lower');
+  expect(sends({ authorizerConcurrency: 445 })).toBe(10);
   expect(() => parseSettings({ accountConcurrency: 101 })).toThrow('accountConcurrency: 101 is less than');
   expect(() => parseSettings({ otherStacksConcurrency: 99 })).toThrow('otherStacksConcurrency');
 });

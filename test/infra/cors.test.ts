@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
-import { type Route, routes } from '#contract/routes.ts';
+import { documentedRoutes, routes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
@@ -24,7 +24,8 @@ const variablesOf = ({ resources }: Synthesized): Record<string, Record<string, 
     ]),
   );
 
-const paths = new Set(Object.values<Route>(routes).map(({ path }) => path));
+// The OpenAI-compatible routes are not for pages in browsers.
+const paths = new Set(documentedRoutes.map(({ path }) => path));
 
 describe('several origins, with a distribution', () => {
   const stage = synthesize({ settings: { webFunctions: 'all', corsOrigins: [origin, other] } });

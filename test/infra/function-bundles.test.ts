@@ -43,6 +43,7 @@ const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'list-messages': [/^object-stores\.mjs$/],
   'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],
   'purge-chat': [/^object-stores\.mjs$/],
+  'complete-chat': withModel,
   'process-batch-items': withModel,
   'send-message': withModel,
   'serve-chats': withModel,
@@ -91,11 +92,13 @@ describe.each(allNames)('%s', (name) => {
   });
 });
 
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats'];
+
 test('only the functions that ask models carry what speaks with models', () => {
   const carriers = allNames.filter((name) =>
     sourcesOf(name).some((source) => /node_modules\/@ai-sdk\//.test(source)),
   );
-  expect(carriers.toSorted()).toEqual(['process-batch-items', 'send-message', 'serve-chats']);
+  expect(carriers.toSorted()).toEqual(withTools);
 });
 
 test('no function carries the messages of zod in other languages, which come along with all of zod', () => {
@@ -104,8 +107,6 @@ test('no function carries the messages of zod in other languages, which come alo
     .flatMap((source) => /zod\/v4\/locales\/(\w+)\.js$/.exec(source)?.[1] ?? []);
   expect(new Set(languages)).toEqual(new Set(['en']));
 });
-
-const withTools = ['process-batch-items', 'send-message', 'serve-chats'];
 
 test.each([
   [

@@ -1,6 +1,8 @@
 import { ResponseType } from 'aws-cdk-lib/aws-apigateway';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
+import { dialectOf } from '#contract/routes/dialect.ts';
+import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
@@ -33,12 +35,18 @@ const methods = Object.values(resources('AWS::ApiGateway::Method')).map((method)
 }));
 
 test('the gateway has the methods of the route table and no other', () => {
-  const expected = Object.values<Route>(routes).map((route) => `${route.method} /v1${route.path}`);
+  const expected = Object.values<Route>(routes).flatMap((route) =>
+    pathsOf(route).map((path) => `${route.method} /v1${path}`),
+  );
   expect(methods.map(({ address }) => address).toSorted()).toEqual(expected.toSorted());
 });
 
-describe.each(Object.entries<Route>(routes))('%s', (name, route) => {
-  const method = methods.find(({ address }) => address === `${route.method} /v1${route.path}`);
+const addresses = Object.entries<Route>(routes).flatMap(([name, route]) =>
+  pathsOf(route).map((path) => [`${route.method} ${path}`, name, route] as const),
+);
+
+describe.each(addresses)('%s', (address, name, route) => {
+  const method = methods.find((candidate) => candidate.address === address.replace(' ', ' /v1'));
   if (method === undefined) throw new Error(`no method for ${name}`);
   const functionStart = name.replaceAll('-', '');
   const [functionId, handler] =
@@ -48,9 +56,10 @@ describe.each(Object.entries<Route>(routes))('%s', (name, route) => {
 
   test('asks the authorizer first', () => {
     expect(method.properties.AuthorizationType).toBe('CUSTOM');
-    expect(resources('AWS::ApiGateway::Authorizer')).toHaveProperty(
-      (method.properties.AuthorizerId as { Ref: string }).Ref,
-    );
+    const { Ref } = method.properties.AuthorizerId as { Ref: string };
+    expect(resources('AWS::ApiGateway::Authorizer')[Ref]?.Properties).toMatchObject({
+      IdentitySource: `method.request.header.${dialectOf(route).keyHeader}`,
+    });
   });
 
   test(`reaches its function, ${route.transfer}`, () => {
@@ -70,18 +79,21 @@ describe.each(Object.entries<Route>(routes))('%s', (name, route) => {
   });
 });
 
-test('the authorizer is asked with the key as its identity, and believed for as long as the setting says', () => {
-  const authorizer = { Type: 'REQUEST', IdentitySource: 'method.request.header.x-api-key' };
-  template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
-    ...authorizer,
-    AuthorizerResultTtlInSeconds: 60,
-  });
-  const settings = { authorizerCacheSeconds: 0 };
-  synthesize({ settings }).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
-    ...authorizer,
-    AuthorizerResultTtlInSeconds: 0,
-  });
-});
+test.each(['x-api-key', 'Authorization'])(
+  'the authorizer of %s is asked with it as its identity, and believed for as long as the setting says',
+  (header) => {
+    const authorizer = { Type: 'REQUEST', IdentitySource: `method.request.header.${header}` };
+    template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+      ...authorizer,
+      AuthorizerResultTtlInSeconds: 60,
+    });
+    const settings = { authorizerCacheSeconds: 0 };
+    synthesize({ settings }).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+      ...authorizer,
+      AuthorizerResultTtlInSeconds: 0,
+    });
+  },
+);
 
 describe('what the gateway answers itself', () => {
   const responses = new Map(

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { routes } from '#contract/routes.ts';
+import { pathsOf } from '#contract/routes/route.ts';
+import { type Route, routes } from '#contract/routes.ts';
 import { functionNames } from '#lib/function-table.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -104,6 +105,10 @@ test('every role may do exactly this', () => {
       's3:PutObject',
       'secretsmanager:GetSecretValue',
     ],
+    ListModels: [...read, 'dynamodb:Query', ...logs],
+    GetModel: ['dynamodb:GetItem', ...logs],
+    CompleteChat: [...read, ...logs, 's3:GetObject', 's3:ListBucket', 'secretsmanager:GetSecretValue'],
+    RejectOpenaiPath: logs,
     PrepareAttachment: ['dynamodb:GetItem', ...logs, 's3:GetObject', 's3:ListBucket', 's3:PutObject'],
     UploadFile: [
       'dynamodb:PutItem',
@@ -215,6 +220,7 @@ test('the functions of routes may take from rate buckets, the authorizer mark ke
   const itemsOf: Partial<Record<string, string[]>> = {
     AuthorizeRequest: ['KEY#*'],
     UploadFile: ['W#*#RATE#*', 'W#*#USAGE'],
+    CompleteChat: ['W#*#RATE#*', 'W#*#USAGE'],
   };
   for (const { owner, conditional } of takers)
     expect(conditional).toEqual([
@@ -308,7 +314,9 @@ test('API Gateway may call the functions of routes and the authorizer, schedules
     permissions.filter(({ Principal }) => Principal === 'events.amazonaws.com'),
     permissions.filter(({ Principal }) => Principal === 'apigateway.amazonaws.com'),
   ];
-  expect([schedules.length, gateway.length]).toEqual([2, Object.keys(routes).length + 1]);
+  // A permission for each address of a route, and for each of the two authorizers.
+  const addresses = Object.values<Route>(routes).flatMap(pathsOf);
+  expect([schedules.length, gateway.length]).toEqual([2, addresses.length + 2]);
   expect(permissions).toHaveLength(schedules.length + gateway.length);
   const aliases = Object.keys(resources('AWS::Lambda::Alias'));
   for (const { Action, FunctionName } of permissions) {
@@ -319,5 +327,5 @@ test('API Gateway may call the functions of routes and the authorizer, schedules
   expect(scheduled[0]).toMatch(/DeleteUnusedChats.*UnusedChatsSchedule/);
   expect(scheduled[1]).toMatch(/ReconcileBatches.*BatchesReconciliation/);
   for (const { SourceArn } of gateway)
-    expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST|PATCH|DELETE)\/v1\//);
+    expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST|PATCH|DELETE|\*)\/v1\//);
 });

@@ -1,5 +1,7 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
+import { dialects } from '#contract/routes/dialect.ts';
+import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { chatRoutes } from '#lib/function-table.ts';
 import type { WebServer } from '#lib/web-server.ts';
@@ -41,11 +43,14 @@ const [endpointId = ''] = idsOf(all, 'AWS::Lambda::WebFunctionEndpoint').filter(
 
 describe('with web functions for all', () => {
   test('messages, resumed streams and new chats are the routes of the web function', () => {
-    expect(chatRoutes.toSorted()).toEqual(['create-chat', 'resume-stream', 'send-message']);
+    expect(chatRoutes.toSorted()).toEqual(['complete-chat', 'create-chat', 'resume-stream', 'send-message']);
   });
 
   test.each(Object.entries<Route>(routes))('%s has the integration of its server', (name, route) => {
-    expect(methodOf(all, route).Integration.Type).toBe(isOfChats(name) ? 'HTTP_PROXY' : 'AWS_PROXY');
+    for (const path of pathsOf(route))
+      expect(methodOf(all, { ...route, path }).Integration.Type).toBe(
+        isOfChats(name) ? 'HTTP_PROXY' : 'AWS_PROXY',
+      );
   });
 
   const headers = {
@@ -98,7 +103,7 @@ describe('with web functions for all', () => {
   });
 
   test('no function of these routes may be called by the gateway, and each is still there', () => {
-    for (const name of ['SendMessage', 'CreateChat']) {
+    for (const name of ['SendMessage', 'CreateChat', 'CompleteChat']) {
       const permissions = idsOf(all, 'AWS::Lambda::Permission').filter((id) =>
         JSON.stringify(all[id]).includes(`${name}Live`),
       );
@@ -114,22 +119,26 @@ test.each(['uploads', 'none'])('with web functions for %s, functions serve every
   const resources = webFunctions === 'uploads' ? uploads : templateOf(webFunctions);
   for (const id of idsOf(resources, 'AWS::ApiGateway::Method'))
     expect([id, resources[id]?.Properties]).toMatchObject([id, { Integration: { Type: 'AWS_PROXY' } }]);
-  expect(idsOf(resources, 'AWS::ApiGateway::Method')).toHaveLength(Object.keys(routes).length);
+  expect(idsOf(resources, 'AWS::ApiGateway::Method')).toHaveLength(
+    Object.values<Route>(routes).flatMap(pathsOf).length,
+  );
 });
 
 test('the gateway caches what an authorizer says: another one, with another name, has nothing from before', () => {
-  const authorizerOf = (resources: Resources): [id: string, name: unknown] => {
-    const [id = '', ...others] = idsOf(resources, 'AWS::ApiGateway::Authorizer');
+  const authorizerOf = (resources: Resources, header: string): [id: string, name: unknown] => {
+    const [id = '', ...others] = idsOf(resources, 'AWS::ApiGateway::Authorizer').filter(
+      (key) => resources[key]?.Properties.IdentitySource === `method.request.header.${header}`,
+    );
     expect(others).toEqual([]);
-    for (const method of idsOf(resources, 'AWS::ApiGateway::Method'))
-      expect(resources[method]?.Properties).toMatchObject({ AuthorizerId: { Ref: id } });
     return [id, resources[id]?.Properties.Name];
   };
-  const [id, name] = authorizerOf(all);
-  const [otherId, otherName] = authorizerOf(uploads);
-  expect(id).not.toBe(otherId);
-  // An API cannot have two authorizers with one name, and CloudFormation creates the new one first.
-  expect(name).not.toBe(otherName);
+  for (const { keyHeader } of Object.values(dialects)) {
+    const [id, name] = authorizerOf(all, keyHeader);
+    const [otherId, otherName] = authorizerOf(uploads, keyHeader);
+    expect(id).not.toBe(otherId);
+    // An API cannot have two authorizers with one name, and CloudFormation creates the new one first.
+    expect(name).not.toBe(otherName);
+  }
 });
 
 test('between all and uploads only methods, authorizer, deployment and permissions of the gateway differ', () => {
@@ -158,8 +167,8 @@ test('between all and uploads only methods, authorizer, deployment and permissio
       });
   const permissions = changed.filter((id) => typeOf(id) === 'AWS::Lambda::Permission');
   expect(permissions.map((id) => (all[id] ?? uploads[id])?.Properties.Principal)).toEqual(
-    // Of the three routes, and of each authorizer.
-    Array(5).fill('apigateway.amazonaws.com'),
+    // Of the four routes and an alias of one, and of each of two authorizers in two templates.
+    Array(9).fill('apigateway.amazonaws.com'),
   );
 });
 

@@ -31,7 +31,7 @@ const tenant = await createTenant({ titles: false });
 const agentRuntime: AgentRuntime = {
   async reply(_request, forwardTo) {
     forwardTo({ type: 'text', text: 'the answer' });
-    return { cutShort: null, incomplete: null };
+    return { reason: 'stop', cutShort: null, incomplete: null };
   },
   title: async () => undefined,
 };

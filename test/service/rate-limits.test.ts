@@ -3,7 +3,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { rateClasses } from '#contract/rate-limits.ts';
-import { type RouteName, routes } from '#contract/routes.ts';
+import { dialectOf } from '#contract/routes/dialect.ts';
+import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
@@ -11,6 +12,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { openAiRequests } from '#support/openai-requests.ts';
 import { operator, setLimits } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
@@ -49,6 +51,12 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
   const reply = (await tenant.history(chat))[1]?.id;
   const { client, agentId: agent_id } = tenant;
   const uploader = uploaderOf(service, tenant);
+  const openAi = async (method: string, path: string): Promise<ApiResponse> => {
+    const response = await openAiRequests(service, tenant).request(method, path, {
+      ...(method === 'POST' && { body: {} }),
+    });
+    return { status: response.status, headers: response.headers, body: (await response.json()) as never };
+  };
   const batchId = crypto.randomUUID();
   return {
     'list-published-agents': () => client.get('/chats/published-agents'),
@@ -73,11 +81,15 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'get-batch': () => client.get(`/batches/${batchId}`),
     'list-batch-results': () => client.get(`/batches/${batchId}/results`),
     'cancel-batch': () => client.post(`/batches/${batchId}/cancel`, undefined),
+    'list-models': () => openAi('GET', '/models'),
+    'get-model': () => openAi('GET', `/models/${agent_id}`),
+    'complete-chat': () => openAi('POST', '/chat/completions'),
+    'reject-openai-path': () => openAi('GET', '/unknown'),
   };
 }
 
 it('holds every route to the limit of its class, which is the stage’s or the workspace’s own', async () => {
-  const tenant = await openTenant(service);
+  const tenant = await openTenant(service, { openai: true });
   const requests = await requestsOf(tenant);
   const firstOf = {
     reads: requests['list-chats'],
@@ -110,11 +122,19 @@ it('holds every route to the limit of its class, which is the stage’s or the w
     );
   for (const [name, request] of Object.entries(requests)) {
     const response = await request();
-    const { rateClass } = routes[name as RouteName];
-    expect(summaryOf(response), name).toMatch(
-      new RegExp(`^429/10029 Rate limit exceeded: ${rateClass} are limited to 2/h, try again in \\d+ s$`),
+    const route: Route = routes[name as RouteName];
+    const isOpenAi = dialectOf(route).errors === 'openai';
+    const message = expect.stringMatching(
+      new RegExp(`^Rate limit exceeded: ${route.rateClass} are limited to 2/h, try again in \\d+ s$`),
     );
-    expect(response.body.data).toBeNull();
+    expect([name, response.status, response.body]).toEqual([
+      name,
+      429,
+      isOpenAi
+        ? { error: { message, type: 'requests', param: null, code: 'rate_limit_exceeded' } }
+        : { data: null, message, error_code: 10029 },
+    ]);
+    if (isOpenAi) continue;
     expect(shownBy(response)).toEqual({
       limit: '2',
       remaining: '0',

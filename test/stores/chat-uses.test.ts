@@ -13,7 +13,14 @@ const time = (number: number): string => `2027-01-0${number}T00:00:00.000Z`;
 const openWorkspace = async (retentionDays: number | null = null): Promise<string> => {
   const id = `ws_${randomUUID()}`;
   await workspaces.put({
-    ...{ id, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: true },
+    ...{
+      id,
+      name: 'A workspace',
+      enabled: true,
+      whitelistEnabled: false,
+      titlesEnabled: true,
+      openAiEnabled: false,
+    },
     ...{ limits: 'default', ownLimits: {}, retentionDays, createdAt: at },
   });
   return id;

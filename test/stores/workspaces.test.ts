@@ -18,6 +18,7 @@ const workspaceWith = (changes: Partial<Workspace> = {}): Workspace => ({
   enabled: true,
   whitelistEnabled: false,
   titlesEnabled: true,
+  openAiEnabled: false,
   retentionDays: null,
   limits: 'default',
   ownLimits: {},
@@ -46,7 +47,9 @@ describe('a workspace', () => {
     };
     for (const workspace of [
       workspaceWith({ ownLimits, whitelistEnabled: true, limits: 'none' }),
-      workspaceWith({ ownLimits: { openBatches: null }, enabled: false, titlesEnabled: false }),
+      workspaceWith({
+        ...{ ownLimits: { openBatches: null }, enabled: false, titlesEnabled: false, openAiEnabled: true },
+      }),
     ]) {
       expect(await stores.workspaces.get(workspace.id)).toBeUndefined();
       await stores.workspaces.put(workspace);
@@ -75,10 +78,9 @@ describe('a workspace', () => {
   it('changes only where an update says so', async () => {
     const workspace = await put();
     const other = await put();
-    const renewed = { ...workspace, enabled: false, titlesEnabled: false, limits: 'none' as const };
-    expect(
-      await stores.workspaces.update(workspace.id, { enabled: false, titlesEnabled: false, limits: 'none' }),
-    ).toEqual(renewed);
+    const changes = { enabled: false, titlesEnabled: false, openAiEnabled: true, limits: 'none' } as const;
+    const renewed = { ...workspace, ...changes };
+    expect(await stores.workspaces.update(workspace.id, changes)).toEqual(renewed);
     expect(await stores.workspaces.update(workspace.id, { whitelistEnabled: true })).toEqual({
       ...renewed,
       whitelistEnabled: true,

@@ -15,7 +15,7 @@ const untestable: readonly UntestablePermission[] = [
  * Functions with the permissions of the web function of chats, which serves the same routes: what that one uses, they
  * need too.
  */
-const sameAs = { SendMessage: 'Chats', CreateChat: 'Chats' };
+const sameAs = { SendMessage: 'Chats', CreateChat: 'Chats', CompleteChat: 'Chats' };
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {

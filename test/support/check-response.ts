@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { errorTable, replyInProgress } from '#contract/errors.ts';
 import { errorEnvelope, responses } from '#contract/responses.ts';
-import { type Route, routes } from '#contract/routes.ts';
+import { documentedRoutes, type Route } from '#contract/routes.ts';
 
 export interface JsonResponse {
   method: string;
@@ -82,7 +82,7 @@ function schemaProblem(schema: z.ZodType, body: unknown): string | undefined {
 }
 
 function routeOf(method: string, path: string): Route | undefined {
-  const candidates = Object.values<Route>(routes).filter((route) => route.method === method);
+  const candidates = documentedRoutes.filter((route) => route.method === method);
   return (
     candidates.find((route) => route.path === path) ??
     candidates.find((route) => new RegExp(`^${route.path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(path))

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { inputNode, type Path, places, type SchemaNode } from './fuzz/schema-nodes.ts';
 
@@ -14,13 +15,18 @@ export interface IdLocation {
 
 const parts = ['parameters', 'query', 'headers', 'body'] as const;
 
-/** All locations of all routes that take an id, found in the schemas of the route table. */
+/**
+ * All locations that take an id, found in the schemas of the route table. The ids of the OpenAI-compatible routes are
+ * those of models: openai-stateless.test.ts.
+ */
 export const idLocations = (): IdLocation[] =>
-  (Object.entries(routes) as [RouteName, Route][]).flatMap(([route, schemas]) =>
-    parts.flatMap((part) =>
-      part === 'body' && schemas.multipart ? [] : locationsIn(route, part, schemas[part]),
-    ),
-  );
+  (Object.entries(routes) as [RouteName, Route][])
+    .filter(([, route]) => dialectOf(route).isInOpenApiDocument)
+    .flatMap(([route, schemas]) =>
+      parts.flatMap((part) =>
+        part === 'body' && schemas.multipart ? [] : locationsIn(route, part, schemas[part]),
+      ),
+    );
 
 function locationsIn(route: RouteName, part: IdLocation['part'], schema: z.ZodType): IdLocation[] {
   // Each list of objects gets one element, so that the locations inside it are found.

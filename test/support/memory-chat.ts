@@ -79,6 +79,7 @@ export async function openMemoryChat(): Promise<MemoryChat> {
   const createdAt = clock.now().toISOString();
   await stores.workspaces.put({
     ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
+    openAiEnabled: false,
     retentionDays: null,
     ...{ limits: 'default', ownLimits: {}, createdAt },
   });

@@ -5,6 +5,7 @@ import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts
 import { requestsOf, submit, waitForBatch, waitForBatchEnd } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
 import { dataOf, openTenant } from './open-tenant.ts';
+import { openAiRequests } from './openai-requests.ts';
 import { callsOf } from './operation-calls.ts';
 import type { ModelCall, ScriptedModel } from './scripted-model.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
@@ -49,7 +50,7 @@ export async function measureOperations(
   model: ScriptedModel,
   hook: Pick<WebhookReceiver, 'url' | 'calls' | 'called'>,
 ): Promise<Record<OperationName, OperationCalls>> {
-  const tenant = await createTenant({ model: 'openai:test', limits });
+  const tenant = await createTenant({ model: 'openai:test', limits, openai: true });
   const client = clientOf(service, tenant);
   const run = async (count: number, fields: Record<string, unknown> = {}): Promise<BatchResource> => {
     const body = { agent_id: tenant.agentId, requests: requestsOf(count), ...fields };
@@ -96,6 +97,7 @@ async function prepareWorks(
   const resumable = { message: 'Once more?', agent_id: tenant.agentId, resumable: true, ...user };
   const [created] = (await (await client.stream(chatId, resumable)).all()) as StreamEvent[];
   const resumePath = `/chats/${chatId}/stream?external_user_id=ada&response_id=${created?.response_id}`;
+  const openAi = openAiRequests(service, tenant);
   let fresh = chatId;
   /** For the deletion that is measured and the one before it. */
   const unused = [await createChat(client, tenant, user), await createChat(client, tenant, user)];
@@ -118,6 +120,10 @@ async function prepareWorks(
     'send-message, first of a chat': () => stream(fresh),
     'send-message, streamed': () => stream(chatId),
     'send-message, plain': () => send(client, tenant, chatId, 'And now?', user),
+    'list-models': () => openAi.request('GET', '/models').then((response) => response.text()),
+    'get-model': () => openAi.request('GET', `/models/${tenant.agentId}`).then((response) => response.text()),
+    'complete-chat': () => openAi.stream({ message: 'How are you?', user: 'ada' }),
+    'reject-openai-path': () => openAi.request('POST', '/embeddings').then((response) => response.text()),
     'resume-stream': async () => (await client.request('GET', resumePath)).text(),
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
     'get-chat': () => client.get(`/chats/${chatId}?external_user_id=ada`),

@@ -49,7 +49,7 @@ export function scriptedRuntime(): ScriptedRuntime {
           forwardTo({ type: 'call start', call });
           return () => forwardTo({ type: 'call end', call, usage: usageOfCall });
         },
-        end: (end) => resolve({ cutShort: null, incomplete: null, ...end }),
+        end: (end) => resolve({ reason: 'stop', cutShort: null, incomplete: null, ...end }),
         fail: reject,
       };
       runtime.replies.push(reply);

@@ -160,6 +160,8 @@ export async function createTenant(
     whitelist?: string[];
     model?: string;
     titles?: boolean;
+    /** The workspace may use the OpenAI-compatible routes. */
+    openai?: boolean;
     agent?: AgentFields;
     /** Limits that replace the stage's, as operators write them. With `{}` the workspace has the stage's limits. */
     limits?: LimitTexts;
@@ -170,6 +172,7 @@ export async function createTenant(
     name: 'Test',
     whitelistEnabled: options.whitelist !== undefined,
     limits: 'none',
+    openAiEnabled: options.openai ?? false,
   });
   if (options.limits !== undefined) await setLimits(workspaceId, options.limits);
   if (options.titles === false) await services.workspaces.update(workspaceId, { titlesEnabled: false });

@@ -158,7 +158,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['workspaces', 'webhooks'],
     ['agents', 'files'],
     ['knowledge', 'chats'],
-    ['batches'],
+    ['batches', 'completions'],
     ['erasure'],
   ],
   'functions/adapters/dynamo': [

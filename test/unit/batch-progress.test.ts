@@ -176,7 +176,7 @@ describe('the requests of one history', () => {
       Array.from({ length: 25 }, (_, position) => (positions.includes(position) ? { history_id: 1 } : {})),
     );
     await untilEnd(world, batch);
-    const ofHistory = world.model.requests.filter(({ chat }) => chat.id === 1);
+    const ofHistory = world.model.requests.filter(({ chat }) => chat?.id === 1);
     expect(ofHistory.map(({ message }) => message)).toEqual(
       positions.map((position) => `Question ${position}`),
     );

@@ -17,6 +17,7 @@ async function add(name: string, text: string): Promise<string[]> {
   const workspace = {
     whitelistEnabled: false,
     titlesEnabled: true,
+    openAiEnabled: false,
     limits: 'none',
     ownLimits: {},
     retentionDays: null,

@@ -55,6 +55,7 @@ const allowed: Readonly<Record<string, string>> = {
   keepsPlace: 'goes into the field holdsPlace',
   places: 'attribute of stored batches',
   kept: 'tag of stored objects',
+  refusal: 'field of OpenAI',
   refused: 'value of a metric dimension',
   again: 'option of agentctl',
   earlier_batches: 'field of the JSON output of agentctl',

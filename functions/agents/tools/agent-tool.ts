@@ -45,11 +45,12 @@ export interface AgentTool<Config = unknown, Input = unknown> {
 
 export interface ToolUse<Config> {
   config: Config;
-  chat: Chat;
+  /** Null for a reply that belongs to no chat. */
+  chat: Chat | null;
   /** Files attached to the current user message. */
   attachments: readonly StoredFile[];
   /** The chain of agents: the reply's agent first, the agent that uses the tool last. */
-  agents: readonly AgentVersion[];
+  agents: readonly [AgentVersion, ...AgentVersion[]];
   /** Aborts when the reply is aborted, or at the tool's timeout. */
   signal: AbortSignal;
   /** Runs another agent with this message and returns its text. */

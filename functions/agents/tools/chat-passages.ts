@@ -3,6 +3,7 @@ import type { MessageStore } from '#domain/chats/message-store.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { splitText } from '#domain/knowledge/split-text.ts';
+import { ToolFailure } from './agent-tool.ts';
 import type { LookupSource, SourcedPassage } from './lookup.ts';
 
 /**
@@ -29,6 +30,7 @@ interface Services {
 export const chatPassages =
   (services: Services): LookupSource =>
   async ({ chat, attachments, signal }) => {
+    if (chat === null) throw new ToolFailure('There is no chat to search');
     const last = chat.messageCount;
     const search = new ChatSearch(chat.id, services.attachments, signal);
     await search.addFiles(attachments);

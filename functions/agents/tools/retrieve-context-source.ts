@@ -41,9 +41,9 @@ export const retrieveContextSource = (sources: {
 async function searchDocuments(
   knowledge: Pick<KnowledgeStore, 'search'>,
   query: string,
-  { chat, config }: ToolUse<Config>,
+  { agents: [{ workspaceId }], config }: ToolUse<Config>,
 ): Promise<ToolOutcome> {
-  const passages = await knowledge.search(chat.workspaceId, query, config.max_passages);
+  const passages = await knowledge.search(workspaceId, query, config.max_passages);
   const results = passages?.map(({ found: { text, document, offset, page }, score }) => ({
     text,
     source: {

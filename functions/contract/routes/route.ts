@@ -2,8 +2,10 @@ import * as z from 'zod';
 import type { ErrorKind } from '../errors.ts';
 import { externalUserId, idParameter, uuid } from '../fields.ts';
 import type { RateClass } from '../rate-limits.ts';
+import type { Dialect } from './dialect.ts';
 
-export type RouteName =
+/** The routes that docs/openapi.json lists. */
+export type DocumentedRouteName =
   | 'list-published-agents'
   | 'create-chat'
   | 'list-chats'
@@ -23,6 +25,13 @@ export type RouteName =
   | 'list-batch-results'
   | 'cancel-batch';
 
+export type RouteName =
+  | DocumentedRouteName
+  | 'list-models'
+  | 'get-model'
+  | 'complete-chat'
+  | 'reject-openai-path';
+
 export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 'Batches' | 'Users';
 
 /**
@@ -32,13 +41,18 @@ export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 
  */
 export interface Route {
   name: RouteName;
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** `ANY`: every method that no other route of the path has. */
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'ANY';
   /** Relative to the base address. */
   path: string;
+  /** Other paths of the same route, with the same parameters. */
+  aliases?: readonly string[];
+  /** The interface that the route belongs to: by default the service's own. */
+  dialect?: Dialect;
   summary: string;
   description?: string;
-  /** The group of operations that the route belongs to, in the OpenAPI document and in generated clients. */
-  tag: RouteTag;
+  /** The group of operations that a documented route belongs to, in docs/openapi.json and in generated clients. */
+  tag?: RouteTag;
   /** The rate limit class: the bucket of the API key that a request takes a token from. */
   rateClass: RateClass;
   /**
@@ -65,6 +79,12 @@ export interface Route {
   /** Whether the response is a server-sent event stream of `streamEvent`. */
   serverSentEvents?: 'sometimes' | 'always';
 }
+
+/** All paths of a route. */
+export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>): readonly string[] => [
+  path,
+  ...aliases,
+];
 
 /** Requests of the other methods have no body; a body that is sent all the same is ignored. */
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>

@@ -27,6 +27,12 @@ export interface AgentVersion {
   agentCreatedAt: string;
 }
 
+/**
+ * Tokens of one model call, for an agent whose `meta` has no limit. Always sent: otherwise the provider's own default
+ * cuts replies at an unknown length.
+ */
+export const defaultMaxOutputTokens = 8192;
+
 /** What clients see of a published agent: the published version's content, also if the draft has changed since. */
 export const publishedAgentResource = (version: AgentVersion): AgentResource => ({
   id: version.agentId,

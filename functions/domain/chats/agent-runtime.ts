@@ -2,15 +2,38 @@ import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Chat } from './chat.ts';
-import type { Incomplete, Message } from './message.ts';
+import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyBudget } from './reply-budget.ts';
+
+/** A part of a user message that no store has, in the order in which the model gets it. */
+export type PromptPart =
+  | { type: 'text'; text: string }
+  | { type: 'image'; mediaType: string; bytes: Uint8Array };
+
+/** An earlier message, as models get it. `parts` replace the content. */
+export type PromptMessage =
+  | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] })
+  | Pick<AssistantMessage, 'role' | 'content' | 'reasoningSteps'>;
+
+/** How the model chooses its words, where the caller says so. Models of called agents do not get it. */
+export interface Sampling {
+  topP?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
+  seed?: number;
+  stopSequences?: string[];
+}
 
 export interface ReplyRequest {
   agent: AgentVersion;
-  chat: Chat;
+  /** Null for a reply that belongs to no chat. Tools that need a chat are then not offered. */
+  chat: Chat | null;
   /** Earlier messages, oldest first. */
-  history: Message[];
+  history: PromptMessage[];
   message: string;
+  /** Replace `message` in the prompt. */
+  parts?: readonly PromptPart[] | undefined;
+  sampling?: Sampling | undefined;
   /** Files of this message; `history` has those of earlier messages. */
   attachments: StoredFile[];
   budget: ReplyBudget;
@@ -32,7 +55,22 @@ export interface ModelCall {
   callType: 'chat' | 'consultant_call_agent';
 }
 
+/** Why a reply has ended by itself. */
+export type ReplyEndReason =
+  /** The model has ended it. */
+  | 'stop'
+  /** The model has ended it without a text. */
+  | 'empty'
+  /** The token limit of one model call. */
+  | 'max-output-tokens'
+  | 'max-reply-bytes'
+  | 'max-steps'
+  | 'max-model-calls'
+  | 'max-tool-uses'
+  | 'content-filter';
+
 export interface ReplyEnd {
+  reason: ReplyEndReason;
   /** Error message for clients if the reply failed; otherwise null. */
   cutShort: string | null;
   /** Why the reply was cut short without an error; otherwise null. */

@@ -5,7 +5,7 @@ import type { FailureOfModel } from '#domain/platform/meter.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { ReplyRequest } from './agent-runtime.ts';
+import type { ReplyEndReason, ReplyRequest } from './agent-runtime.ts';
 import { gatherReply, interrupted, type Reply } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 
@@ -24,13 +24,20 @@ export class ReplyAborted extends Error {
   }
 }
 
+export interface CollectedReply {
+  reply: Reply;
+  error: unknown;
+  /** Undefined if the reply did not end by itself. */
+  reason: ReplyEndReason | undefined;
+}
+
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
 
 /**
  * Calls the model and emits an event for each part of the reply. Aborts it after the idle timeout or the deadline.
  * @param stop aborts the reply, and is aborted when the reply fails
  * @param deadline milliseconds that the model may take in all
- * @returns the reply, complete or not, and the error if the model did not end it
+ * @returns the reply, complete or not, with the reason of its end; the error instead if the model did not end it
  */
 export const collectReply =
   (
@@ -44,7 +51,7 @@ export const collectReply =
       stop,
       deadline,
     }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
-  ): Promise<{ reply: Reply; error: unknown }> => {
+  ): Promise<CollectedReply> => {
     const { streamTimeout } = services.replySettings;
     const watch = () =>
       services.clock.after(streamTimeout, () =>
@@ -58,7 +65,7 @@ export const collectReply =
     );
     const gathered = gatherReply(services.clock, emit);
     try {
-      const { cutShort, incomplete } = await untilAborted(
+      const { reason, cutShort, incomplete } = await untilAborted(
         services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
           if (stop.signal.aborted) return;
           gathered.collect(part);
@@ -76,12 +83,12 @@ export const collectReply =
         gathered.interrupt(interrupted);
         stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
       }
-      return { reply: gathered.reply, error: undefined };
+      return { reply: gathered.reply, error: undefined, reason };
     } catch (thrown) {
       const error = stop.signal.aborted ? stop.signal.reason : thrown;
       endEarly(services, request, gathered, error);
       stop.abort(error);
-      return { reply: gathered.reply, error };
+      return { reply: gathered.reply, error, reason: undefined };
     } finally {
       services.meter.replied(gathered.reply);
       cancelWatch();
@@ -101,7 +108,7 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  log.error('A reply was not completed', { chatId: chat.id, agentId: agent.agentId, error });
+  log.error('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);
   if (kind !== undefined) meter.modelFailed(agent.definition.llm_model, kind);
   reply.error = failure(textFor(error));

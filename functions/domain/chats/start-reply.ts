@@ -1,14 +1,14 @@
 import type { StreamEventBody } from '#contract/events.ts';
-import { collectReply, ReplyAborted } from './collect-reply.ts';
-import { interrupted, type Reply } from './gather-reply.ts';
+import type { ReplyRequest } from './agent-runtime.ts';
+import { type CollectedReply, collectReply, ReplyAborted } from './collect-reply.ts';
+import { interrupted } from './gather-reply.ts';
 import { ReplyBudget } from './reply-budget.ts';
-import type { Turn } from './turn.ts';
 
 /** A reply that the model is making. Its events are buffered until they are forwarded. */
 export interface RunningReply {
   budget: ReplyBudget;
   /** The reply, complete or not. Never rejects. */
-  completed: Promise<{ reply: Reply; error: unknown }>;
+  completed: Promise<CollectedReply>;
   /** Forwards the buffered events, and from now on each event at once. */
   forwardTo(emit: (event: StreamEventBody) => void): void;
   /**
@@ -26,13 +26,13 @@ export interface RunningReply {
  */
 export const startReply =
   (services: Parameters<typeof collectReply>[0]) =>
-  (turn: Turn, deadline: number): RunningReply => {
+  (request: Omit<ReplyRequest, 'budget' | 'signal'>, deadline: number): RunningReply => {
     const stop = new AbortController();
     const budget = new ReplyBudget(services.replySettings.limits);
     const buffered: StreamEventBody[] = [];
     let emit = (event: StreamEventBody): void => void buffered.push(event);
     const completed = collectReply(services)(
-      { ...turn, budget },
+      { ...request, budget },
       { emit: (event) => emit(event), stop, deadline },
     );
     return {

@@ -4,12 +4,17 @@ import type { Workspace } from './workspace.ts';
 
 export const createWorkspace =
   (services: Pick<WorkspaceServices, 'workspaces'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
-  async (input: Pick<Workspace, 'name' | 'whitelistEnabled' | 'limits'>): Promise<Workspace> => {
+  async ({
+    openAiEnabled = false,
+    ...input
+  }: Pick<Workspace, 'name' | 'whitelistEnabled' | 'limits'> &
+    Partial<Pick<Workspace, 'openAiEnabled'>>): Promise<Workspace> => {
     const workspace: Workspace = {
       id: services.identifiers.workspaceId(),
       ...input,
       enabled: true,
       titlesEnabled: true,
+      openAiEnabled,
       ownLimits: {},
       retentionDays: null,
       createdAt: services.clock.now().toISOString(),

@@ -2,7 +2,10 @@ import type { Limits } from '#contract/rate-limits.ts';
 import type { Workspace } from './workspace.ts';
 
 export type WorkspaceChanges = Partial<
-  Pick<Workspace, 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'limits' | 'retentionDays'>
+  Pick<
+    Workspace,
+    'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
+  >
 > & {
   /** Only the given limits change. `stage` removes the own limit, so that the stage's applies again. */
   ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };

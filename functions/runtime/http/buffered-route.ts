@@ -1,18 +1,12 @@
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import { success } from '#contract/envelope.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { endRequest } from '#runtime/observability/invocation.ts';
-import { failureResponse, jsonResponse } from './http-response.ts';
+import { headersOf } from './http-response.ts';
 import { observedRoute } from './observed-route.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
-import {
-  type CheckUsers,
-  callerOf,
-  type RequestEvent,
-  readRequest,
-  type ValidRequest,
-} from './read-request.ts';
+import { type CheckUsers, type RequestEvent, readRequest, type ValidRequest } from './read-request.ts';
+import { envelopeForm, type ResponseForm } from './response-form.ts';
 import type { RouteServer } from './streamed-route.ts';
 
 /** Responds to a request of one route. Rejects with the error of a failed request. */
@@ -39,10 +33,11 @@ export const respondBuffered =
     {
       awaitsRateLimit = route.method === 'GET',
       checkUsers,
-    }: { awaitsRateLimit?: boolean; checkUsers?: CheckUsers } = {},
+      form = envelopeForm,
+    }: { awaitsRateLimit?: boolean; checkUsers?: CheckUsers; form?: ResponseForm } = {},
   ): BufferedResponder =>
   async (event) => {
-    const limiter = startRateLimit(event, route.rateClass, callerOf(event));
+    const limiter = startRateLimit(event, route.rateClass, form.callerOf(event));
     const {
       data,
       message = null,
@@ -54,15 +49,18 @@ export const respondBuffered =
       return respond(request, limiter.awaitRateLimit);
     });
     const { requestId } = event.requestContext;
-    const allHeaders = { ...limiter.headers(), ...headers };
-    return jsonResponse(status, success(data, message), requestId, allHeaders);
+    return {
+      statusCode: status,
+      headers: { ...headersOf(requestId), ...form.rateHeaders(limiter.headers()), ...headers },
+      body: JSON.stringify(form.success(data, message)),
+    };
   };
 
 /** The Lambda handler of a buffered route: see `respondBuffered`. */
 export const bufferedRoute = <R extends Route>(
   route: R,
   ...given: [Parameters<typeof respondBuffered<R>>[1], Parameters<typeof respondBuffered<R>>[2]?]
-) => observedRoute(route, respondBuffered(route, ...given));
+) => observedRoute(route, respondBuffered(route, ...given), given[1]?.form);
 
 /** Serves a buffered route in a web function. */
 export const serveBuffered =
@@ -71,7 +69,7 @@ export const serveBuffered =
     let failure: unknown;
     const { statusCode, headers, body } = await respond(event).catch((error: unknown) => {
       failure = error;
-      return failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
+      return envelopeForm.failure(error, event.requestContext.requestId, rateHeadersOf(event));
     });
     writer.open(statusCode, headers as Record<string, string>).end(body);
     await endRequest(name, failure);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { APIGatewayProxyResult } from 'aws-lambda';
 import { requestTooLarge, ServiceError } from '#contract/errors.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
@@ -18,6 +19,8 @@ const maxBodyBytes = 6 * 1024 * 1024;
 interface ServedRoute {
   route: Route;
   serve: RouteServer;
+  /** The response to a request that is rejected before the route is served; by default an envelope. */
+  reject?: (error: unknown, requestId: string) => Promise<APIGatewayProxyResult>;
 }
 
 /** The caller that the authorizer has signed, as its context. */
@@ -29,13 +32,13 @@ type SignedCaller = Readonly<Record<string, string>>;
  */
 export function serveRoutes(served: readonly ServedRoute[]): void {
   const admission = startFairAdmission();
-  const routes = served.map(({ route, serve }) => ({ route, serve, path: pathPattern(route.path) }));
+  const routes = served.map((one) => ({ ...one, path: pathPattern(one.route.path) }));
 
   /** The served route of a request, with the values in its path. */
   function match({ method }: IncomingMessage, { pathname }: URL) {
-    for (const { route, serve, path } of routes) {
+    for (const { path, ...one } of routes) {
       const found = path.exec(pathname);
-      if (found !== null && method === route.method) return { route, serve, parameters: { ...found.groups } };
+      if (found !== null && method === one.route.method) return { ...one, parameters: { ...found.groups } };
     }
     return undefined;
   }
@@ -53,21 +56,24 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
     const url = new URL(request.url ?? '', 'http://any');
     const matched = match(request, url);
     if (matched === undefined) return send(request, response, failureResponse(notFound(), requestId));
-    const { route, serve, parameters } = matched;
+    const { route, serve, reject, parameters } = matched;
     const writer = writerOf(response, arrivedAt + route.timeoutSeconds * 1000);
     await runInvocation(
       { name: route.name, properties: { request_id: requestId, workspace_id: caller.workspaceId } },
       async () => {
         const rejection = rejectionWhileEnding(requestId);
-        if (rejection !== undefined) return send(request, response, rejection);
+        if (rejection !== undefined)
+          return send(request, response, (await reject?.(processEnds(), requestId)) ?? rejection);
         let release: () => void = () => undefined;
         let event: RequestEvent;
         try {
           release = admission.accept(caller.workspaceId ?? '');
-          event = eventOf({ request, url, parameters, caller, requestId, body: await readBody(request) });
+          // The route rejects a caller that the authorizer has rejected, whatever the body says.
+          const body = caller.rejection === undefined ? await readBody(request) : '';
+          event = eventOf({ request, url, parameters, caller, requestId, body });
         } catch (error) {
           release();
-          send(request, response, failureResponse(error, requestId));
+          send(request, response, await (reject ?? failureResponse)(error, requestId));
           return endRequest(route.name, error);
         }
         await serve(event, writer).finally(release);
@@ -78,6 +84,7 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
   listen(respond);
 }
 
+const processEnds = () => new ServiceError('unavailable', 'The process ends', { retryAfter: 1 });
 const notFound = () => new ServiceError('notFound', 'Resource not found');
 
 /** A route's path, such as `/chats/{chat_id}/messages`, as a pattern whose groups have the names of the parameters. */
@@ -95,6 +102,10 @@ function writerOf(response: ServerResponse, deadline: number): ResponseWriter {
   return {
     open: (statusCode, headers) => response.writeHead(statusCode, headers),
     remainingMilliseconds: () => deadline - Date.now(),
+    onGone: (listener) =>
+      void response.once('close', () => {
+        if (!response.writableFinished) listener();
+      }),
   };
 }
 

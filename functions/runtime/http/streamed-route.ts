@@ -3,15 +3,10 @@ import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import type { Route } from '#contract/routes/route.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { endRequest, runRequest } from '#runtime/observability/invocation.ts';
-import { failureResponse, headersOf } from './http-response.ts';
+import { headersOf } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
-import {
-  type CheckUsers,
-  callerOf,
-  type RequestEvent,
-  readRequest,
-  type ValidRequest,
-} from './read-request.ts';
+import { type CheckUsers, type RequestEvent, readRequest, type ValidRequest } from './read-request.ts';
+import { envelopeForm, type ResponseForm } from './response-form.ts';
 
 /** A global of Lambda's managed Node.js runtime. */
 declare const awslambda: {
@@ -34,6 +29,7 @@ interface Invocation {
   awaitRateLimit: AwaitRateLimit;
   /** The response ends without waiting for this work; the function ends after it. */
   finishAfterResponse: (work: Promise<unknown>) => void;
+  onGone: NonNullable<ResponseWriter['onGone']>;
 }
 
 /** How a function sends the response of one request: as a Lambda function or as a web function. */
@@ -42,20 +38,22 @@ export interface ResponseWriter {
   open(statusCode: number, headers: Record<string, string>): Writable;
   /** Milliseconds until the function's timeout. */
   remainingMilliseconds(): number;
+  /** Calls the listener if the client disconnects. A Lambda function does not know whether its client is there. */
+  onGone?(listener: () => void): void;
 }
 
 /** Responds to a request of one route. Rejects if the response is incomplete. */
 export type RouteServer = (request: RequestEvent, writer: ResponseWriter) => Promise<void>;
 
 /**
- * A route that streams its response. An error before `open` becomes an error envelope. An error after `open` ends the
+ * A route that streams its response. An error before `open` becomes an error response. An error after `open` ends the
  * response early: its JSON stays incomplete, so that clients notice the error.
  */
 export const serveStreamed =
   <R extends Route>(
     route: R,
     respond: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
-    { checkUsers }: { checkUsers?: CheckUsers } = {},
+    { checkUsers, form = envelopeForm }: { checkUsers?: CheckUsers; form?: ResponseForm } = {},
   ): RouteServer =>
   async (event, writer) => {
     const { requestId } = event.requestContext;
@@ -70,14 +68,20 @@ export const serveStreamed =
       pending = work;
     };
     try {
-      const limiter = startRateLimit(event, route.rateClass, callerOf(event));
+      const limiter = startRateLimit(event, route.rateClass, form.callerOf(event));
       await limiter.through(async () => {
         const request = await readRequest(route, event, checkUsers);
         const openSuccess: OpenResponse = (headers = {}) =>
-          open(route.status, { ...headersOf(requestId), ...limiter.headers(), ...headers });
+          open(route.status, {
+            ...headersOf(requestId),
+            ...form.rateHeaders(limiter.headers()),
+            ...headers,
+          });
         const { awaitRateLimit } = limiter;
-        const { remainingMilliseconds } = writer;
-        await respond(request, openSuccess, { remainingMilliseconds, awaitRateLimit, finishAfterResponse });
+        const { remainingMilliseconds, onGone = () => undefined } = writer;
+        await respond(request, openSuccess, {
+          ...{ remainingMilliseconds, awaitRateLimit, finishAfterResponse, onGone },
+        });
       });
     } catch (error) {
       failure = error;
@@ -86,7 +90,11 @@ export const serveStreamed =
         await endRequest(route.name, error);
         throw error;
       }
-      const { statusCode, headers, body } = failureResponse(error, requestId, rateHeadersOf(event));
+      const { statusCode, headers, body } = form.failure(
+        error,
+        requestId,
+        form.rateHeaders(rateHeadersOf(event)),
+      );
       open(statusCode, headers as Record<string, string>).write(body);
     }
     if (opened !== undefined) await endOf(opened);

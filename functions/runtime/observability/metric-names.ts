@@ -59,9 +59,9 @@ export const metrics = {
    */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
-  /** From the start of `send-message` to the first delta of the reply; without the cold start and the authorizer. */
+  /** From the start of `send-message` or `complete-chat` to the first delta of the reply; without the cold start and the authorizer. */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
-  /** From the start of `send-message` until the reply is stored and sent. */
+  /** From the start of `send-message` or `complete-chat` until the reply is stored, if it is, and sent. */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
   /** Turns whose reply failed: the client got `response.error` or 500. */
   failedReplies: { name: 'FailedReplies', unit: 'Count', dimensions: one('route') },

@@ -1,21 +1,21 @@
 import type { StreamEventBody } from '#contract/events.ts';
-import type { ReplyError } from '#contract/message.ts';
 import { addTracedPart, measurements } from './invocation.ts';
 
 type Emit = (event: StreamEventBody) => void;
-
-const route = 'send-message';
 
 /**
  * Measures the times of a reply for metrics and trace.
  * @param startedAt `performance.now()` at the start of the invocation
  */
-export function timeReply(startedAt: number): {
+export function timeReply(
+  route: 'send-message' | 'complete-chat',
+  startedAt: number,
+): {
   listening: (emit: Emit) => Emit;
-  ended: (reply: { error: ReplyError | null }) => void;
+  ended: (reply: { error: unknown }) => void;
 } {
   let hasSpoken = false;
-  let calledAt = 0;
+  let calledAt = Date.now();
   return {
     listening: (emit) => (event) => {
       emit(event);

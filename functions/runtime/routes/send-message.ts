@@ -74,7 +74,7 @@ function timeFor(isStreamed: boolean, remainingMilliseconds: number): number {
 export const serve = serveStreamed(
   route,
   async (request, open, { remainingMilliseconds, awaitRateLimit, finishAfterResponse }) => {
-    const replyTimer = timeReply(performance.now());
+    const replyTimer = timeReply(route.name, performance.now());
     const { body, workspaceId, apiKeyId, parameters, gatewayId: requestId } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
     const key = idempotencyKeyOf(route, request);

@@ -30,6 +30,7 @@ export type WorldState = ReturnType<typeof createState>;
 export function createState() {
   const workspace: Workspace = {
     ...{ id: 'ws_1', name: 'Workspace', enabled: true, whitelistEnabled: false, titlesEnabled: true },
+    openAiEnabled: false,
     retentionDays: null,
     ...{ limits: 'default', ownLimits: {}, createdAt: '2027-01-01T00:00:00.000Z' },
   };

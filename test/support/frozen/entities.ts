@@ -25,6 +25,7 @@ export const workspace: Workspace = {
   enabled: true,
   whitelistEnabled: true,
   titlesEnabled: true,
+  openAiEnabled: false,
   retentionDays: null,
   limits: 'default',
   ownLimits: { sends: { count: 7, seconds: 60, burst: 9 }, uploads: null, openBatches: 3 },

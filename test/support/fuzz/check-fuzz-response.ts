@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { streamEvent } from '#contract/events.ts';
-import { type Route, routes } from '#contract/routes.ts';
+import { documentedRoutes, type Route, routes } from '#contract/routes.ts';
 import { checkResponse } from '../check-response.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 import type { RawResponse } from './raw-exchange.ts';
@@ -67,7 +67,7 @@ function envelopeProblem(request: FuzzRequest, response: RawResponse, secrets: S
   try {
     body = JSON.parse(response.text);
     const responded = { method: request.method, status: response.status, headers: response.headers, body };
-    const paths = Object.values(routes).map(({ path }) => path);
+    const paths = documentedRoutes.map(({ path }) => path);
     if (
       !request.isElsewhere ||
       !paths.some((path) => problemOf(() => checkResponse({ ...responded, path })) === undefined)

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { hasBody } from '#contract/routes/route.ts';
-import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { documentedRoutes, type Route, type RouteName, routes } from '#contract/routes.ts';
 import { hostileForm } from './hostile-forms.ts';
 import { type Change, changesOf, write } from './hostile-json.ts';
 import {
@@ -61,7 +61,7 @@ interface RequestMaker {
   request(parts: Parts, what: string, changes?: Partial<FuzzRequest> & { text?: string }): FuzzRequest;
 }
 
-const routeNames = Object.keys(routes) as RouteName[];
+const routeNames = documentedRoutes.map(({ name }) => name);
 const jsonRoutes = routeNames.filter((name) => inputNodeOf(name).type === 'object');
 const plainRoutes = routeNames.filter((name) => !('multipart' in routes[name]));
 

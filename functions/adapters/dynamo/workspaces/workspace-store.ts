@@ -21,6 +21,8 @@ const workspaceOf = (item: Item): Workspace => ({
   enabled: item.enabled as boolean,
   whitelistEnabled: item.whitelist_enabled as boolean,
   titlesEnabled: item.titles_enabled as boolean,
+  // Workspaces from before this attribute do not have it.
+  openAiEnabled: item.openai_enabled === true,
   limits: item.limits as Workspace['limits'],
   ownLimits: ownLimitsOf(item),
   retentionDays: (item.retention_days as number | undefined) ?? null,
@@ -37,6 +39,7 @@ const itemOf = ({
   enabled: workspace.enabled,
   whitelist_enabled: workspace.whitelistEnabled,
   titles_enabled: workspace.titlesEnabled,
+  openai_enabled: workspace.openAiEnabled,
   limits: workspace.limits,
   retention_days: workspace.retentionDays,
   created_at: workspace.createdAt,

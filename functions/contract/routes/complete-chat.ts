@@ -1,0 +1,22 @@
+import * as z from 'zod';
+import { openAiPaths } from './dialect.ts';
+import { nothing, type Route } from './route.ts';
+
+export const route = {
+  name: 'complete-chat',
+  method: 'POST',
+  ...openAiPaths('/chat/completions'),
+  dialect: 'openai',
+  summary: 'Get a reply of an agent, in the form of OpenAI chat completions',
+  rateClass: 'sends',
+  transfer: 'streamed',
+  // As long as send-message.
+  timeoutSeconds: 300,
+  parameters: nothing,
+  query: nothing,
+  headers: nothing,
+  // The handler has the schema, because an error of OpenAI names the parameter that is wrong.
+  body: z.looseObject({}),
+  status: 200,
+  failures: ['clientNotAllowed', 'notFound', 'unavailable'],
+} as const satisfies Route;

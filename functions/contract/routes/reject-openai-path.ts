@@ -1,0 +1,25 @@
+import * as z from 'zod';
+import { openAiPath, openAiPaths } from './dialect.ts';
+import { noBody, nothing, type Route } from './route.ts';
+
+export const route = {
+  name: 'reject-openai-path',
+  method: 'ANY',
+  path: `${openAiPath}/{proxy+}`,
+  // Also other methods of known paths: for those the gateway does not try a path with a variable.
+  aliases: ['/models', '/models/{model}', '/chat/completions'].flatMap((known) => {
+    const { path, aliases } = openAiPaths(known);
+    return [path, ...aliases];
+  }),
+  dialect: 'openai',
+  summary: 'Reject what OpenAI clients request and the service does not have',
+  rateClass: 'reads',
+  transfer: 'buffered',
+  timeoutSeconds: 29,
+  parameters: z.object({ proxy: z.string().optional() }),
+  query: nothing,
+  headers: nothing,
+  body: noBody,
+  status: 200,
+  failures: ['notFound'],
+} as const satisfies Route;

@@ -1,0 +1,168 @@
+import { limits } from '#contract/limits.ts';
+import type { RequestMessage } from '#contract/openai/chat-completion-request.ts';
+import { invalidParameter } from '#contract/openai/error.ts';
+import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
+import type { ImageInspector } from './image-inspector.ts';
+import { readImage } from './read-image.ts';
+
+/** What the messages of a request mean for an agent. */
+export interface Conversation {
+  /** Of the caller, in the order of their messages. */
+  instructions: string[];
+  /** Earlier messages, oldest first. */
+  history: PromptMessage[];
+  /** The last message. */
+  message: string;
+  parts: PromptPart[];
+}
+
+/** As in chats: providers accept 20 images in a request, and clients send them again in every turn. */
+const imagesShown = 10;
+
+const ownTools = 'is not supported: agents bring their own tools, which run here';
+
+/**
+ * Reads the messages of a request. Empty messages are left out, and messages of one side in a row become one.
+ * @throws OpenAiError that names the field
+ */
+export async function readConversation(
+  messages: readonly RequestMessage[],
+  inspector: ImageInspector,
+): Promise<Conversation> {
+  const instructions: string[] = [];
+  const turns: Turn[] = [];
+  const lastIndex = messages.findLastIndex(({ role }) => !isInstruction(role));
+  for (const [index, message] of messages.entries()) {
+    const param = `messages[${index}]`;
+    rejectTools(message, param);
+    const parts = await partsOf(message, `${param}.content`, inspector);
+    if (isInstruction(message.role)) instructions.push(textOf(parts));
+    else if (parts.length > 0) addTurn(turns, message.role as Turn['role'], parts);
+    else if (index === lastIndex && message.role === 'user')
+      throw invalidParameter(`${param}.content`, 'must not be empty');
+  }
+  const [last, ...previous] = turns.toReversed();
+  if (last?.role !== 'user' || messages[lastIndex]?.role !== 'user')
+    throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
+  const message = textOf(last.parts);
+  checkSize(instructions.join(''), 'messages', 'the instructions');
+  checkSize(message, `messages[${lastIndex}].content`, 'the text');
+  showNewest(turns);
+  return {
+    instructions: instructions.filter((text) => text !== ''),
+    history: previous.toReversed().map(historyMessage),
+    message,
+    parts: last.parts,
+  };
+}
+
+const isInstruction = (role: string): boolean => role === 'system' || role === 'developer';
+
+interface Turn {
+  role: 'user' | 'assistant';
+  parts: PromptPart[];
+}
+
+function rejectTools({ role, tool_calls, function_call, audio }: RequestMessage, param: string): void {
+  if (role === 'tool' || role === 'function') throw invalidParameter(`${param}.role`, ownTools);
+  if (!['system', 'developer', 'user', 'assistant'].includes(role))
+    throw invalidParameter(`${param}.role`, 'must be one of system, developer, user, assistant');
+  if (tool_calls !== undefined && tool_calls.length > 0)
+    throw invalidParameter(`${param}.tool_calls`, ownTools);
+  if (function_call !== undefined && function_call !== null)
+    throw invalidParameter(`${param}.function_call`, ownTools);
+  if (audio !== undefined && audio !== null)
+    throw invalidParameter(`${param}.audio`, 'is not supported: agents read and write text');
+}
+
+async function partsOf(
+  { role, content = '' }: RequestMessage,
+  param: string,
+  inspector: ImageInspector,
+): Promise<PromptPart[]> {
+  if (typeof content === 'string') return textPart(content, param);
+  const parts: PromptPart[] = [];
+  for (const [index, part] of content.entries()) {
+    const location = `${param}[${index}]`;
+    if (part.type === 'text') addParts(parts, textPart(part.text ?? '', `${location}.text`));
+    else if (part.type === 'refusal' && role === 'assistant')
+      addParts(parts, textPart(part.refusal ?? '', `${location}.refusal`));
+    else if (part.type === 'image_url' && role === 'user')
+      parts.push(await readImage(inspector, part.image_url?.url ?? '', `${location}.image_url.url`));
+    else throw invalidParameter(`${location}.type`, problemOf(role));
+  }
+  return parts;
+}
+
+const problemOf = (role: string): string =>
+  role === 'user'
+    ? 'must be text or image_url; for any other file, upload it and send its message to a chat'
+    : `must be text in a message of the role ${role}`;
+
+function textPart(text: string, param: string): PromptPart[] {
+  if (!text.isWellFormed()) throw invalidParameter(param, 'must be valid Unicode text');
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+function addTurn(turns: Turn[], role: Turn['role'], parts: readonly PromptPart[]): void {
+  const last = turns.at(-1);
+  if (last?.role === role) addParts(last.parts, parts);
+  else turns.push({ role, parts: [...parts] });
+}
+
+/** Joins adjacent texts, because some servers accept only one text as content. */
+function addParts(all: PromptPart[], added: readonly PromptPart[]): void {
+  for (const part of added) {
+    const last = all.at(-1);
+    if (last?.type === 'text' && part.type === 'text')
+      all[all.length - 1] = { type: 'text', text: `${last.text}\n\n${part.text}` };
+    else all.push(part);
+  }
+}
+
+const textOf = (parts: readonly PromptPart[]): string =>
+  parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+
+/** The limit of a message in a chat. Earlier messages are bounded by the agent's limit of its history. */
+function checkSize(text: string, param: string, what: string): void {
+  if (text.length * 3 > limits.messageBytes && Buffer.byteLength(text) > limits.messageBytes)
+    throw invalidParameter(
+      param,
+      `has too much text: ${what} may have ${limits.messageBytes} bytes of UTF-8`,
+    );
+}
+
+/** Replaces all images but the newest by a note. */
+function showNewest(turns: readonly Turn[]): void {
+  const images = turns.flatMap(({ parts }) => parts).filter(({ type }) => type === 'image');
+  const old = new Set(images.slice(0, -imagesShown));
+  const note: PromptPart = { type: 'text', text: '[An image was sent here, and is not shown again.]' };
+  for (const turn of turns) {
+    const shown: PromptPart[] = [];
+    addParts(
+      shown,
+      turn.parts.map((part) => (old.has(part) ? note : part)),
+    );
+    turn.parts = shown;
+  }
+}
+
+const historyMessage = ({ role, parts }: Turn): PromptMessage =>
+  role === 'user'
+    ? { role, content: textOf(parts), parts, attachments: [] }
+    : { role, content: textOf(parts), reasoningSteps: [] };
+
+/**
+ * The newest previous messages whose texts have at most this many characters, as in a chat.
+ * @param history oldest first
+ */
+export function withinWindow(history: readonly PromptMessage[], characters: number): PromptMessage[] {
+  let left = characters;
+  const first = history.findLastIndex(({ content }) => {
+    left -= content.length;
+    return left < 0;
+  });
+  const shown = history.slice(first + 1);
+  // What is left after older messages were removed starts with a user message, as in a chat.
+  return first >= 0 && shown[0]?.role === 'assistant' ? shown.slice(1) : shown;
+}

@@ -1,0 +1,5 @@
+import type { ImageInspector } from './image-inspector.ts';
+
+export interface CompletionServices {
+  imageInspector: ImageInspector;
+}

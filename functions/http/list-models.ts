@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { route } from '#contract/routes/list-models.ts';
+import { modelResource } from '#domain/completions/find-model.ts';
+import { agents } from '#runtime/composition/services.ts';
+import { openAiForm } from '#runtime/http/openai-form.ts';
+import { streamedRoute } from '#runtime/http/streamed-route.ts';
+
+/** All models: OpenAI's list has no pages. */
+async function* listOf(workspaceId: string): AsyncGenerator<string> {
+  let separator = '{"object":"list","data":[';
+  for await (const page of agents().listPublished(workspaceId))
+    for (const agent of page) {
+      yield separator + JSON.stringify(modelResource(agent));
+      separator = ',';
+    }
+  yield separator === ',' ? ']}' : `${separator}]}`;
+}
+
+export const handler = streamedRoute(
+  route,
+  async ({ workspaceId }, open, { awaitRateLimit }) => {
+    const texts = listOf(workspaceId);
+    // The first text is read before the status is sent, so that an error until then gets its own status.
+    let text = await texts.next();
+    await awaitRateLimit();
+    const stream = open();
+    for (; text.done !== true; text = await texts.next())
+      if (!stream.write(text.value)) await once(stream, 'drain');
+  },
+  { form: openAiForm },
+);

@@ -1,0 +1,23 @@
+import { OpenAiError } from '#contract/openai/error.ts';
+import { openAiPath } from '#contract/routes/dialect.ts';
+import { route } from '#contract/routes/reject-openai-path.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { openAiForm } from '#runtime/http/openai-form.ts';
+
+const known = `there are GET ${openAiPath}/models, GET ${openAiPath}/models/{model} and POST ${openAiPath}/chat/completions`;
+const useCompletions = `agents speak chat completions, so use POST ${openAiPath}/chat/completions`;
+
+export const handler = bufferedRoute(
+  route,
+  async ({ parameters: { proxy } }) => {
+    const [first] = (proxy ?? '').replace(/^v1\//, '').split('/');
+    throw new OpenAiError(
+      'notFound',
+      `Unknown path or method: ${first === 'responses' ? useCompletions : known}`,
+      {
+        code: 'unknown_url',
+      },
+    );
+  },
+  { form: openAiForm },
+);

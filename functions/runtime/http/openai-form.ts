@@ -1,0 +1,88 @@
+import { type ErrorKind, requestTooLarge, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import { invalidApiKey, OpenAiError, openAiDisabled } from '#contract/openai/error.ts';
+import { log } from '#runtime/observability/log.ts';
+import { headersOf } from './http-response.ts';
+import { callerOf } from './read-request.ts';
+import type { ResponseForm } from './response-form.ts';
+
+/** The error object of OpenAI. */
+interface ErrorObject {
+  message: string;
+  type: string;
+  param: string | null;
+  code: string | null;
+}
+
+/** The form of the OpenAI-compatible routes. */
+export const openAiForm: ResponseForm = {
+  callerOf(event) {
+    const rejection = event.requestContext.authorizer?.rejection;
+    if (rejection === 'unauthenticated') throw invalidApiKey();
+    if (rejection === 'openAiDisabled') throw openAiDisabled();
+    return callerOf(event);
+  },
+  success: (data) => data,
+  failure(error, requestId, headers = {}) {
+    const known = openAiErrorOf(error);
+    if (known.status >= 500) log.error('A request failed', { error, request_id: requestId });
+    return {
+      statusCode: known.status,
+      headers: {
+        ...headersOf(requestId),
+        ...headers,
+        ...known.headers,
+        ...(known.retryAfter !== null && { 'Retry-After': String(known.retryAfter) }),
+      },
+      body: JSON.stringify({ error: errorObjectOf(known, requestId) }),
+    };
+  },
+  rateHeaders: (headers) =>
+    Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        `${name}-requests`,
+        name === 'x-ratelimit-reset' ? `${value}s` : value,
+      ]),
+    ),
+};
+
+/** What a client may know of an error. The text of a 5xx is only logged. */
+export const errorObjectOf = (error: OpenAiError, requestId: string): ErrorObject =>
+  error.status >= 500
+    ? {
+        message: serverErrorMessage(requestId, error.reason),
+        type: 'server_error',
+        param: null,
+        code: null,
+      }
+    : { message: error.message, type: typeOf(error.status), param: error.param, code: error.code };
+
+const typeOf = (status: number): string =>
+  status === 403 ? 'permission_error' : status === 429 ? 'requests' : 'invalid_request_error';
+
+/** The fields of errors that other parts of the service throw. */
+const fieldsOf: Partial<Record<ErrorKind, { code: string; param?: string }>> = {
+  accessDenied: { code: 'access_denied' },
+  clientNotAllowed: { code: '14103', param: 'user' },
+  rateLimited: { code: 'rate_limit_exceeded' },
+};
+
+const tooLarge = () =>
+  new OpenAiError(
+    'badRequest',
+    'The request body is too large: at most 6 MB, with about 4.5 MB of images. Send fewer or smaller images',
+    { status: 413 },
+  );
+
+function openAiErrorOf(error: unknown): OpenAiError {
+  if (error instanceof OpenAiError) return error;
+  if (!(error instanceof ServiceError)) return new OpenAiError('serverError', 'Internal server error');
+  const { kind, message, headers, reason, retryAfter } = error;
+  if (kind === 'unauthenticated') return invalidApiKey();
+  if (message === requestTooLarge) return tooLarge();
+  return new OpenAiError(kind, message.replace('external_user_id', 'user'), {
+    ...fieldsOf[kind],
+    headers,
+    ...(reason !== undefined && { reason }),
+    ...(retryAfter !== null && { retryAfter }),
+  });
+}

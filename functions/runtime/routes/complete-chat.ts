@@ -1,0 +1,120 @@
+import { imageInspector } from '#adapters/images/inspect-image.ts';
+import {
+  type ChatCompletionRequest,
+  chatCompletionRequest,
+} from '#contract/openai/chat-completion-request.ts';
+import { OpenAiError } from '#contract/openai/error.ts';
+import { route } from '#contract/routes/complete-chat.ts';
+import { type CollectedReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { stopped } from '#domain/chats/gather-reply.ts';
+import { isAbandoned, outcomeOf } from '#domain/completions/completion-outcome.ts';
+import {
+  completionChunks,
+  completionHead,
+  completionResource,
+} from '#domain/completions/completion-resource.ts';
+import { startCompletion } from '#domain/completions/start-completion.ts';
+import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import {
+  agentRuntime,
+  agents,
+  clock,
+  log,
+  meter,
+  replySettings,
+  usage,
+  workspaces,
+} from '#runtime/composition/services.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { isOnlyRequest } from '#runtime/http/active-requests.ts';
+import { type CompletionStream, openCompletionStream } from '#runtime/http/completion-stream.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
+import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
+import { openAiForm } from '#runtime/http/openai-form.ts';
+import { abortOnShutdown } from '#runtime/http/shutdown.ts';
+import { serveStreamed } from '#runtime/http/streamed-route.ts';
+import { timeReply } from '#runtime/observability/time-reply.ts';
+
+const services = {
+  agentRuntime: agentRuntime(),
+  agents: agents(),
+  clock,
+  imageInspector,
+  log,
+  meter,
+  replySettings: replySettings(),
+  usage: combinedUsage(usage(), clock, isOnlyRequest),
+  workspaces: workspaces(),
+};
+const start = startCompletion(services);
+const count = countUsage(services);
+const checkUsers = checkNamedUsers(services);
+
+/** Reserved at the end of the function's time, to count the usage of a reply that was aborted at its deadline. */
+const millisecondsToCount = 15_000;
+
+/** Milliseconds that the model may take. */
+function timeFor(isStreamed: boolean, remainingMilliseconds: number): number {
+  const left = remainingMilliseconds - millisecondsToCount;
+  return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
+}
+
+/** The route of complete-chat, for the Lambda function and for the web function. */
+export const serve = serveStreamed(
+  route,
+  async (request, open, { remainingMilliseconds, awaitRateLimit, finishAfterResponse, onGone }) => {
+    const timer = timeReply(route.name, performance.now());
+    const gone = new AbortController();
+    onGone(() => gone.abort());
+    const { workspaceId, apiKeyId, requestId } = request;
+    const body = await readBody(workspaceId, request.body);
+    const isStreamed = body.stream === true;
+    const { agent, running } = await start(workspaceId, body, {
+      awaitRateLimit,
+      deadline: () => timeFor(isStreamed, remainingMilliseconds()),
+    });
+    // Nobody can read the reply later, so it ends with its reader.
+    const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));
+    if (gone.signal.aborted) abandon();
+    gone.signal.addEventListener('abort', abandon);
+    const stopWatching = abortOnShutdown(running.stop);
+    const head = completionHead(agent, identifiers.uuid(), clock.now());
+    const stream: CompletionStream | undefined = isStreamed
+      ? openCompletionStream({
+          open: () => open(eventStreamHeaders),
+          chunks: completionChunks(head, { includesUsage: body.stream_options?.include_usage === true }),
+          ...{ clock, requestId, onSlowReader: abandon },
+        })
+      : undefined;
+    running.forwardTo(timer.listening((event) => stream?.emit(event)));
+    const collected = await running.completed.finally(stopWatching);
+    const outcome = outcomeOf(collected);
+    const isFailed = outcome instanceof OpenAiError && !isAbandoned(collected);
+    timer.ended({ error: isFailed ? outcome : null });
+    finishAfterResponse(countReply({ workspaceId, apiKeyId, agentId: agent.agentId }, collected, isFailed));
+    if (gone.signal.aborted) return stream?.drop();
+    if (stream !== undefined) stream.end(outcome, collected.reply.usage);
+    else if (outcome instanceof OpenAiError) throw outcome;
+    else open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
+  },
+  { form: openAiForm },
+);
+
+/** @throws clientNotAllowed, which comes before errors of parameters; OpenAiError that names the first wrong parameter */
+async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
+  const parsed = chatCompletionRequest.safeParse(body, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  await checkUsers(workspaceId, [body.user]);
+  const { issues } = parsed.error;
+  const [param] = describeIssues(issues.slice(0, 1)).split(' ');
+  throw new OpenAiError('badRequest', describeIssues(issues), { param: param ?? '' });
+}
+
+const countReply = (
+  owner: { workspaceId: string; apiKeyId: string; agentId: string },
+  { reply: { calls } }: CollectedReply,
+  isFailed: boolean,
+): Promise<void> => count({ ...owner, counts: { turns: 1, failedTurns: isFailed ? 1 : 0 }, calls });

@@ -1,0 +1,163 @@
+import OpenAI from 'openai';
+import { describe, expect, it } from 'vitest';
+import { webFunctions } from '#support/entry-points.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { createPublishedAgent } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
+
+const { model, callFor, service, tenant } = await useScriptedService(undefined, { openai: true });
+
+const clientOf = (apiKey: string, options: ConstructorParameters<typeof OpenAI>[0] = {}) =>
+  new OpenAI({ apiKey, baseURL: `${service.baseUrl}/openai`, ...options });
+const client = clientOf(tenant.apiKey);
+const requestOf = (content: string) => ({
+  model: tenant.agentId,
+  messages: [{ role: 'user' as const, content }],
+});
+
+/** What the client throws. */
+const errorOf = async (work: PromiseLike<unknown>) => {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof OpenAI.APIError) return error;
+    throw error;
+  }
+  throw new Error('It succeeded');
+};
+
+describe('OpenAI’s client for Node.js', () => {
+  it('lists the agents as models, at both addresses', async () => {
+    for (const baseURL of [`${service.baseUrl}/openai`, `${service.baseUrl}/openai/v1`]) {
+      const models = await Array.fromAsync(clientOf(tenant.apiKey, { baseURL }).models.list());
+      expect(models.map(({ id }) => id)).toEqual([tenant.agentId]);
+      expect((await client.models.retrieve(tenant.agentId)).owned_by).toBe(tenant.workspaceId);
+    }
+  });
+
+  it('gets a whole reply', async () => {
+    const completion = await client.chat.completions.create(requestOf('Hi'));
+    expect(completion.choices[0]?.message.content).toBe('Hello');
+    expect(completion.usage?.total_tokens).toBeGreaterThan(0);
+    expect(completion._request_id).toMatch(/./);
+  });
+
+  it('reads a stream with its usage', async () => {
+    void callFor('Stream').then((call) => {
+      call.chunk('One ');
+      call.chunk('two');
+      call.finish({ prompt_tokens: 3, completion_tokens: 2 });
+    });
+    const stream = await client.chat.completions.create({
+      ...requestOf('Stream'),
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    let text = '';
+    let usage: OpenAI.CompletionUsage | null | undefined;
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? '';
+      usage = chunk.usage ?? usage;
+    }
+    expect(text).toBe('One two');
+    expect(usage).toEqual({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 });
+  });
+
+  it('puts a stream with steps together', async () => {
+    const agent = await createPublishedAgent(tenant.workspaceId, {
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: tenant.agentId } }],
+    });
+    const runner = client.chat.completions.stream({
+      ...requestOf('Please use consultant_call_agent {"message": "Help"}'),
+      model: agent,
+    });
+    const steps: unknown[] = [];
+    runner.on('chunk', (chunk) =>
+      steps.push(...(('agent_steps' in chunk && (chunk.agent_steps as [])) || [])),
+    );
+    const { choices } = await runner.finalChatCompletion();
+    expect(steps).toHaveLength(2);
+    expect(choices[0]?.finish_reason).toBe('stop');
+    expect(choices[0]?.message.content).toMatch(/./);
+  });
+
+  it('raises a wrong key, an unknown model and a rejected parameter as its own errors', async () => {
+    const wrongKey = clientOf('ak_wrong').models.list();
+    expect(await errorOf(wrongKey)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    await expect(clientOf('ak_wrong').models.list()).rejects.toBeInstanceOf(OpenAI.AuthenticationError);
+    const unknown = { ...requestOf('Hi'), model: 'gpt-5' };
+    await expect(client.chat.completions.create(unknown)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    const two = await errorOf(client.chat.completions.create({ ...requestOf('Hi'), n: 2 }));
+    expect(two).toMatchObject({ status: 400, param: 'n', type: 'invalid_request_error' });
+  });
+
+  it('overcomes the rate limit by its own retry', async () => {
+    const limited = await openTenant(service, { openai: true, limits: { sends: '20/m:1' } });
+    const statuses: number[] = [];
+    const retrying = clientOf(limited.apiKey, {
+      fetch: async (...given) => {
+        const response = await fetch(...given);
+        statuses.push(response.status);
+        return response;
+      },
+    });
+    const send = () => retrying.chat.completions.create({ ...requestOf('Hi'), model: limited.agentId });
+    await Promise.all([send(), send()]);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+    const impatient = clientOf(limited.apiKey, { maxRetries: 0 });
+    const attempts = await Promise.allSettled(
+      [1, 2, 3].map(() => impatient.chat.completions.create({ ...requestOf('Hi'), model: limited.agentId })),
+    );
+    const reasons = attempts.flatMap((attempt) => (attempt.status === 'rejected' ? [attempt.reason] : []));
+    expect(reasons.length).toBeGreaterThan(0);
+    for (const reason of reasons) expect(reason).toBeInstanceOf(OpenAI.RateLimitError);
+  });
+
+  it('calls the model of a failed run once', async () => {
+    const before = model.calls.length;
+    const failing = {
+      ...requestOf('Fail'),
+      model: await createPublishedAgent(tenant.workspaceId, { llm_model: model.sharedName }),
+    };
+    const { onCall } = model;
+    model.onCall = (call) => {
+      call.chunk('Half');
+      call.end();
+    };
+    try {
+      await expect(client.chat.completions.create(failing)).rejects.toBeInstanceOf(
+        OpenAI.InternalServerError,
+      );
+    } finally {
+      model.onCall = onCall;
+    }
+    expect(model.calls).toHaveLength(before + 1);
+  });
+
+  it('raises an error in mid-stream', async () => {
+    void callFor('Break').then((call) => {
+      call.chunk('Half');
+      call.failInStream('server error');
+    });
+    const stream = await client.chat.completions.create({ ...requestOf('Break'), stream: true });
+    let text = '';
+    const read = async () => {
+      for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
+    };
+    expect(await errorOf(read())).toMatchObject({
+      type: 'server_error',
+      message: expect.stringContaining('The model cannot be reached'),
+    });
+    expect(text).toBe('Half');
+  });
+
+  it.runIf(webFunctions === 'all')('stops a reply that it no longer reads', async () => {
+    const called = callFor('Leave');
+    const stream = client.chat.completions.create({ ...requestOf('Leave'), stream: true });
+    const call = await Promise.race([called, stream.then(() => called)]);
+    call.chunk('Half');
+    (await stream).controller.abort();
+    await call.gone;
+  });
+});

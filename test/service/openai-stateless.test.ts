@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
+import { usage, workspaces } from '#runtime/composition/services.ts';
+import { startChatEndpoint } from '#support/chat-endpoint.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { webFunctions } from '#support/entry-points.ts';
+import { allObjects } from '#support/file-bucket.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { errorOf, linesOf, openAiRequests } from '#support/openai-requests.ts';
+import { png } from '#support/sample-files.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { createPublishedAgent } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
+
+const logged: string[] = [];
+const { model, callFor, service, tenant } = await useScriptedService(
+  { onLog: ({ line }) => logged.push(line) },
+  { openai: true, limits: { sends: '100/s', reads: '100/s' } },
+);
+const table = closeAfterTests(dataTableOf(service));
+const openai = openAiRequests(service, tenant);
+
+it('stores no chat, no message and no file: only the usage, the rate limit and the use of the key', async () => {
+  const everything = async () => ({
+    items: (await table.readAll()).map(({ pk, sk }) => `${pk} ${sk}`),
+    objects: await allObjects(service),
+  });
+  const before = await everything();
+  const url = `data:image/png;base64,${png.toString('base64')}`;
+  await openai.complete({
+    messages: [
+      { role: 'system', content: 'A secret instruction' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'A secret' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+    ],
+    user: 'ann',
+  });
+  await openai.stream({ message: 'x'.repeat(200_000) });
+  const after = await everything();
+  expect(after.objects).toEqual(before.objects);
+  const added = after.items.filter((item) => !before.items.includes(item));
+  expect(added.length).toBeGreaterThan(0);
+  expect(added.filter((item) => !/#RATE#|#USAGE|^KEY#/.test(item))).toEqual([]);
+  expect(JSON.stringify(await table.readAll())).not.toContain('A secret');
+});
+
+it('the workspaces of two keys see nothing of each other', async () => {
+  const other = await openTenant(service, { openai: true });
+  const foreign = openAiRequests(service, { ...tenant, apiKey: other.apiKey });
+  expect(await foreign.rejection()).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' });
+  expect(await errorOf(await foreign.request('GET', `/models/${tenant.agentId}`))).toMatchObject({
+    status: 404,
+    code: 'model_not_found',
+  });
+  const { data } = (await (await foreign.request('GET', '/models')).json()) as { data: { id: string }[] };
+  expect(data.map(({ id }) => id)).toEqual([other.agentId]);
+});
+
+it('an unknown model is not found, as is one that is not published', async () => {
+  for (const name of ['gpt-5', '', crypto.randomUUID(), 'x'.repeat(1000)])
+    expect(await openai.rejection({ model: name })).toMatchObject({ status: 404, code: 'model_not_found' });
+});
+
+describe.runIf(webFunctions === 'all')('a client that goes away', () => {
+  it.each([
+    ['before the first part', false],
+    ['in mid-stream', true],
+  ])('%s ends the call of its model within 1.5 s', async (_when, hasStarted) => {
+    for (const stream of [true, false]) {
+      const message = `Gone ${hasStarted} ${stream}`;
+      const called = callFor(message);
+      const client = new AbortController();
+      const response = openai.send({ message, stream }, { signal: client.signal });
+      response.catch(() => undefined);
+      const call = await called;
+      if (hasStarted) call.chunk('Half');
+      if (hasStarted && stream) await (await response).body?.getReader().read();
+      const leftAt = performance.now();
+      client.abort();
+      await call.gone;
+      expect(performance.now() - leftAt).toBeLessThan(1500);
+    }
+  });
+});
+
+describe.runIf(webFunctions === 'all')('the web function, called directly', () => {
+  async function openEndpoint() {
+    const endpoint = closeAfterTests(await startChatEndpoint(service, model.url));
+    const post = (
+      headers: Record<string, string>,
+      { message = 'Hi', ...fields }: Record<string, unknown> = {},
+    ) =>
+      fetch(`${endpoint.url}/openai/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({
+          model: tenant.agentId,
+          messages: [{ role: 'user', content: message }],
+          ...fields,
+        }),
+      });
+    return { endpoint, post };
+  }
+
+  it('gives a good key nothing, and believes a signed caller alone', async () => {
+    const { endpoint, post } = await openEndpoint();
+    await expect(post({ Authorization: `Bearer ${tenant.apiKey}` })).rejects.toThrow('fetch failed');
+    await expect(post({ 'x-api-key': tenant.apiKey })).rejects.toThrow('fetch failed');
+    const signed = endpoint.headersOf(tenant);
+    expect((await post(signed)).status).toBe(200);
+    const tooLarge = await post(signed, { more: 'x'.repeat(6 * 1024 * 1024) });
+    expect([tooLarge.status, await tooLarge.json()]).toMatchObject([413, { error: { code: null } }]);
+    // The body of a rejected caller is not read.
+    const rejected = endpoint.headersOf({ rejection: 'unauthenticated' });
+    expect((await post(rejected, { more: 'x'.repeat(7 * 1024 * 1024) })).status).toBe(401);
+    expect((await post(signed)).status).toBe(200);
+  });
+
+  it('tells a stream that Lambda ends it, and rejects new requests in OpenAI’s form while it ends', async () => {
+    const { endpoint, post } = await openEndpoint();
+    const called = callFor('Until the end');
+    const sending = post(endpoint.headersOf(tenant), { message: 'Until the end', stream: true });
+    (await called).chunk('Half');
+    const response = await sending;
+    endpoint.signal('SIGUSR2');
+    await expect.poll(() => endpoint.lines.join()).toContain('Outside of any request');
+    const rejected = await post(endpoint.headersOf(tenant));
+    expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await rejected.json()).toMatchObject({ error: { type: 'server_error' } });
+    endpoint.signal('SIGTERM');
+    const { text, errors, isDone } = await linesOf(response);
+    expect([text, isDone]).toEqual(['Half', false]);
+    expect(errors).toMatchObject([
+      { message: expect.stringMatching(/^The reply was interrupted, request id/) },
+    ]);
+    await endpoint.exit;
+  });
+});
+
+it('counts as a turn of the key and the agent, with all its tokens; a failed one counts as failed', async () => {
+  const counted = await openTenant(service, { openai: true, model: 'openai:test' });
+  const requests = openAiRequests(service, counted);
+  const usageOf = async () => {
+    const services = { usage: usage(), workspaces: workspaces() };
+    const today = new Date().toISOString().slice(0, 10);
+    const query = { workspaceId: counted.workspaceId, from: today, to: today, by: 'agent' } as const;
+    const { lines } = await summarizeUsage(services)(query);
+    return lines.map(({ name, counts: { turns, failedTurns }, calls }) => ({
+      name,
+      turns,
+      failedTurns,
+      ...calls,
+    }));
+  };
+  const finish = (call: ModelCall) => {
+    call.chunk('Yes');
+    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+  };
+  void callFor('Counted whole').then(finish);
+  await requests.complete({ message: 'Counted whole' });
+  void callFor('Counted stream').then(finish);
+  await requests.stream({ message: 'Counted stream' });
+  void callFor('Failed').then((call) => call.fail(400));
+  await requests.rejection({ message: 'Failed' });
+  await requests.rejection({ n: 2 });
+  await expect
+    .poll(usageOf)
+    .toEqual([
+      { name: counted.agentId, turns: 3, failedTurns: 1, calls: 2, promptTokens: 20, completionTokens: 4 },
+    ]);
+});
+
+it('neither the messages nor what the provider says of them is logged or returned', async () => {
+  const agent = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
+  const called = callFor('Fail, canary');
+  const rejection = openai.rejection({ model: agent, message: 'Fail, canary' });
+  (await called).fail(400, {}, 'canary of the provider');
+  expect(JSON.stringify(await rejection)).not.toContain('canary');
+  await expect.poll(() => logged.join()).toContain('A reply was not completed');
+  expect(logged.join()).not.toContain('canary');
+});

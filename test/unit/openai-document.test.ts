@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseSync, Visitor } from 'oxc-parser';
+import { expect, test } from 'vitest';
+import { chatCompletionRequest } from '#contract/openai/chat-completion-request.ts';
+
+const projectFolder = join(import.meta.dirname, '..', '..');
+const types = 'node_modules/openai/resources/chat/completions/completions.d.ts';
+
+/** The parameters of chat completions in the types of OpenAI's client. */
+function parametersOfClient(): string[] {
+  const { program, errors } = parseSync(types, readFileSync(join(projectFolder, types), 'utf8'));
+  expect(errors).toEqual([]);
+  const names: string[] = [];
+  new Visitor({
+    TSInterfaceDeclaration({ id, body }) {
+      if (id.name !== 'ChatCompletionCreateParamsBase') return;
+      for (const member of body.body)
+        if (member.type === 'TSPropertySignature' && member.key.type === 'Identifier')
+          names.push(member.key.name);
+    },
+  }).visit(program);
+  return names;
+}
+
+const document = readFileSync(join(projectFolder, 'docs/openai.md'), 'utf8');
+const effects = new Map(
+  [...document.matchAll(/^\| `(\w+)` +\| (passed on|bounded|without effect|rejected) +\|/gm)].map(
+    ([, name = '', effect = '']) => [name, effect],
+  ),
+);
+
+test('docs/openai.md has a row with one of four words for each parameter of OpenAI’s client', () => {
+  const names = parametersOfClient();
+  expect(names.length).toBeGreaterThan(30);
+  expect([...effects.keys()].toSorted()).toEqual(names.toSorted());
+});
+
+test('what has an effect, or is rejected, is in the schema, and nothing else is', () => {
+  const effective = [...effects].filter(([, effect]) => effect !== 'without effect').map(([name]) => name);
+  expect(Object.keys(chatCompletionRequest.shape).toSorted()).toEqual(effective.toSorted());
+});
