@@ -260,11 +260,11 @@ describe('invocations', () => {
     for (let count = 0; count < 30; count += 1) await send('Plain', `many-${count}`, 'many');
     for (let count = 0; count < 3; count += 1) await send('Plain', `few-${count}`, 'few');
     while (order.length < 33) {
-      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0), 5000);
+      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0), 60_000);
       if (order.length === 2)
-        await vi.waitFor(async () => expect(await depth('Plain', ['NotVisible'])).toBe(33), 5000);
+        await vi.waitFor(async () => expect(await depth('Plain', ['NotVisible'])).toBe(33), 60_000);
       waiting.shift()?.();
-      await vi.waitFor(() => expect(order.length === 33 || waiting.length === 2).toBe(true), 5000);
+      await vi.waitFor(() => expect(order.length === 33 || waiting.length === 2).toBe(true), 60_000);
     }
     for (const release of waiting) release();
     run.script('Simple', () => ({}));
