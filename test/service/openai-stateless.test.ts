@@ -65,6 +65,8 @@ it('the workspaces of two keys see nothing of each other', async () => {
 it('an unknown model is not found, as is one that is not published', async () => {
   for (const name of ['gpt-5', '', crypto.randomUUID(), 'x'.repeat(1000)])
     expect(await openai.rejection({ model: name })).toMatchObject({ status: 404, code: 'model_not_found' });
+  const { message } = await openai.rejection({ model: 'x'.repeat(1_000_000) });
+  expect(message.length).toBeLessThan(300);
 });
 
 describe.runIf(webFunctions === 'all')('a client that goes away', () => {

@@ -46,8 +46,12 @@ export async function readConversation(
     throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
   const message = textOf(last.parts);
   checkSize(instructions.join(''), 'messages', 'the instructions');
-  checkSize(message, `messages[${lastIndex}].content`, 'the text');
   showNewest(turns);
+  checkSize(
+    textOf(last.parts),
+    `messages[${lastIndex}].content`,
+    'the text, with a note for each image that is not shown,',
+  );
   return {
     instructions: instructions.filter((text) => text !== ''),
     history: previous.toReversed().map(historyMessage),
