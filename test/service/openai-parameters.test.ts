@@ -244,7 +244,7 @@ describe('an image', () => {
   it('that is not shown counts with its note', async () => {
     const many = Array(6000).fill(image(urlOf('image/png', png)));
     expect(await openai.rejection({ messages: [user(many)] })).toMatchObject(
-      rejected('messages[0].content', /a note for each image that is not shown, may have 262144 bytes/),
+      rejected('messages[0].content', /with notes for images that are not shown, may have 262144 bytes/),
     );
   });
 
