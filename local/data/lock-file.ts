@@ -19,17 +19,17 @@ const sqliteBusy = 5;
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
  * id and the start time of the process.
- * @param inUse the message of the error if another process owns the lock
+ * @param inUse the error if another process owns the lock
  * @throws Error if another process owns the lock after 2 s
  */
-export async function lockFile(file: string, inUse: (pid: string) => string): Promise<() => Promise<void>> {
+export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;
   let release = lock(`${file}.sqlite`);
   while (release === undefined && Date.now() < stopAt) {
     await sleep(pollMilliseconds);
     release = lock(`${file}.sqlite`);
   }
-  if (release === undefined) throw new Error(inUse(await ownerOf(file)));
+  if (release === undefined) throw inUse(await ownerOf(file));
   await writeFile(file, `${process.pid}\n${await startTimeOf(process.pid)}\n`, { mode: 0o600 });
   return async () => {
     await rm(file, { force: true });

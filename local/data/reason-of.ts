@@ -1,0 +1,12 @@
+import { constants } from 'node:os';
+import { getSystemErrorMessage } from 'node:util';
+
+/**
+ * Why a call failed, such as `permission denied`: the text of a system error without the code, the call and the path
+ * that Node.js adds.
+ */
+export function reasonOf(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const number = (constants.errno as Readonly<Record<string, number>>)[code];
+  return number === undefined ? message : getSystemErrorMessage(-number);
+}
