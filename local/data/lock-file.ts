@@ -1,7 +1,8 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf } from './reason-of.ts';
 import { UnreadableState } from './state-file.ts';
 
 /**
@@ -38,7 +39,7 @@ export async function lockFile(file: string, inUse: (pid: string) => Error): Pro
 }
 
 function lock(database: string): (() => void) | undefined {
-  if (!existsSync(database)) new DatabaseSync(database).close();
+  createEmpty(database);
   const inode = inodeOf(database);
   const release = openExclusively(database);
   // The previous owner may have deleted the file after this process opened it. A lock on a deleted file excludes no
@@ -50,6 +51,15 @@ function lock(database: string): (() => void) | undefined {
     };
   release?.();
   return undefined;
+}
+
+/** An empty file is an empty database. */
+function createEmpty(database: string): void {
+  try {
+    closeSync(openSync(database, 'a'));
+  } catch (error) {
+    throw new Error(`${database} cannot be written: ${reasonOf(error)}`);
+  }
 }
 
 /**

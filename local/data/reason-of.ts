@@ -6,7 +6,12 @@ import { getSystemErrorMessage } from 'node:util';
  * that Node.js adds.
  */
 export function reasonOf(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException;
+  const { code = '', errno = errnoOf(code), message } = error as NodeJS.ErrnoException;
+  return errno === undefined ? message : getSystemErrorMessage(errno);
+}
+
+/** An error of several addresses has a code, but no number. */
+function errnoOf(code: string): number | undefined {
   const number = (constants.errno as Readonly<Record<string, number>>)[code];
-  return number === undefined ? message : getSystemErrorMessage(-number);
+  return number === undefined ? undefined : -number;
 }
