@@ -2,7 +2,9 @@ import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
 import { awsTime } from '#local/dynamodb/aws-time.ts';
+import { chooseDynamoDb } from '#local/dynamodb/choose-dynamodb.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { thisPlatform } from '#local/platform.ts';
 import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
@@ -161,7 +163,9 @@ async function start(options: Options): Promise<RunningTemplate> {
       accountConcurrency: settings.accountConcurrency,
     }),
     async prepare() {
+      // Before the synthesis, which may take a minute.
       await checkPort(options.port);
+      await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);
       await rejectNewerFormat(options.data);
       await makePrivate(options.data);

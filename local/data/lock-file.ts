@@ -19,7 +19,7 @@ const sqliteBusy = 5;
 /**
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
- * id and the start time of the process.
+ * id of the process.
  * @param inUse the error if another process owns the lock
  * @throws Error if another process owns the lock after 2 s
  */
@@ -31,7 +31,7 @@ export async function lockFile(file: string, inUse: (pid: string) => Error): Pro
     release = lock(`${file}.sqlite`);
   }
   if (release === undefined) throw inUse(await ownerOf(file));
-  await writeFile(file, `${process.pid}\n${await startTimeOf(process.pid)}\n`, { mode: 0o600 });
+  await writeFile(file, `${process.pid}\n`, { mode: 0o600 });
   return async () => {
     await rm(file, { force: true });
     release();
@@ -84,13 +84,3 @@ const inodeOf = (file: string): bigint | undefined =>
 
 const ownerOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
-
-/**
- * The process's start time, in clock ticks since the boot. The previous version of the runner reads this time from the
- * lock file, to distinguish a process from a later one with the same id.
- */
-async function startTimeOf(pid: number): Promise<string> {
-  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The 22nd field. The second field may contain spaces, so count from its closing bracket.
-  return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-}

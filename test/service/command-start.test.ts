@@ -251,8 +251,8 @@ describe('npm start', { timeout: 120_000 }, () => {
     const mine = join(folder, 'of-nobody');
     await mkdir(mine);
     await Promise.all([chmod(folder, 0o755), chown(mine, 65_534, 65_534)]);
-    const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', process.execPath];
-    const words = [...nobody, 'bin/local.js', '--port', '80', '--data', mine];
+    const otherUser = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', process.execPath];
+    const words = [...otherUser, 'bin/local.js', '--port', '80', '--data', mine];
     expectLine(
       await startProgram(words, { NODE_EXTRA_CA_CERTS: '' }).ended,
       1,
