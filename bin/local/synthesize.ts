@@ -79,5 +79,7 @@ async function runApp(folder: string, context: string): Promise<void> {
   if ((await promise) === 0) return;
   const problems = errors.split('\n').filter((line) => line.startsWith('Settings: '));
   if (problems.length > 0) throw new Error(problems.join('\n'));
+  const [, damaged] = /^SyntaxError: (.*cdk\.json: .+)$/m.exec(errors) ?? [];
+  if (damaged !== undefined) throw new Error(damaged);
   throw new Error(`The stack could not be synthesized:\n${errors.trim()}\n${bugReport}`);
 }
