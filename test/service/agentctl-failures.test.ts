@@ -7,6 +7,7 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { runAgentctlCommand } from '#support/agentctl-process.ts';
 import { clientCommand } from '#support/client-command.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { startProgram } from '#support/command.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
@@ -156,6 +157,25 @@ describe('agentctl', () => {
       expect([code, stdout]).toEqual([2, '']);
     }
     expect(await client.run('--version')).toMatchObject({ code: 0, stdout: `${manifest.version}\n` });
+  });
+
+  it('shows the trace of a bug, and where to report it; ends quietly when nothing reads its output', async () => {
+    const words = [
+      '--import',
+      'data:text/javascript,URL.canParse=()=>null.x',
+      'bin/agentctl.js',
+      'batch',
+      'list',
+    ];
+    const bug = startProgram([process.execPath, ...words], client.variables);
+    const unread = client.start(['batch', 'list']);
+    unread.child.stdout?.destroy();
+    const [broken, quiet] = await Promise.all([bug.ended, unread.ended]);
+    expect(broken).toMatchObject({ code: 1, stdout: '' });
+    expect(broken.stderr).toMatch(
+      /^TypeError: .*\n( +at .*\n)+This is a bug of version .*CONTRIBUTING\.md.*\n$/,
+    );
+    expect(quiet).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('lists batches, newest first, and says what an empty list is', async () => {
