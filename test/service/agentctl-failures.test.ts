@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { runAgentctlCommand } from '#support/agentctl-process.ts';
 import { clientCommand } from '#support/client-command.ts';
@@ -12,8 +12,6 @@ import { listenLocally } from '#support/listen-locally.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
 import manifest from '../../package.json' with { type: 'json' };
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const service = await useService();
 const tenant = await openTenant(service);
