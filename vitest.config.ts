@@ -81,7 +81,7 @@ export default defineConfig({
           name: 'service',
           ...sharedLibraries,
           expect: patient,
-          include: ['test/service/**/*.test.ts'],
+          include: ['test/service/**/*.test.ts', 'test/client/**/*.test.ts'],
           globalSetup: existsSync(new URL(serviceSetup, import.meta.url)) ? [serviceSetup] : [],
           testTimeout: 30_000,
           hookTimeout: 60_000,
