@@ -22,8 +22,15 @@ const filesOfBothEntryPoints = [
   'resumable-streams',
 ];
 
-/** The defaults, 1 s and 50 ms, are too short: a busy machine is slow, and each poll of the service takes its time. */
-const patient = { poll: { timeout: 20_000, interval: 200 } };
+/**
+ * A limit finds a test that hangs, and never a machine that is slow: the whole run takes twice as long while other
+ * programs use the processors. Each poll of the service takes its time.
+ */
+const patient = {
+  expect: { poll: { timeout: 60_000, interval: 200 } },
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+};
 
 // For the processes of the tests and all that they start: each would else compile the same libraries once more.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
@@ -40,16 +47,18 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          ...patient,
           // The files share their modules: 5 s instead of 12 s.
           isolate: false,
           include: ['test/unit/**/*.test.ts', 'test/stores/**/*.test.ts'],
           provide: { stores: 'memory' },
         },
       },
-      { test: { name: 'adapters', ...sharedLibraries, include: ['test/adapters/**/*.test.ts'] } },
+      { test: { name: 'adapters', ...sharedLibraries, ...patient, include: ['test/adapters/**/*.test.ts'] } },
       {
         test: {
           name: 'stores',
+          ...patient,
           isolate: false,
           include: ['test/stores/**/*.test.ts'],
           provide: { stores: 'dynamodb' },
@@ -58,45 +67,38 @@ export default defineConfig({
       {
         test: {
           name: 'infra',
+          ...patient,
           globalSetup: ['test/support/infra-setup.ts'],
           // To load the CDK for each file would take as long as most of the files.
           isolate: false,
           include: ['test/infra/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
         },
       },
       {
         test: {
           name: 'local',
           ...sharedLibraries,
-          expect: patient,
+          ...patient,
           include: ['test/local/**/*.test.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
         },
       },
       {
         test: {
           name: 'service',
           ...sharedLibraries,
-          expect: patient,
+          ...patient,
           include: ['test/service/**/*.test.ts', 'test/client/**/*.test.ts'],
           globalSetup: existsSync(new URL(serviceSetup, import.meta.url)) ? [serviceSetup] : [],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
         },
       },
       {
         test: {
           name: 'event-functions',
           ...sharedLibraries,
-          expect: patient,
+          ...patient,
           include: filesOfBothEntryPoints.map((name) => `test/service/${name}.test.ts`),
           globalSetup: [serviceSetup],
           env: { WEB_FUNCTIONS: 'uploads' },
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
         },
       },
     ],

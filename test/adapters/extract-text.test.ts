@@ -78,7 +78,7 @@ function declare(archive: Buffer, bytes: number): Buffer {
   return archive;
 }
 
-describe('is refused, and the process goes on:', { timeout: 60_000 }, () => {
+describe('is refused, and the process goes on:', () => {
   const rejected: [why: string, kind: string, name: string, bytes: () => Buffer][] = [
     ['an unknown extension', 'unsupported', 'a.exe', () => Buffer.from('MZ')],
     ['no bytes', 'empty', 'a.txt', () => Buffer.alloc(0)],

@@ -1,8 +1,7 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { pageText } from '#adapters/outbound/page-text.ts';
 
 // On an idle machine no test takes more than 1 s.
-vi.setConfig({ testTimeout: 60_000 });
 
 const address = new URL('https://site.test/docs/page');
 const { signal } = new AbortController();

@@ -3,14 +3,13 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
 import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outbound.ts';
 import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { certificate } from '#support/certificate.ts';
 
 // On an idle machine no test takes more than 3 s.
-vi.setConfig({ testTimeout: 60_000 });
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -2,11 +2,9 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import type { RunReport } from '../bench/report-table.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const command = resolve(import.meta.dirname, '../bench/bench.ts');
 

@@ -224,7 +224,7 @@ describe('a web function', () => {
     expect((await fetch(`${front}/live/web/exit`)).status).toBe(502);
     // Not a GET: the distribution would cache the 502 of an attempt that comes too early.
     const repeated = () => fetch(`${front}/live/web/again`, { method: 'POST' });
-    await vi.waitFor(async () => expect((await repeated()).status).toBe(201), 5000);
+    await vi.waitFor(async () => expect((await repeated()).status).toBe(201), 60_000);
   });
 
   it('is not joined by functions that only a deployment calls', () => {

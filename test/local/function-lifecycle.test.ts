@@ -69,7 +69,7 @@ describe('threads', () => {
       patient({ do: 'call', url: `${checkpoint.url}/${name}` }),
     );
     const reached = () => ['a', 'b', 'c', 'd', 'e'].filter((name) => checkpoint.hasReached(name)).length;
-    await vi.waitFor(() => expect(reached()).toBe(3), 20_000);
+    await vi.waitFor(() => expect(reached()).toBe(3), 60_000);
     expect(threadsOf('Patient').map(({ busy }) => busy)).toEqual([true, true, true]);
     for (const name of ['a', 'b', 'c', 'd', 'e']) checkpoint.release(name);
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);

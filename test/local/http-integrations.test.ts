@@ -75,7 +75,7 @@ describe('an HTTP integration', () => {
       '',
     ]);
     // The runner learns of the end a moment later.
-    await vi.waitFor(async () => expect((await post('again')).status).toBe(201), 5000);
+    await vi.waitFor(async () => expect((await post('again')).status).toBe(201), 60_000);
   });
 
   it.each(['meanwhile', 'afterwards'] as const)(

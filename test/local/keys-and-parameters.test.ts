@@ -177,6 +177,6 @@ describe('a parameter', () => {
     const { SQSClient, SendMessageCommand } = await import('@aws-sdk/client-sqs');
     const sqs = new SQSClient(clientOptions(run.endpoints.sqs));
     await sqs.send(new SendMessageCommand({ QueueUrl: run.ref('Plain'), MessageBody: 'x' }));
-    await vi.waitFor(async () => expect(await parameter('done')).toMatchObject({ Value: 'yes' }), 10_000);
+    await vi.waitFor(async () => expect(await parameter('done')).toMatchObject({ Value: 'yes' }), 60_000);
   });
 });

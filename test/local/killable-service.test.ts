@@ -40,5 +40,5 @@ it('a service that a test starts ends with the process of the test', async () =>
   await once(test.stdout, 'data');
   expect((await processesNaming(dataDir)).length).toBeGreaterThan(1);
   test.kill('SIGKILL');
-  await vi.waitFor(async () => expect(await processesNaming(dataDir)).toEqual([]), 10_000);
+  await vi.waitFor(async () => expect(await processesNaming(dataDir)).toEqual([]), 60_000);
 });

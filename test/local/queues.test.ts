@@ -119,7 +119,7 @@ describe('a queue', () => {
       ],
     }));
     await send('Plain', 'relay');
-    await vi.waitFor(() => expect(deliveries('Worker', 'relayed')).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(deliveries('Worker', 'relayed')).toHaveLength(1), 60_000);
     run.script('Simple', () => ({}));
   });
 });
@@ -137,7 +137,7 @@ describe('an event', () => {
         },
       }),
     );
-    await vi.waitFor(() => expect(deliveries('Worker', 'shape')).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(deliveries('Worker', 'shape')).toHaveLength(1), 60_000);
     const number = expect.stringMatching(/^\d+$/);
     const lists = { stringListValues: [], binaryListValues: [] };
     expect(deliveries('Worker', 'shape')[0]).toEqual({
@@ -175,7 +175,7 @@ describe('a batch', () => {
       },
     }));
     await Promise.all(['good', 'bad'].map((body) => send('Work', body)));
-    await vi.waitFor(() => expect(deliveries('Worker', 'bad')).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(deliveries('Worker', 'bad')).toHaveLength(2), 60_000);
     expect(deliveries('Worker', 'good')).toHaveLength(1);
     await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
   });
@@ -189,14 +189,14 @@ describe('a batch', () => {
       Records[0]?.attributes.ApproximateReceiveCount === '1' ? { returns } : {},
     );
     await send('Work', name);
-    await vi.waitFor(() => expect(deliveries('Worker', name)).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(deliveries('Worker', name)).toHaveLength(2), 60_000);
     await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
   });
 
   it('that fails comes again, then goes to the dead-letter queue and its function', async () => {
     run.script('Worker', () => ({ throws: { name: 'Broken', message: 'on purpose' } }));
     await send('Work', 'hopeless', 'tenant');
-    await vi.waitFor(() => expect(deliveries('Undertaker', 'hopeless')).toHaveLength(1), 20_000);
+    await vi.waitFor(() => expect(deliveries('Undertaker', 'hopeless')).toHaveLength(1), 60_000);
     expect(
       deliveries('Worker', 'hopeless').map((record) => record.attributes.ApproximateReceiveCount),
     ).toEqual(['1', '2']);
@@ -219,7 +219,7 @@ describe('a batch', () => {
     await send('Work', 'killed');
     await reached.promise;
     expect(run.killWorkers('Worker')).toBeGreaterThan(0);
-    await vi.waitFor(() => expect(deliveries('Worker', 'killed')).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(deliveries('Worker', 'killed')).toHaveLength(2), 60_000);
     run.script('Worker', () => ({}));
     await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
   });
@@ -227,7 +227,7 @@ describe('a batch', () => {
   it('is filled up within the batching window', async () => {
     const before = run.events('Collector').length;
     for (const body of ['one', 'two', 'three']) await send('Collected', body);
-    await vi.waitFor(() => expect(deliveries('Collector', 'three')).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(deliveries('Collector', 'three')).toHaveLength(1), 60_000);
     expect(run.events('Collector').length).toBe(before + 1);
   });
 
@@ -240,7 +240,7 @@ describe('a batch', () => {
         Entries: bodies.map((body) => ({ Id: body, MessageBody: `full-${body}` })),
       }),
     );
-    await vi.waitFor(() => expect(deliveries('Collector', 'full-d')).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(deliveries('Collector', 'full-d')).toHaveLength(1), 60_000);
     expect(performance.now() - sent).toBeLessThan(900);
   });
 });
@@ -260,11 +260,11 @@ describe('invocations', () => {
     for (let count = 0; count < 30; count += 1) await send('Plain', `many-${count}`, 'many');
     for (let count = 0; count < 3; count += 1) await send('Plain', `few-${count}`, 'few');
     while (order.length < 33) {
-      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0), 5000);
+      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0), 60_000);
       if (order.length === 2)
-        await vi.waitFor(async () => expect(await depth('Plain', ['NotVisible'])).toBe(33), 5000);
+        await vi.waitFor(async () => expect(await depth('Plain', ['NotVisible'])).toBe(33), 60_000);
       waiting.shift()?.();
-      await vi.waitFor(() => expect(order.length === 33 || waiting.length === 2).toBe(true), 5000);
+      await vi.waitFor(() => expect(order.length === 33 || waiting.length === 2).toBe(true), 60_000);
     }
     for (const release of waiting) release();
     run.script('Simple', () => ({}));

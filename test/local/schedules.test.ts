@@ -52,7 +52,7 @@ describe('a schedule', () => {
       [3600, [62, 3]],
     ] as const) {
       timer.advanceTo(seconds);
-      await vi.waitFor(() => expect(counts(), `after ${seconds} s`).toEqual(expected), 10_000);
+      await vi.waitFor(() => expect(counts(), `after ${seconds} s`).toEqual(expected), 60_000);
     }
     const ruleArn = expect.stringMatching(/^arn:aws:events:us-east-1:000000000000:rule\/Background-Minutely/);
     expect(run.events('Scheduled')[0]).toEqual({
@@ -89,7 +89,7 @@ describe('a schedule', () => {
     expect(pendingBefore).toBe(0);
     run.script('Scheduled', () => ({ throws: { name: 'Broken', message: 'on purpose' } }));
     timer.advanceTo(0);
-    await vi.waitFor(() => expect(run.logs).toContain('Broken: on purpose'), 10_000);
+    await vi.waitFor(() => expect(run.logs).toContain('Broken: on purpose'), 60_000);
     await run.close();
   });
 });

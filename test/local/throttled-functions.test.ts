@@ -149,7 +149,7 @@ describe('a function that is throttled when called by', () => {
     const send = (MessageBody: string) =>
       sqs.send(new SendMessageCommand({ QueueUrl: run.ref('Plain'), MessageBody }));
     await send('long');
-    await vi.waitFor(() => expect(run.events('Simple')).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(run.events('Simple')).toHaveLength(1), 60_000);
     await send('short');
     const lambda = lambdaOf(run.endpoints.lambda);
     await expect(lambda.send(new InvokeCommand({ FunctionName: run.ref('Simple') }))).rejects.toThrow(
@@ -157,7 +157,7 @@ describe('a function that is throttled when called by', () => {
     );
     expect(run.events('Simple')).toHaveLength(1);
     release.resolve({});
-    await vi.waitFor(() => expect(run.events('Simple')).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(run.events('Simple')).toHaveLength(2), 60_000);
     const { Records } = run.events<SQSEvent>('Simple')[1] ?? { Records: [] };
     expect(Records.map(({ body, attributes }) => [body, attributes.ApproximateReceiveCount])).toEqual([
       ['short', '1'],
@@ -183,7 +183,7 @@ describe('a function that is throttled when called by', () => {
     run.script('Scheduled', () => release.promise);
     const lambda = lambdaOf(run.endpoints.lambda);
     const waiting = lambda.send(new InvokeCommand({ FunctionName: run.ref('Scheduled') }));
-    await vi.waitFor(() => expect(run.events('Scheduled')).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(run.events('Scheduled')).toHaveLength(1), 60_000);
     const next = () => {
       for (const callback of due.splice(0)) callback();
     };
@@ -194,7 +194,7 @@ describe('a function that is throttled when called by', () => {
     release.resolve({});
     await waiting;
     next();
-    await vi.waitFor(() => expect(run.events('Scheduled')).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(run.events('Scheduled')).toHaveLength(2), 60_000);
     await run.close();
   });
 

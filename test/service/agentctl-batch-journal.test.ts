@@ -47,7 +47,7 @@ const submit = (...args: string[]): Promise<Submission> => agentctl.json(...subm
 const lineIds = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line-${from + index}`);
 
-describe('agentctl batch submit', { timeout: 60_000 }, () => {
+describe('agentctl batch submit', () => {
   it('splits at 1000 requests', async () => {
     await writeLines(messages(2001));
     const { submitted } = await submit();
@@ -97,7 +97,7 @@ describe('agentctl batch submit', { timeout: 60_000 }, () => {
   });
 });
 
-describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () => {
+describe('agentctl batch submit, killed and run again', () => {
   /** Kills a submission at its n-th batch, which the service has created if `isCreated`. */
   async function killAt(which: number, isCreated: boolean): Promise<void> {
     const running = agentctl.start(submitArgs());
@@ -204,7 +204,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
   });
 });
 
-describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, () => {
+describe('agentctl batch submit, on a service in trouble', () => {
   it('sends again after refusals for the rate and failures, as long as no batch was made', async () => {
     const at: number[] = [];
     front.serve = (request) => {
@@ -277,7 +277,7 @@ describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, 
   });
 });
 
-describe('the journal of agentctl batch submit', { timeout: 60_000 }, () => {
+describe('the journal of agentctl batch submit', () => {
   it('lets a second run send nothing, and one with --again everything', async () => {
     await writeLines(messages(3));
     const first = await submit();

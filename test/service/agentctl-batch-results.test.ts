@@ -116,7 +116,7 @@ describe('agentctl batch results', () => {
     const { code, stderr } = await download();
     expect([code, stderr.trim().split('\n').length]).toEqual([0, 2]);
     expect(await writtenItems()).toEqual(itemsOf(0, total));
-  }, 20_000);
+  });
 
   it('leaves an earlier file alone when it fails, and nothing beside it', async () => {
     await writeFile(out, 'earlier');
@@ -184,7 +184,7 @@ describe('agentctl batch status --watch', () => {
       expect.stringMatching(/^The service sent no complete response .* trying again in 2\.[2-5]/),
     ]);
     expect(script).toEqual([]);
-  }, 20_000);
+  });
 });
 
 describe('a cancellation whose answer is lost', () => {

@@ -58,7 +58,7 @@ const lineIds = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line-${from + index}`);
 
 /** Tests with the whole service. Tests with a scripted one are in agentctl-batch-journal.test.ts. */
-describe('agentctl batch', { timeout: 120_000 }, () => {
+describe('agentctl batch', () => {
   it('submits, waits, and writes the results to a file', async () => {
     await writeFile(
       file,

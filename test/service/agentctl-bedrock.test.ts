@@ -81,7 +81,7 @@ const agentOf = ({ stdout }: { stdout: string }): string =>
   (JSON.parse(stdout) as { agent_id: string }).agent_id;
 
 // A command takes about a second.
-describe('agentctl', { timeout: 60_000 }, () => {
+describe('agentctl', () => {
   it('takes agents whose Bedrock model is listed', async () => {
     const target = await localRun([listed]);
     const created = await create(target, `bedrock:${listed}`);

@@ -273,7 +273,7 @@ describe('agentctl chat as a conversation', () => {
     call.finish();
     const { id } = await onlyChat();
     await expect
-      .poll(async () => contentsOf(await historyOf(tenant.client, id)), { timeout: 10_000 })
+      .poll(async () => contentsOf(await historyOf(tenant.client, id)))
       .toEqual(['Go on', 'One, two.']);
   });
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import type { UploadedFile } from '#contract/message.ts';
@@ -22,8 +22,6 @@ import { stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const logged: { functionName: string; line: string }[] = [];
 const { callFor, service } = await useScriptedService({

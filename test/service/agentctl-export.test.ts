@@ -64,7 +64,7 @@ it('holds a chat whose messages are more than the memory of the process', async 
       throw new Error(`Line ${count + 1} is ${line}`);
   }
   expect(count).toBe(messageCount);
-}, 120_000);
+});
 
 it('holds what the histories show, of all users or of one, with files by their names', async () => {
   const client = clientOf(service, small);

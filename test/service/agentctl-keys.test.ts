@@ -1,10 +1,8 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 interface Key {
   key_id: string;

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
@@ -14,8 +14,6 @@ import { temporaryFolder } from '#support/close-after-tests.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const folder = await temporaryFolder('audit-');
 const service = await useService();

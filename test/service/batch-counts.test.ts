@@ -1,5 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import {
   batchAt,
@@ -15,8 +15,6 @@ import { quickTimer } from '#support/quick-timer.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const random = seededRandom(seed);

@@ -16,8 +16,6 @@ import { quickTimer } from '#support/quick-timer.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-vi.setConfig({ testTimeout: 90_000 });
-
 const openCalls: ModelCall[] = [];
 const { model, service } = await useScriptedService({
   variables: {
@@ -47,9 +45,9 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
   const tenant = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
-  await vi.waitUntil(() => openCalls.length > 0, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length > 0, { timeout: 60_000 });
   const statuses = async () => tally(await resultsOf(tenant.client, batch.id));
-  await vi.waitUntil(async () => (await statuses())['failed 408'] !== undefined, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await statuses())['failed 408'] !== undefined, { timeout: 60_000 });
   const { processing = 0, ...others } = await statuses();
   expect(others).toEqual({ 'failed 408': 100 - processing });
   expect([processing <= 40, openCalls.length]).toEqual([true, Math.min(processing, 20)]);
@@ -112,8 +110,8 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
 it('what a worker has left lying at the expiry fails too, so that the batch ends', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   const batch = await submit(tenant.client, tenant, requestsOf(3));
-  await vi.waitUntil(() => openCalls.length === 3, { timeout: 30_000 });
-  await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 3, { timeout: 60_000 });
+  await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 60_000 });
   service.run.killWorkers('ProcessBatchItems');
   const ended = await waitForBatchEnd(tenant.client, batch.id);
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 0, failed_requests: 3 });

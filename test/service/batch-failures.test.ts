@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { queueRequest } from '#support/batch-queue.ts';
 import {
   checkChats,
@@ -17,7 +17,6 @@ import { createChat, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 // Retries wait in real time: 5 s, 10 s …
-vi.setConfig({ testTimeout: 120_000 });
 
 /** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
@@ -144,9 +143,9 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   const requests = ['over', 'held', 'waits'].map((name) => ({ custom_id: name, message: `Give up ${name}` }));
   const batch = await submit(tenant.client, tenant, requests);
   const statuses = async () => (await resultsOf(tenant.client, batch.id)).map(({ status }) => status);
-  await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'pending']);
+  await expect.poll(statuses).toEqual(['success', 'processing', 'pending']);
   for (const position of [0, 1, 2]) await sendToDeadLetters(tenant, batch, position);
-  await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);
+  await expect.poll(statuses).toEqual(['success', 'processing', 'failed']);
   down = false;
   for (const call of calls) respond(call);
   const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
@@ -172,21 +171,21 @@ it.concurrent('a request that the queue gives up hands on its place and its hist
     const message = `Hand on ${position}, which waits`;
     const isWaiting = async (): Promise<boolean> =>
       model.calls.some((call) => messageOf(call) === message) && (await statusOf(position)()) === 'pending';
-    await expect.poll(isWaiting, { timeout: 30_000 }).toBe(true);
+    await expect.poll(isWaiting).toBe(true);
     // While a retry runs, the message does nothing.
     const failOnce = async () => {
       await sendToDeadLetters(tenant, batch, position);
       return statusOf(position)();
     };
-    await expect.poll(failOnce, { timeout: 30_000, interval: 1000 }).toBe('failed');
+    await expect.poll(failOnce, { timeout: 60_000, interval: 1000 }).toBe('failed');
   };
   // Four groups have all slots. The fifth group gets the slot of the second one, and the next request of the chat that
   // of the first one.
   expect(await statusOf(40)()).toBe('pending');
   await failWaiting(10);
-  await expect.poll(statusOf(40), { timeout: 30_000 }).toBe('success');
+  await expect.poll(statusOf(40)).toBe('success');
   await failWaiting(0);
-  await expect.poll(statusOf(1), { timeout: 30_000 }).toBe('success');
+  await expect.poll(statusOf(1)).toBe('success');
   down = false;
   const results = await checkEnded(
     tenant.client,

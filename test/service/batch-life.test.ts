@@ -18,8 +18,6 @@ import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-vi.setConfig({ testTimeout: 90_000 });
-
 const { model, service } = await useScriptedService({
   // Four workers run ten requests each, and have ten others in their buffers.
   variables: { BATCH_WORKSPACE_PLACES: '4', REQUESTS_PER_WORKER: '10' },
@@ -37,7 +35,7 @@ const cancel = (client: Awaited<ReturnType<typeof open>>['client'], id: string) 
 
 /** Waits for so many calls of `Hold` messages, and returns them. */
 async function takeOpenCalls(count: number): Promise<ModelCall[]> {
-  await vi.waitUntil(() => openCalls.length >= count, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length >= count, { timeout: 60_000 });
   return openCalls.splice(0);
 }
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
     tenant,
     requestsOf(1, () => ({ message: 'Hold 1' })),
   );
-  await vi.waitUntil(() => openCalls.length === 1, { timeout: 20_000 });
+  await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
   dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
   for (const call of openCalls.splice(0)) call.finish();
   await waitForBatchEnd(client, cancelled.id);
@@ -38,7 +38,7 @@ beforeAll(async () => {
     tenant,
     requestsOf(3, (index) => ({ message: `Hold ${index}` })),
   );
-  await vi.waitUntil(() => openCalls.length === 3, { timeout: 20_000 });
+  await vi.waitUntil(() => openCalls.length === 3, { timeout: 60_000 });
   batches = [first, second, cancelled, open];
 });
 afterAll(() => {
@@ -200,7 +200,7 @@ describe('POST /batches/{batch_id}/cancel', () => {
   });
 });
 
-it('tells of a hundred open batches how far each is, by its results', { timeout: 60_000 }, async () => {
+it('tells of a hundred open batches how far each is, by its results', async () => {
   const many = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(2, (index) => (index === 0 ? {} : { message: 'Hold 1' }));
   const ids: string[] = [];

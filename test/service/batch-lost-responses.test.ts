@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
@@ -6,8 +6,6 @@ import { openTenant } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const logged: { functionName: string; line: string }[] = [];
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'BatchWriteItem']);

@@ -1,5 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   checkChats,
   checkEnded,
@@ -21,7 +21,6 @@ const [requestCount, outageSeconds] = isSoak ? [600, 6] : [80, 4];
  * Seconds from the end of the outage to the end of the batch. In the small case, other tests may keep the machine busy.
  */
 const endSeconds = isSoak ? 20 : 90;
-vi.setConfig({ testTimeout: 180_000 });
 
 const writes = /\.(PutItem|UpdateItem|DeleteItem|TransactWriteItems|BatchWriteItem)$/;
 

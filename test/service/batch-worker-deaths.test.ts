@@ -184,7 +184,7 @@ it('what a worker received and never claimed is requeued a minute later, not whe
   const tenant = await open();
   const { hasDied } = dieAt(({ target }) => target === 'GetItem', 'before');
   const batch = await submit(tenant.client, tenant, requestsOf(3));
-  await vi.waitUntil(hasDied, { timeout: 30_000 });
+  await vi.waitUntil(hasDied, { timeout: 60_000 });
   await reconcileTogether();
   expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ pending: 3 });
   await passMinute(batch);
@@ -246,7 +246,7 @@ it('a cancel whose write is answered late is done once, and frees the history th
     tenant,
     requestsOf(2, (index) => ({ message: `Hold ${index}`, ...(index === 0 && { history_id: chatId }) })),
   );
-  await vi.waitUntil(() => openCalls.length === 2, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 2, { timeout: 60_000 });
   let lost = 0;
   tableProxy.handle = async (call, pass) => {
     const passed = await pass();
@@ -310,7 +310,7 @@ it('a request whose worker fails each time ends as failed with its last attempt'
     return { status: 400, body: '{"__type":"SomethingElse"}' };
   };
   const batch = await submit(tenant.client, tenant, requests);
-  await expect.poll(() => failures, { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => failures).toBe(1);
   const key = keys.batchItem(tenant.workspaceId, batch.id, 0);
   const failRepeatedly = async (lost: number): Promise<void> => {
     await table.change(key, { lease: Date.now() - 60_000, lost });
@@ -322,7 +322,7 @@ it('a request whose worker fails each time ends as failed with its last attempt'
     });
   };
   await failRepeatedly(8);
-  await expect.poll(() => failures, { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => failures).toBe(2);
   expect(await table.read(key)).toMatchObject({ status: 'processing', lost: 9 });
   await failRepeatedly(9);
   const ended = await waitForBatchEnd(tenant.client, batch.id);
@@ -356,13 +356,13 @@ it('undelivered webhooks of one workspace do not keep a dead worker of another f
     other,
     requestsOf(1, () => ({ message: 'Hold on' })),
   );
-  await vi.waitUntil(() => openCalls.length === 1, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
   service.run.killWorkers(worker);
   await table.change(keys.batchItem(other.workspaceId, batch.id, 0), { lease: Date.now() - 60_000 });
   openCalls.splice(0);
   const startedAt = performance.now();
   const run = lambda.send(new InvokeCommand({ FunctionName: nameOf('ReconcileBatches'), Payload: '{}' }));
-  await vi.waitUntil(() => openCalls.length === 1, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
   console.log(`taken up after ${Math.round(performance.now() - startedAt)} ms, next to ${count} webhooks`);
   // On a busy machine, a lease of 4 s may expire meanwhile, and another worker calls the model.
   while (isOpen(await batchAt(other.client, batch.id))) {

@@ -57,7 +57,7 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
         ),
         String(forged),
       ).rejects.toThrow('fetch failed');
-    await vi.waitFor(() => expect(endpoint.lines.join()).toContain('"Strangers":7'), 5000);
+    await vi.waitFor(() => expect(endpoint.lines.join()).toContain('"Strangers":7'), 60_000);
   });
 
   it('knows its two routes alone, and takes a body of 6 MB and no more', async () => {
@@ -129,7 +129,7 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
     });
     const call = await called;
     endpoint.signal('SIGUSR2');
-    await vi.waitFor(() => expect(endpoint.lines.join()).toContain('Outside of any request'), 5000);
+    await vi.waitFor(() => expect(endpoint.lines.join()).toContain('Outside of any request'), 60_000);
     const rejected = await post('/chats', endpoint.headersOf(tenant), newChat());
     expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await rejected.json()).toMatchObject({ data: null, error_code: 10005 });

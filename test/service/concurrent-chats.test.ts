@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { awsTime } from '#local/dynamodb/aws-time.ts';
 import { chatPages, idempotency, newChats } from '#runtime/composition/services.ts';
@@ -14,7 +14,6 @@ import { createPublishedAgent, createTenant, type Tenant } from '#support/servic
 import { useService } from '#support/use-service.ts';
 
 // Each test sends hundreds of requests.
-vi.setConfig({ testTimeout: 90_000 });
 
 const createChats = resolve(import.meta.dirname, '../support/create-chats.ts');
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);

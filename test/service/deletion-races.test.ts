@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { purgeItem } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResultResource } from '#contract/batch.ts';
@@ -13,8 +13,6 @@ import { messageItems } from '#support/seed.ts';
 import { stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const proxy = closeAfterTests(await startDynamoProxy());
 // The reconciler runs each second. The leases are so long that no renewal finds a chat deleted, also on a slow machine.
 const { callFor, service, tenant, client } = await useScriptedService({
@@ -28,7 +26,7 @@ afterEach(() => {
 });
 
 const { workspaceId, agentId } = tenant;
-const waiting = { timeout: 40_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 100 };
 const notFound = '404/10003 Chat not found';
 const success = '200/0 success';
 

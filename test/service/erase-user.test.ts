@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
@@ -25,7 +25,6 @@ const { callFor, model, service, tenant } = await useScriptedService({
 const { client, workspaceId, agentId: agent_id } = tenant;
 const table = closeAfterTests(dataTableOf(service));
 const agentctl = agentctlOf(service);
-vi.setConfig({ testTimeout: 120_000 });
 const waiting = { timeout: 60_000, interval: 100 };
 
 const s3 = new S3Client({

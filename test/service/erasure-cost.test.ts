@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { batches } from '#runtime/composition/services.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
@@ -6,7 +6,6 @@ import { sampleBatch, sampleRequest } from '#support/sample-batches.ts';
 import { stoppedTimer } from '#support/stopped-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
 const { service } = await useScriptedService({ recordCalls: true, timer: stoppedTimer });
 
 // docs/operators.md has these figures. In 2,000 batches of ten they were 4,209 units.

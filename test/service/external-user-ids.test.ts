@@ -1,12 +1,10 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { eventOf } from '#contract/event-text.ts';
 import { clientOf } from '#support/client.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf } from '#support/resumable-streams.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const { service, tenant } = await useScriptedService();
 const { agentId } = tenant;

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
@@ -19,7 +19,6 @@ import {
 import type { Connection } from '../../bin/local/connection.ts';
 
 // A start takes 3 s on an idle machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** Longer than any lease of the killed processes. */
 const minutesAgo = 10;

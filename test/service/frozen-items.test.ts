@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { type Key, keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchItem } from '#domain/batches/batch.ts';
@@ -30,8 +30,6 @@ import type { FrozenItem } from '#support/frozen/frozen-item.ts';
 import { readFrozenItems } from '#support/frozen/read-frozen.ts';
 import { type Stores, storesOn } from '#support/frozen/stores.ts';
 import { type OpenTable, openTable } from '#support/open-table.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let items: FrozenItem[];
 let table: OpenTable;

@@ -1,7 +1,7 @@
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { APIGatewayAuthorizerResult, APIGatewayProxyResult, SQSBatchResponse } from 'aws-lambda';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import type { Batch } from '#domain/batches/batch.ts';
@@ -27,8 +27,6 @@ import { stoppedTimer } from '#support/stopped-timer.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const frozen: FrozenMessages = await readFrozenMessages();
 const ids = frozen.workflow.execution.input;
@@ -82,7 +80,7 @@ describe('what an earlier version has sent', () => {
     sqs.destroy();
     const statuses = async () =>
       (await batches().items(unstarted, body.positions)).map((item) => item?.status);
-    await expect.poll(statuses, { timeout: 60_000 }).toEqual(body.positions.map(() => 'success'));
+    await expect.poll(statuses).toEqual(body.positions.map(() => 'success'));
     // Dispatched now, the only message finds its requests done, and the reconciler would have to send the last one.
     if (body.positions.length === 10) await invoke('ProcessBatchItems', eventOfLast(unstarted));
     await runFrozenWorkflow(unstarted);

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
@@ -19,8 +19,6 @@ import {
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const functionsAtOnce = 3;
 

@@ -23,16 +23,12 @@ const startReply = (message: string) => startReplyWith({ client, tenant, callFor
 
 describe('a client that leaves', () => {
   const wholeReply = async (chatId: number, message: string, content: string) => {
-    await expect
-      .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
-      .toEqual([message, content]);
+    await expect.poll(async () => contentsOf(await historyOf(client, chatId))).toEqual([message, content]);
     const history = await historyOf(client, chatId);
     expect(history[1]?.meta.error).toBeUndefined();
     expect(history[1]?.meta.token_usage).toMatchObject({ total_tokens: 18 });
     // The reply is stored first; the chat lease is released shortly after.
-    await expect
-      .poll(async () => (await send(client, tenant, chatId, 'Back again')).body.data, { timeout: 10_000 })
-      .toBe('Hello');
+    await expect.poll(async () => (await send(client, tenant, chatId, 'Back again')).body.data).toBe('Hello');
     expect(model.calls.at(-1)?.request.messages).toEqual([
       { role: 'user', content: message },
       { role: 'assistant', content },
@@ -143,9 +139,7 @@ describe('a function that is killed', () => {
     const sending = send(client, tenant, chatId, 'killed plainly');
     await called;
     // The model is called concurrently with storing the message.
-    await expect
-      .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
-      .toEqual(['killed plainly']);
+    await expect.poll(async () => contentsOf(await historyOf(client, chatId))).toEqual(['killed plainly']);
     service.run.killWorkers(functionIds['send-message']);
     expect((await sending).status).toBe(statusOfDeath);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed plainly']);
@@ -161,7 +155,7 @@ describe('a function that is killed', () => {
       responses.push(await send(client, tenant, chatId, message));
     });
     const call = await called;
-    await expect.poll(() => responses.length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => responses.length).toBe(2);
     for (const response of responses) expect(response).toMatchObject(rejectedWhileResponding);
     await expect
       .poll(async () => contentsOf(await historyOf(client, chatId)))

@@ -1,4 +1,4 @@
-import { beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { endOfStream, eventOf } from '#contract/event-text.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -8,8 +8,6 @@ import { summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const proxy = closeAfterTests(await startDynamoProxy());
 const { model, callFor, service, tenant, client } = await useScriptedService({

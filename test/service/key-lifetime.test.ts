@@ -60,7 +60,7 @@ describe.each(doors)('with the header %s', (_header, summaryWith) => {
     const expiresAt = new Date(Date.now() + 6000);
     const { apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt });
     expect(await summaryWith(apiKey)).toBe(allowed);
-    await expect.poll(() => summaryWith(apiKey), { timeout: 40_000 }).toBe(rejected);
+    await expect.poll(() => summaryWith(apiKey)).toBe(rejected);
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
   });
   it('a rotated key works beside the new one until its overlap is over, and never longer than it had', async () => {

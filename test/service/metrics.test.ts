@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
@@ -12,8 +12,6 @@ import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** The trace id that Lambda gives to a traced invocation. */
 const root = '1-5759e988-bd862e3fe1be46a994272793';
@@ -63,7 +61,7 @@ const sumOf = (name: MetricName, dimensions: string): number =>
 /** A request's log lines arrive shortly after its response. */
 const requestsCounted = (route: string): Promise<void> => {
   const before = sumOf('requests', route);
-  return expect.poll(() => sumOf('requests', route), { timeout: 10_000 }).toBeGreaterThan(before);
+  return expect.poll(() => sumOf('requests', route)).toBeGreaterThan(before);
 };
 
 it('counts requests by route, errors by route and by code, in the namespace of the stack', async () => {
@@ -143,7 +141,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     keys: sumOf('rejectedKeys', 'unknown'),
     lost: shown('lostUsage'),
   });
-  await expect.poll(sums, { timeout: 10_000 }).toEqual({
+  await expect.poll(sums).toEqual({
     sends: 4,
     serverErrors: 1,
     failedReplies: 1,
@@ -210,5 +208,5 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
 });
 
 it('tells at every run of the reconciler how many batches are open long after their time', async () => {
-  await expect.poll(() => shown('overdueBatches'), { timeout: 20_000 }).toContainEqual(['', 0]);
+  await expect.poll(() => shown('overdueBatches')).toContainEqual(['', 0]);
 });

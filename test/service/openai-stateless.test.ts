@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { startChatEndpoint } from '#support/chat-endpoint.ts';
@@ -91,7 +91,8 @@ describe.runIf(webFunctions === 'all')('a client that goes away', () => {
 
 describe.runIf(webFunctions === 'all')('the web function, called directly', () => {
   async function openEndpoint() {
-    const endpoint = closeAfterTests(await startChatEndpoint(service, model.url));
+    const endpoint = await startChatEndpoint(service, model.url);
+    onTestFinished(() => endpoint.close());
     const post = (
       headers: Record<string, string>,
       { message = 'Hi', ...fields }: Record<string, unknown> = {},

@@ -1,11 +1,9 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { measureOperations } from '#support/operations.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { startWebhookReceiver } from '#support/webhook-receiver.ts';
 import { type OperationCalls, type OperationName, operations } from '../../bin/cost/operations.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const receiver = closeAfterTests(await startWebhookReceiver());
 const { model, service } = await useScriptedService({

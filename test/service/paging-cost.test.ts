@@ -65,7 +65,7 @@ beforeAll(async () => {
     external_user_id: user,
   });
   expect(last.body.data.id).toBe(count);
-}, 120_000);
+});
 afterAll(async () => {
   await service.close();
   await rm(dataDir, { recursive: true });

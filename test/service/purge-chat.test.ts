@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
@@ -26,8 +26,7 @@ const {
   onLog: ({ line }) => logged.push(line),
 });
 const table = closeAfterTests(dataTableOf(service));
-vi.setConfig({ testTimeout: 60_000 });
-const waiting = { timeout: 40_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 100 };
 
 /** The keys of what is stored for a chat. */
 async function storedFor({ workspaceId }: OpenTenant, chatId: number): Promise<string[]> {
@@ -73,11 +72,11 @@ it('deletes the events of resumable replies, also of one in progress', async () 
   first.call.finish();
   await first.events.rest();
   const second = await stream('Goes on');
-  const hasEvents = async () =>
+  const countEvents = async () =>
     (await table.readAll()).filter(({ pk }) => String(pk).includes(`#C#${chat.id}#E#`)).length;
-  expect(await hasEvents()).toBeGreaterThan(2);
+  await expect.poll(countEvents, waiting).toBeGreaterThan(2);
   dataOf(await scripted.client.delete(`/chats/${chat.id}`));
-  await expect.poll(hasEvents, waiting).toBe(0);
+  await expect.poll(countEvents, waiting).toBe(0);
   second.call.finish();
   await second.events.rest();
 });

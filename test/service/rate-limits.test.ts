@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { rateClasses } from '#contract/rate-limits.ts';
@@ -18,7 +18,6 @@ import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
 // Every route's function has its cold start here.
-vi.setConfig({ testTimeout: 120_000 });
 
 const logged: string[] = [];
 let bucketsAreDown = false;

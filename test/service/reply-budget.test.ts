@@ -76,7 +76,7 @@ const atOnce = 'At most 4 tools may run at once in a reply: use fewer, or one af
 const usesReached = 'The reply has reached its limit of 30 uses of tools: answer with what you have';
 
 // The first turn of a run starts its functions.
-describe('a reply', { timeout: 60_000 }, () => {
+describe('a reply', () => {
   it('of agents that call three others each, in every round, ends with an answer', async () => {
     let agents: string[] = [];
     for (let level = 0; level < 4; level += 1) {
@@ -158,7 +158,7 @@ describe('a reply', { timeout: 60_000 }, () => {
   });
 });
 
-describe('tools at once', { timeout: 60_000 }, () => {
+describe('tools at once', () => {
   /** Delays all pages until `release` is called. */
   function delayedPages() {
     const waiting: ServerResponse[] = [];

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
@@ -12,7 +12,6 @@ import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/t
 import type { Connection } from '../../bin/local/connection.ts';
 
 // The service starts four times, twice with a synth.
-vi.setConfig({ testTimeout: 120_000 });
 
 const model = closeAfterTests(await startScriptedModel());
 const callFor = callsByMessage(model);

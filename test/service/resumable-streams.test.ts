@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { endOfStream, eventOf } from '#contract/event-text.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -9,8 +9,6 @@ import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, rejectedWhileResponding, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const { model, callFor, service, tenant, client } = await useScriptedService();
 const table = closeAfterTests(dataTableOf(service));

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endOfStream, eventOf } from '#contract/event-text.ts';
 import { runOn } from '#support/agentctl-process.ts';
 import { type Client, clientOf } from '#support/client.ts';
@@ -12,8 +12,6 @@ import { callsByMessage, type ScriptedModel, startScriptedModel } from '#support
 import { createTenant, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 /** Runs in real time: a lease must expire. interrupted-streams.test.ts ends leases by itself. */
 describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets its end', () => {

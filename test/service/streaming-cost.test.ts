@@ -133,7 +133,7 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   };
   const sent = client.post(path, body);
   const received = callFor('Hello');
-  await vi.waitFor(() => expect(seen.toSorted()).toEqual(['BatchGetItem', 'bucket']), 10_000);
+  await vi.waitFor(() => expect(seen.toSorted()).toEqual(['BatchGetItem', 'bucket']), 60_000);
   // By now, a call that did not wait for the rate limit would have arrived.
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(seen).toHaveLength(2);

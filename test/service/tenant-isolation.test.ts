@@ -98,7 +98,7 @@ describe('an id of another workspace', () => {
     const batches = dataOf(await owner.tenant.client.get<{ id: string }[]>('/batches'));
     for (const { id } of batches) await waitForBatchEnd(owner.tenant.client, id);
     before = await everythingOf(owner);
-  }, 180_000);
+  });
 
   /** Sends a request of a route with the workspace's own ids, except for one location. */
   async function send(

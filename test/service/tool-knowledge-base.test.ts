@@ -45,7 +45,7 @@ const open = (config: Record<string, unknown> = {}) => {
   return chatWithTool(service, tenant, type, { knowledge_base_id: knowledgeBaseId, ...config });
 };
 
-describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
+describe('a knowledge base of Amazon Bedrock', () => {
   it('is asked in place of the documents, and its passages name their source', async () => {
     respond = () => ({
       status: 200,
@@ -112,7 +112,7 @@ describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
   });
 });
 
-describe('agentctl', { timeout: 60_000 }, () => {
+describe('agentctl', () => {
   const agentFile = async (config: Record<string, unknown>): Promise<string> => {
     const file = join(service.dataDir, 'agent.json');
     await writeFile(file, JSON.stringify({ name: 'Agent', unified_tools: [{ type, config }] }));

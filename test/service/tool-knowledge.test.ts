@@ -64,7 +64,7 @@ const objectsOf = async ({ workspaceId }: Tenant): Promise<string[]> => {
 };
 
 // A command takes a second or two.
-describe('the knowledge of a workspace', { timeout: 120_000 }, () => {
+describe('the knowledge of a workspace', () => {
   it('is empty at first, and says so', async () => {
     const chat = await open(await createTenant());
     expect(await chat.search('refund')).toEqual({ results: [], note: 'The knowledge base is empty' });
@@ -239,7 +239,7 @@ describe('the knowledge of a workspace', { timeout: 120_000 }, () => {
   });
 });
 
-describe('agentctl knowledge refuses', { timeout: 120_000 }, () => {
+describe('agentctl knowledge refuses', () => {
   it('files that have no readable text, by their name, and adds nothing', async () => {
     const { workspaceId } = await createTenant();
     const good = await fileOf('good.md', 'Good.');

@@ -27,7 +27,7 @@ async function longChat(count: number, content: (position: number) => string) {
 }
 
 // The first turn of a run starts its functions.
-describe('a look-up', { timeout: 60_000 }, () => {
+describe('a look-up', () => {
   it('finds what was said before, with the message it stands in', async () => {
     const chat = await open();
     await chat.say('My cat is called Hannibal.');

@@ -59,7 +59,7 @@ beforeAll(async () => {
   const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
   useLocalTable(connection.data_table, connection.dynamodb_endpoint);
   service = { baseUrl: connection.base_url } as Service;
-}, 120_000);
+});
 afterAll(async () => {
   command.child.kill('SIGKILL');
   await command.ended;
@@ -69,7 +69,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe('npm start', { timeout: 60_000 }, () => {
+describe('npm start', () => {
   it('lets agents search where SEARXNG_URL says', async () => {
     const search = await toolUser(service, { type: 'consultant_search_web' });
     expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });

@@ -1,5 +1,5 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
@@ -12,8 +12,6 @@ import { operator } from '#support/service.ts';
 import { stoppedTimer } from '#support/stopped-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { retention } from '../../bin/cost/operations.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const proxy = closeAfterTests(await startDynamoProxy());
 const { service } = await useScriptedService({
@@ -35,7 +33,7 @@ afterEach(() => {
 
 const minute = 60_000;
 const day = 86_400_000;
-const waiting = { timeout: 40_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 100 };
 const notFound = '404/10003 Chat not found';
 
 const [FunctionName = ''] = Object.entries(service.run.physicalIds)

@@ -53,7 +53,7 @@ describe('a stranger, who does not know the secret of the distribution', () => {
     uploading.socket.write(body);
     await uploading.until('"error_code":0');
     uploading.socket.destroy();
-    await vi.waitFor(() => expect(endpoint.sumOf('Strangers')).toBe(strangers), 10_000);
+    await vi.waitFor(() => expect(endpoint.sumOf('Strangers')).toBe(strangers), 60_000);
   });
 });
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
   pid = connection.pid;
   upload = uploaderOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
   await stableMemory();
-}, 120_000);
+});
 afterAll(async () => {
   command.child.kill('SIGTERM');
   await command.ended;
@@ -50,7 +50,7 @@ it('holds no more than 40 MB beside what it had, for an upload of 50 MB', async 
   await sendOne();
   const idle = await stableMemory();
   expect(((await peakWhile(pid, sendOne)) - idle) / megabyte).toBeLessThan(40);
-}, 120_000);
+});
 
 // Uploading 500 MB takes a third of a minute.
 it.runIf(process.env.SOAK !== undefined)(

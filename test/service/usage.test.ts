@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
 import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
@@ -13,8 +13,6 @@ import { createPublishedAgent, operator } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const logged: string[] = [];
 const proxy = closeAfterTests(await startDynamoProxy());

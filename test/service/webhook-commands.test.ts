@@ -23,7 +23,7 @@ const service = await useService({
 });
 const tenant = await openWebhookTenant(service);
 
-describe('agentctl webhooks', { timeout: 60_000 }, () => {
+describe('agentctl webhooks', () => {
   it('shows every attempt, and sends the event once more under the same id', async () => {
     const { run, json } = agentctlOf(service);
     const receiver = await startWebhookReceiver(status(500), status(502), status(200));
@@ -68,7 +68,7 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('No batch 0197f2ac') });
     const receiver = await startWebhookReceiver();
     const batch = await tenant.create({ url: receiver.url, events: ['cancelled'] });
-    await expect.poll(async () => (await tenant.batch(batch)).status, { timeout: 10_000 }).toBe('completed');
+    await expect.poll(async () => (await tenant.batch(batch)).status).toBe('completed');
     for (const command of ['deliveries', 'resend']) {
       const { code, stderr } = await run('webhooks', command, batch.id);
       expect(code).toBe(1);
@@ -79,7 +79,7 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
   });
 });
 
-describe('docs/webhooks.md', { timeout: 60_000 }, async () => {
+describe('docs/webhooks.md', async () => {
   const page = await readFile(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
   const vectorValue = (name: string): string => new RegExp(`^${name} {2,}(.*)$`, 'm').exec(page)?.[1] ?? '';
   const vector = {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
@@ -12,8 +12,6 @@ import { type Service, startService } from '#support/service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
 import { expectedSignature, startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 import type { Connection } from '../../bin/local/connection.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const folder = await temporaryFolder('service-webhooks-');
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatFilter } from '#domain/chats/chat-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -7,7 +7,6 @@ import { openStores } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
 // Thousands of pages are read.
-vi.setConfig({ testTimeout: 120_000 });
 
 const { stores } = closeAfterTests(await openStores());
 const { chats } = stores;

@@ -106,7 +106,7 @@ describe('a window of 1,000 messages at most', () => {
   let chat: Chat;
   beforeAll(async () => {
     chat = await create(stored);
-  }, 60_000);
+  });
 
   it.each([
     { upTo: 1000, first: 1 },

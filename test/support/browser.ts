@@ -27,7 +27,7 @@ export async function startBrowser() {
     async open(options: Parameters<Browser['newContext']>[0] = {}): Promise<BrowserPage> {
       const context = await browser.newContext(options);
       // Less than a test has, so that a failure names its step.
-      context.setDefaultTimeout(20_000);
+      context.setDefaultTimeout(60_000);
       const page = await context.newPage();
       const problems: string[] = [];
       page.on('console', (line) => {

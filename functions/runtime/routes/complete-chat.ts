@@ -27,7 +27,6 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { type CompletionStream, openCompletionStream } from '#runtime/http/completion-stream.ts';
@@ -37,6 +36,7 @@ import { openAiForm } from '#runtime/http/openai-form.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
 import { serveStreamed } from '#runtime/http/streamed-route.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
+import { timeForModel } from './time-for-model.ts';
 
 const services = {
   agentRuntime: agentRuntime(),
@@ -53,15 +53,6 @@ const start = startCompletion(services);
 const count = countUsage(services);
 const checkUsers = checkNamedUsers(services);
 
-/** Reserved at the end of the function's time, to count the usage of a reply that was aborted at its deadline. */
-const millisecondsToCount = 15_000;
-
-/** Milliseconds that the model may take. */
-function timeFor(isStreamed: boolean, remainingMilliseconds: number): number {
-  const left = remainingMilliseconds - millisecondsToCount;
-  return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
-}
-
 /** The route of complete-chat, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
   route,
@@ -74,7 +65,7 @@ export const serve = serveStreamed(
     const isStreamed = body.stream === true;
     const { agent, running } = await start(workspaceId, body, {
       awaitRateLimit,
-      deadline: () => timeFor(isStreamed, remainingMilliseconds()),
+      deadline: () => timeForModel(isStreamed, remainingMilliseconds()),
     });
     // Nobody can read the reply later, so it ends with its reader.
     const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));

@@ -26,7 +26,6 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
@@ -35,6 +34,7 @@ import { abortOnShutdown } from '#runtime/http/shutdown.ts';
 import { type OpenResponse, serveStreamed } from '#runtime/http/streamed-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
+import { timeForModel } from './time-for-model.ts';
 
 const services = {
   agentRuntime: agentRuntime(),
@@ -57,18 +57,6 @@ const start = startTurn(services);
 const finish = finishTurn(services);
 const repeat = repeatedStream(services);
 const checkUsers = checkNamedUsers(services);
-
-/**
- * Reserved at the end of the function's time, to store a reply that was aborted at its deadline: two calls, each with
- * time for some retries.
- */
-const millisecondsToStore = 15_000;
-
-/** Milliseconds that the model may take. */
-function timeFor(isStreamed: boolean, remainingMilliseconds: number): number {
-  const left = remainingMilliseconds - millisecondsToStore;
-  return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
-}
 
 /** The route of send-message, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
@@ -98,7 +86,7 @@ export const serve = serveStreamed(
         resumable,
       },
       { requestId, key },
-      { awaitRateLimit, deadline: () => timeFor(body.stream, remainingMilliseconds()) },
+      { awaitRateLimit, deadline: () => timeForModel(body.stream, remainingMilliseconds()) },
     );
     const chatId = parameters.chat_id;
     if (!('running' in started)) {
