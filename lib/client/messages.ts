@@ -121,6 +121,11 @@ export class Messages {
         body: { ...this.#user, ...params },
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
+        // An attempt without a response has stopped the reply, or it has ended meanwhile.
+        recover: ({ status }) =>
+          status === 400 && params.response_id != null
+            ? { chat_id: chatId, response_id: params.response_id, status: 'stopped' }
+            : undefined,
       },
       options,
     );

@@ -128,7 +128,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   async *#events(): AsyncGenerator<StreamEvent> {
     const { isResumable, maxResumes, delay, signal } = this.#source;
     let connection = await this.#first;
-    for (let resumes = 1; ; resumes += 1) {
+    for (let resumes = 0; ; resumes += 1) {
       this.#requestId = connection.response.headers.get('x-request-id') ?? undefined;
       try {
         for await (const event of this.#read(connection)) {
@@ -137,7 +137,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
         }
         return;
       } catch (error) {
-        if (!(error instanceof StreamInterruptedError) || !isResumable || resumes > maxResumes) throw error;
+        if (!(error instanceof StreamInterruptedError) || !isResumable || resumes >= maxResumes) throw error;
       } finally {
         connection.close();
       }
