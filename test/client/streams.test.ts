@@ -186,11 +186,12 @@ const send = { message: 'Hi', agent_id: 'a' };
 test('a stream may come in chunks of any size, with comments and other line ends', async () => {
   const text = `: ping\n\n${created}${hello}: ping\n\n${world}${completed}${done}`;
   const bytes = new TextEncoder().encode(text);
-  const single = Array.from(bytes, (byte) => Uint8Array.of(byte)).slice(0, 200);
+  const middle = bytes.indexOf(0xc3);
+  const single = Array.from(bytes.subarray(middle - 100, middle + 20), (byte) => Uint8Array.of(byte));
   for (const chunks of [
     [text],
     [text.replaceAll('\n', '\r\n')],
-    [...single, bytes.subarray(single.length)],
+    [bytes.subarray(0, middle - 100), ...single, bytes.subarray(middle + 20)],
   ]) {
     const { client: reader } = await openStreams(chunks);
     const stream = reader.messages.stream(7, send);

@@ -122,7 +122,7 @@ function forward(client: Socket, first: Buffer, cut: Cut | undefined, connectUps
       if (response.length > allowed) client.destroy();
     });
   });
-  upstream.on('end', () => client.end());
+  upstream.on('end', () => client.end()).once('close', () => client.destroySoon());
   // The service goes on if its client has gone: it learns of it by the end of the connection.
   client.once('close', () => upstream.end());
 }
