@@ -1,4 +1,4 @@
-import { type KeyedOptions, keyHeader, type OfUser } from './chats.ts';
+import { type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
 import { ApiError } from './errors.ts';
 import { listPages, type PagePromise } from './page.ts';
 import type {
@@ -31,6 +31,7 @@ export class Batches {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);
   }
 
+  /** Reads a batch with its counts. */
   get(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request({ method: 'GET', path: pathOf(batchId), isRepeatable: true }, options);
   }
@@ -97,7 +98,7 @@ export class Batches {
         cancel: (batchId) => this.cancel(batchId),
         delay: transport.delay,
       },
-      { ...params, requests: params.requests.map((each) => ({ ...this.#user, ...each })) },
+      { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
       options,
     );
   }
@@ -106,7 +107,7 @@ export class Batches {
     return {
       method: 'POST',
       path: '/batches',
-      body: { ...params, requests: params.requests.map((each) => ({ ...this.#user, ...each })) },
+      body: { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
       headers: keyHeader(key),
       isRepeatable: true,
     };

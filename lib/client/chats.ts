@@ -17,6 +17,10 @@ export interface KeyedOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
+/** The parameters, with the client's user if they name none. */
+export const withUser = <Params extends OfUser>(user: OfUser, params: Params): Params =>
+  params.external_user_id === undefined ? { ...params, ...user } : params;
+
 export const keyHeader = (key: string = crypto.randomUUID()): Record<string, string> => ({
   'Idempotency-Key': key,
 });
@@ -37,7 +41,7 @@ export class Chats {
       {
         method: 'POST',
         path: '/chats',
-        body: { ...this.#user, ...params },
+        body: withUser(this.#user, params),
         headers: keyHeader(idempotencyKey),
         isRepeatable: true,
       },
@@ -50,12 +54,13 @@ export class Chats {
     query: Omit<ListChatsQuery, 'external_user_id'> & OfUser = {},
     options?: RequestOptions,
   ): PagePromise<Chat> {
-    return listPages(this.#transport, '/chats', { ...this.#user, ...query }, options);
+    return listPages(this.#transport, '/chats', withUser(this.#user, query), options);
   }
 
+  /** Reads a chat. */
   get(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
-      { method: 'GET', path: `/chats/${chatId}`, query: { ...this.#user, ...user }, isRepeatable: true },
+      { method: 'GET', path: `/chats/${chatId}`, query: withUser(this.#user, user), isRepeatable: true },
       options,
     );
   }
@@ -63,7 +68,7 @@ export class Chats {
   /** Renames a chat. */
   update(chatId: number, params: RenameChatRequest, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
-      { method: 'PATCH', path: `/chats/${chatId}`, body: { ...this.#user, ...params }, isRepeatable: true },
+      { method: 'PATCH', path: `/chats/${chatId}`, body: withUser(this.#user, params), isRepeatable: true },
       options,
     );
   }
@@ -77,7 +82,7 @@ export class Chats {
       {
         method: 'DELETE',
         path: `/chats/${chatId}`,
-        query: { ...this.#user, ...user },
+        query: withUser(this.#user, user),
         isRepeatable: true,
         recover: (error) => (error instanceof NotFoundError ? { id: chatId, deleted: true } : undefined),
       },

@@ -1,6 +1,6 @@
 import { ChatBatchError } from './errors.ts';
 import type { UploadData, UploadedFile } from './schema.ts';
-import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
+import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from './transport.ts';
 
 export interface UploadParams extends UploadData {
   /** The file name, with its extension. Required unless the file is a `File`. */
@@ -45,7 +45,8 @@ export class Files {
     { name = (file as Partial<File>).name, type, scope }: UploadParams = {},
     options?: RequestOptions,
   ): ApiPromise<UploadedFile> {
-    if (name === undefined || name === '') throw new ChatBatchError('The file has no name: give one');
+    if (name === undefined || name === '')
+      return apiPromise(Promise.reject(new ChatBatchError('The file has no name: give one')));
     const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
     const ownType = file instanceof Blob ? file.type : '';
     const contentType = type ?? (ownType || contentTypes[extension] || 'application/octet-stream');

@@ -21,6 +21,8 @@ export interface ClientOptions {
   maxRetries?: number | undefined;
   /** Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute. */
   retryDelay?: number | undefined;
+  /** Called before each wait for a retry, and before a stream is resumed, for example to log it. */
+  onRetry?: ((error: unknown, milliseconds: number) => void) | undefined;
   /** By default the runtime's own. */
   fetch?: typeof globalThis.fetch | undefined;
 }
@@ -43,6 +45,7 @@ export class ChatBatchClient {
     streamTimeout = 100_000,
     maxRetries = 3,
     retryDelay = 1000,
+    onRetry = () => undefined,
     fetch = globalThis.fetch,
   }: ClientOptions) {
     // The errors of fetch would quote the key.
@@ -55,12 +58,13 @@ export class ChatBatchClient {
       timeout,
       maxRetries,
       retryDelay,
+      onRetry,
       // Browsers reject a call of fetch as a method of another object.
       fetch: (...parameters) => fetch(...parameters),
     });
     const user = externalUserId === undefined ? {} : { external_user_id: externalUserId };
     this.chats = new Chats(transport, user);
-    this.messages = new Messages(transport, user, { streamTimeout, maxRetries });
+    this.messages = new Messages(transport, user, { streamTimeout, maxRetries, onRetry });
     this.batches = new Batches(transport, user);
     this.files = new Files(transport);
     this.agents = new Agents(transport);

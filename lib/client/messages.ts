@@ -1,4 +1,4 @@
-import { type KeyedOptions, keyHeader, type OfUser } from './chats.ts';
+import { type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
 import { listPages, type PagePromise } from './page.ts';
 import type {
   ListMessagesQuery,
@@ -36,7 +36,11 @@ export interface ResumeParams extends OfUser {
 export interface StreamDefaults {
   streamTimeout: number;
   maxRetries: number;
+  onRetry: (error: unknown, milliseconds: number) => void;
 }
+
+const pickUser = ({ external_user_id }: OfUser): OfUser =>
+  external_user_id === undefined ? {} : { external_user_id };
 
 const eventStream = { Accept: 'text/event-stream' };
 
@@ -62,7 +66,7 @@ export class Messages {
       {
         method: 'POST',
         path: `/chats/${chatId}/messages`,
-        body: { ...this.#user, ...params, stream: false },
+        body: { ...withUser(this.#user, params), stream: false },
         headers: keyHeader(idempotencyKey),
         isRepeatable: true,
         read: ({ data }, headers) => {
@@ -88,15 +92,14 @@ export class Messages {
     const call = {
       method: 'POST' as const,
       path: `/chats/${chatId}/messages`,
-      body: { ...this.#user, ...params, stream: true },
+      body: { ...withUser(this.#user, params), stream: true },
       headers: {
         ...eventStream,
         ...((isResumable || idempotencyKey !== undefined) && keyHeader(idempotencyKey)),
       },
       isRepeatable: isResumable,
     };
-    const user =
-      'external_user_id' in params ? { external_user_id: params.external_user_id ?? null } : this.#user;
+    const user = withUser(this.#user, pickUser(params));
     const open = () => this.#transport.open(call, options);
     return this.#replyStream({ chatId, user, open, isResumable }, options);
   }
@@ -107,7 +110,7 @@ export class Messages {
     { response_id, starting_after, ...user }: ResumeParams,
     options: StreamOptions = {},
   ) {
-    const ofUser = { ...this.#user, ...user };
+    const ofUser = withUser(this.#user, user);
     const open = () => this.#resume(chatId, { response_id, starting_after, ...ofUser }, options);
     return this.#replyStream({ chatId, user: ofUser, open, isResumable: true }, options);
   }
@@ -118,7 +121,7 @@ export class Messages {
       {
         method: 'POST',
         path: `/chats/${chatId}/stop`,
-        body: { ...this.#user, ...params },
+        body: withUser(this.#user, params),
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
         // An attempt without a response has stopped the reply, or it has ended meanwhile.
@@ -137,7 +140,7 @@ export class Messages {
     query: Omit<ListMessagesQuery, 'external_user_id'> & OfUser = {},
     options?: RequestOptions,
   ): PagePromise<Message> {
-    return listPages(this.#transport, `/chats/${chatId}/messages`, { ...this.#user, ...query }, options);
+    return listPages(this.#transport, `/chats/${chatId}/messages`, withUser(this.#user, query), options);
   }
 
   /** Rates a reply. A second rating by the same user replaces the first. */
@@ -151,7 +154,7 @@ export class Messages {
       {
         method: 'POST',
         path: `/chats/${chatId}/messages/${messageId}/feedbacks`,
-        body: { ...this.#user, ...params },
+        body: withUser(this.#user, params),
         isRepeatable: true,
         read: () => undefined,
       },
@@ -180,6 +183,7 @@ export class Messages {
       isResumable,
       maxResumes: options.maxRetries ?? this.#defaults.maxRetries,
       delay: this.#transport.delay,
+      onRetry: this.#defaults.onRetry,
       silence: options.streamTimeout ?? this.#defaults.streamTimeout,
       signal: options.signal,
     });

@@ -38,6 +38,7 @@ export interface StreamSource {
   delay: (resume: number) => number;
   /** Milliseconds without data after which a connection counts as lost. */
   silence: number;
+  onRetry: (error: unknown, milliseconds: number) => void;
   signal: AbortSignal | undefined;
 }
 
@@ -126,7 +127,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   async *#events(): AsyncGenerator<StreamEvent> {
-    const { isResumable, maxResumes, delay, signal } = this.#source;
+    const { isResumable, maxResumes, delay, onRetry, signal } = this.#source;
     let connection = await this.#first;
     for (let resumes = 0; ; resumes += 1) {
       this.#requestId = connection.response.headers.get('x-request-id') ?? undefined;
@@ -138,10 +139,14 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
         return;
       } catch (error) {
         if (!(error instanceof StreamInterruptedError) || !isResumable || resumes >= maxResumes) throw error;
+        connection.close();
+        // After events, the first resume is immediate.
+        const wait = resumes === 0 ? 0 : delay(resumes);
+        onRetry(error, wait);
+        await sleep(wait, signal);
       } finally {
         connection.close();
       }
-      if (resumes > 0) await sleep(delay(resumes), signal);
       connection = await this.#reopen();
     }
   }

@@ -25,6 +25,8 @@ export interface TransportOptions {
   timeout: number;
   maxRetries: number;
   retryDelay: number;
+  /** Called before each wait and each resume. */
+  onRetry: (error: unknown, milliseconds: number) => void;
 }
 
 /** A request to the service. */
@@ -145,7 +147,7 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
 async function withRetries<Value, Result>(
   call: Call<Value>,
   { signal, maxRetries }: RequestOptions,
-  defaults: Pick<TransportOptions, 'maxRetries'> & Pick<Transport, 'delay'>,
+  defaults: Pick<TransportOptions, 'maxRetries' | 'onRetry'> & Pick<Transport, 'delay'>,
   attempt: () => Promise<Result>,
   recover: (error: unknown) => Promise<Result | undefined> = async () => undefined,
 ): Promise<Result> {
@@ -158,7 +160,9 @@ async function withRetries<Value, Result>(
       const recovered = failures.mayHaveWorked ? await recover(error) : undefined;
       if (recovered !== undefined) return recovered;
       if (!failures.allowRetry(error)) throw error;
-      await sleep(defaults.delay(retry, retryAfterOf(error)), signal);
+      const delay = defaults.delay(retry, retryAfterOf(error));
+      defaults.onRetry(error, delay);
+      await sleep(delay, signal);
     }
   }
 }

@@ -165,12 +165,43 @@ const retried: [name: string, first: (request: FrontRequest) => void, withKey: b
     ],
   ];
 
+test('the user of the client is that of all requests that name none', async () => {
+  const { front, client } = await openFront(success, { externalUserId: 'ada' });
+  const agent_id = 'a';
+  const users: [given: { external_user_id?: string | null }, sent: string | null | undefined][] = [
+    [{}, 'ada'],
+    [{ external_user_id: undefined as never }, 'ada'],
+    [{ external_user_id: 'bob' }, 'bob'],
+    [{ external_user_id: null }, null],
+  ];
+  for (const [user, expected] of users) {
+    front.requests.length = 0;
+    await client.chats.create({ name: 'Chat', agent_id, ...user });
+    await client.messages.send(7, { message: 'Hi', agent_id, ...user });
+    await client.batches.create({ agent_id, requests: [{ custom_id: 'a', message: 'Hi', ...user }] });
+    const [chatBody, sendBody, batchBody] = front.requests.map(({ body }) => JSON.parse(body));
+    const sent = [chatBody, sendBody, batchBody.requests[0]].map(({ external_user_id }) => external_user_id);
+    expect(sent).toEqual([expected, expected, expected]);
+    await client.chats.get(7, user);
+    expect(front.requests.at(-1)?.path).toBe(
+      `/chats/7${expected === null ? '' : `?external_user_id=${expected}`}`,
+    );
+  }
+});
+
 describe('retries', () => {
   test.each(retried)('%s', async (_, first, withKey, without) => {
-    const { front, client } = await openFront((request, number) => (number === 1 ? first : success)(request));
+    const failures: unknown[] = [];
+    const { front, client } = await openFront(
+      (request, number) => (number === 1 ? first : success)(request),
+      {
+        onRetry: (error) => void failures.push(error),
+      },
+    );
     const keyed = await client.messages.send(7, { message: 'Hi', agent_id: 'a' }).catch(() => undefined);
     expect(front.requests.length).toBe(withKey ? 2 : 1);
     expect(keyed).toEqual(withKey ? { text: 'Hello' } : undefined);
+    expect(failures.length).toBe(withKey ? 1 : 0);
     const keys = front.requests.map(({ headers }) => headers['idempotency-key']);
     expect(keys[0]).toMatch(/^[\da-f-]{36}$/);
     expect(new Set(keys).size).toBe(1);
@@ -214,15 +245,21 @@ describe('retries', () => {
   });
 
   test('a timeout is that of an attempt, and retried with a key alone', async () => {
-    const { front, client } = await openFront(() => undefined, { timeout: 50, maxRetries: 1 });
-    await expect(client.messages.send(7, { message: 'Hi', agent_id: 'a' })).rejects.toThrow(
-      RequestTimeoutError,
-    );
-    expect(front.requests.length).toBe(2);
-    await expect(client.files.upload(new Blob(['a']), { name: 'a.txt' })).rejects.toThrow(
-      RequestTimeoutError,
-    );
-    expect(front.requests.length).toBe(3);
+    let attempts = 0;
+    const { client } = await openFront(() => undefined, {
+      timeout: 50,
+      maxRetries: 1,
+      fetch: (address, init) => {
+        attempts += 1;
+        return fetch(address, init);
+      },
+    });
+    const sent = client.messages.send(7, { message: 'Hi', agent_id: 'a' });
+    await expect(sent).rejects.toThrow(RequestTimeoutError);
+    expect(attempts).toBe(2);
+    const uploaded = client.files.upload(new Blob(['a']), { name: 'a.txt' });
+    await expect(uploaded).rejects.toThrow(RequestTimeoutError);
+    expect(attempts).toBe(3);
   });
 
   test('an aborted signal ends a request, a wait and a list with its reason', async () => {

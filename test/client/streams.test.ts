@@ -40,7 +40,7 @@ async function historyOf(chatId: number): Promise<string[]> {
 }
 
 test('a silent stream is an error that says what is known of the reply', async () => {
-  const { chatId, call, stream, events } = await startReply('Silence', { streamTimeout: 300 });
+  const { chatId, call, stream, events } = await startReply('Silence', { streamTimeout: 2000 });
   const error = await events.next().catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(StreamTimeoutError);
   expect(error).toBeInstanceOf(StreamInterruptedError);
@@ -55,7 +55,7 @@ test('a silent stream is an error that says what is known of the reply', async (
 });
 
 test('a silent stream that can be resumed goes on', async () => {
-  const { call, stream, events } = await startReply('Short silence', { streamTimeout: 1500 }, true);
+  const { call, stream, events } = await startReply('Short silence', { streamTimeout: 2500 }, true);
   const { requestId } = stream;
   const next = events.next();
   await expect.poll(() => stream.requestId).not.toBe(requestId);

@@ -36,7 +36,7 @@ test('a Blob, a File, a Buffer and a file of the disk are uploaded with their na
   }
   const ephemeral = await client.files.upload(Buffer.from(text), { name: 'a.txt', scope: 'ephemeral' });
   expect(ephemeral.scope).toBe('ephemeral');
-  expect(() => client.files.upload(Buffer.from(text))).toThrow('The file has no name');
+  await expect(client.files.upload(Buffer.from(text))).rejects.toThrow('The file has no name');
 });
 
 test('the library knows the type of each extension', () => {
