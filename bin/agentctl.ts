@@ -1,7 +1,13 @@
-#!/usr/bin/env node
 import { enableCompileCache } from 'node:module';
 
 // Without the compile cache, a third of a command's time is the compilation of the AWS SDK.
 enableCompileCache();
+const { bugReport } = await import('./failures.ts');
+process.on('uncaughtExceptionMonitor', () => console.error(bugReport));
+// The program that reads the output, such as `head`, has ended.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
 const { runAgentctl } = await import('./agentctl/run-agentctl.ts');
 await runAgentctl(process.argv);

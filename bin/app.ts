@@ -9,7 +9,8 @@ import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
-import { readStage } from '#lib/stage.ts';
+import { WrongSettings } from '#lib/settings/describe-issues.ts';
+import { readStage, type Stage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
 // The context of cdk.json is passed here too, so that `node bin/app.ts` makes the same template as `cdk synth`.
@@ -18,7 +19,7 @@ const app = new App({
   analyticsReporting: false,
   builtinCloudFormationValidation: false,
 });
-const stage = readStage(app.node);
+const stage = readStageOrExit();
 const bundles = await bundleFunctions([...functionNames, ...webFunctionNames]);
 const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 const { firewall } = stage.settings;
@@ -39,3 +40,14 @@ if (stage.settings.checkedTemplate) {
   );
 }
 app.synth();
+
+/** Wrong settings are the operator's mistake: the process ends with a line for each, without a stack trace. */
+function readStageOrExit(): Stage {
+  try {
+    return readStage(app.node);
+  } catch (error) {
+    if (!(error instanceof WrongSettings)) throw error;
+    console.error(error.message);
+    process.exit(1);
+  }
+}

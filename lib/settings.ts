@@ -4,6 +4,7 @@ import { oneOriginOnly } from './cors-origins.ts';
 import { accessSettings } from './settings/access.ts';
 import { batchSettings } from './settings/batches.ts';
 import { concurrencySettings } from './settings/concurrency.ts';
+import { describeIssues, describeUnknown, WrongSettings } from './settings/describe-issues.ts';
 import { modelSettings } from './settings/models.ts';
 import { observabilitySettings } from './settings/observability.ts';
 import { replySettings, replyTimeoutSeconds } from './settings/replies.ts';
@@ -70,34 +71,46 @@ const schema = z
     error: ({ input }) => concurrencyProblem(input as ConcurrencySettings),
   });
 
+export const settingNames: readonly string[] = Object.keys(schema.shape);
+
 export type Settings = z.output<typeof schema>;
 
 /**
  * Adds the defaults to the settings of a stage.
- * @throws Error that names every unknown setting and every wrong value
+ * @throws WrongSettings that names every unknown setting and every wrong value
  */
 export function parseSettings(given: Readonly<Record<string, unknown>>): Settings {
-  const result = schema.safeParse(withCurrentNames(given));
-  if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? `unknown setting ${issue.keys.join(', ')}; known settings are ${Object.keys(schema.shape).join(', ')}`
-      : `${issue.path.join('.') || 'settings'}: ${issue.message}`,
+  const { current, problems } = withCurrentNames(given);
+  const [known, unknown] = [true, false].map((isKnown) =>
+    Object.entries(current).filter(([name]) => settingNames.includes(name) === isKnown),
   );
-  throw new Error(`Settings: ${problems.join('; ')}`);
+  problems.push(...(unknown ?? []).map(([name]) => describeUnknown(name, settingNames)));
+  // Without the unknown settings, because the rules between settings are not checked if there are any.
+  const result = schema.safeParse(Object.fromEntries(known ?? []));
+  if (!result.success)
+    problems.push(...describeIssues(result.error.issues, current, Object.values(settingGroups)));
+  if (!result.success || problems.length > 0)
+    throw new WrongSettings(problems.map((problem) => `Settings: ${problem}`).join('\n'));
+  return result.data;
 }
 
-/**
- * `largeUploads` is the former name of `webFunctions`, and is accepted for one release.
- * @throws Error if both are given, or if the value is not a boolean
- */
-function withCurrentNames({ largeUploads, ...given }: Readonly<Record<string, unknown>>) {
-  if (largeUploads === undefined) return given;
+/** `largeUploads` is the former name of `webFunctions`, and is accepted for one release. */
+function withCurrentNames({ largeUploads, ...given }: Readonly<Record<string, unknown>>): {
+  current: Record<string, unknown>;
+  problems: string[];
+} {
+  if (largeUploads === undefined) return { current: given, problems: [] };
   if (given.webFunctions !== undefined)
-    throw new Error('Settings: largeUploads is the former name of webFunctions; give webFunctions alone');
+    return {
+      current: given,
+      problems: ['largeUploads is the former name of webFunctions; give webFunctions alone'],
+    };
   if (typeof largeUploads !== 'boolean')
-    throw new Error('Settings: largeUploads must be true or false, or better: give webFunctions');
-  return { ...given, webFunctions: largeUploads ? 'all' : 'none' };
+    return {
+      current: given,
+      problems: ['largeUploads must be true or false, or better: give webFunctions'],
+    };
+  return { current: { ...given, webFunctions: largeUploads ? 'all' : 'none' }, problems: [] };
 }
 
 /** What an operator should change in the settings; undefined if nothing. */

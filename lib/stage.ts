@@ -1,5 +1,6 @@
 import type { Node } from 'constructs';
 import * as z from 'zod';
+import { WrongSettings } from './settings/describe-issues.ts';
 import { parseSettings, type Settings, settingsWarning } from './settings.ts';
 
 export interface Stage {
@@ -18,27 +19,40 @@ const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
 /**
  * Reads the stage that the CDK context names (`-c stage=…`; default: production) from the `stages` of cdk.json.
  * `-c settings='{"…": …}'` overrides single settings.
- * @throws Error for an unknown stage, a name that is too long, or wrong settings
+ * @throws WrongSettings for an unknown stage, a name that is too long, or wrong settings
  */
 export function readStage(node: Node): Stage {
-  const stages = z.record(z.string(), z.record(z.string(), z.unknown())).parse(node.getContext('stages'));
+  const stages = readStages(node.tryGetContext('stages'));
   const name: unknown = node.tryGetContext('stage') ?? 'production';
   const chosen = typeof name === 'string' && Object.hasOwn(stages, name) ? stages[name] : undefined;
   if (typeof name !== 'string' || chosen === undefined)
-    throw new Error(`Unknown stage ${name}; the stages of cdk.json are ${Object.keys(stages).join(', ')}`);
+    throw new WrongSettings(
+      `Unknown stage ${name}; the stages of cdk.json are ${Object.keys(stages).join(', ')}`,
+    );
   if (!stageName.test(name))
-    throw new Error(
+    throw new WrongSettings(
       `Stage ${name}: a name has 1 to 23 letters, digits and hyphens, and begins with a letter or digit`,
     );
   const given = { ...chosen, ...readOverrides(node.tryGetContext('settings')) };
   return { name, settings: parseSettings(given), warning: settingsWarning(given) };
 }
 
+function readStages(context: unknown): Record<string, Record<string, unknown>> {
+  const read = z.record(z.string(), z.record(z.string(), z.unknown())).safeParse(context);
+  if (read.success) return read.data;
+  const paths = read.error.issues.map(({ path }) => ['stages', ...path.map(String)].join('.'));
+  throw new WrongSettings(
+    `Settings: in the context of cdk.json, ${paths.join(' and ')} must be a JSON object`,
+  );
+}
+
 function readOverrides(context: unknown): Record<string, unknown> {
   if (context === undefined) return {};
   const overrides = typeof context === 'string' ? parseJson(context) : context;
   if (typeof overrides !== 'object' || overrides === null || Array.isArray(overrides))
-    throw new Error(`Settings: -c settings takes a JSON object, such as '{"streamTimeoutSeconds": 60}'`);
+    throw new WrongSettings(
+      `Settings: -c settings takes a JSON object, such as '{"streamTimeoutSeconds": 60}'`,
+    );
   return { ...overrides };
 }
 

@@ -1,4 +1,5 @@
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import type { Platform } from './platform.ts';
 import type { Timer } from './schedules/timer.ts';
 import type { Site } from './site/serve-site.ts';
 
@@ -20,6 +21,8 @@ export interface RunOptions {
   /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */
   readonly secretValues?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
+  /** What differs between machines, instead of that of this machine. */
+  readonly platform?: Platform;
   /** The timers of schedules, instead of Node's. */
   readonly timer?: Timer;
   /** Seconds until SQS redelivers the messages of a failed batch, instead of the queue's visibility timeout. */

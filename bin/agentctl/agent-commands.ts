@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
@@ -13,7 +12,9 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { rejectUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { rejectUnlistedModel } from './bedrock-models.ts';
+import { readJson } from './read-json.ts';
 import type { Report, Result } from './result.ts';
+import { textTable } from './text-table.ts';
 
 const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
 
@@ -70,7 +71,7 @@ async function publish(agentId: string): Promise<Result> {
   const version = await publishAgent(services())(agentId);
   return {
     json: { agent_id: version.agentId, version: version.number, version_id: version.id },
-    lines: [`${version.agentId}  version ${version.number}`],
+    lines: textTable(['agent', 'version'], [[version.agentId, version.number]]),
   };
 }
 
@@ -85,7 +86,7 @@ async function get(agentId: string): Promise<Result> {
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {
   const all = await agentStore().list(workspace);
-  return { json: { agents: all.map(agentResource) }, lines: all.map(lineOf) };
+  return { json: { agents: all.map(agentResource) }, lines: all.length === 0 ? ['No agents'] : tableOf(all) };
 }
 
 /**
@@ -93,9 +94,7 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
  * @throws Error that names the file and the wrong field
  */
 async function readDefinition(file: string, workspaceId: string): Promise<AgentDefinition> {
-  const parsed = agentDefinition
-    .strict()
-    .safeParse(parseJson(file, await readText(file)), { reportInput: true });
+  const parsed = agentDefinition.strict().safeParse(await readJson(file), { reportInput: true });
   if (!parsed.success) throw new Error(`${file}: ${describeIssues(parsed.error.issues, 'the file')}`);
   const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
   if (bytes > limits.agentBytes)
@@ -104,22 +103,6 @@ async function readDefinition(file: string, workspaceId: string): Promise<AgentD
   rejectUnlistedModel(file, parsed.data.llm_model);
   rejectUnlistedKnowledgeBases(file, parsed.data);
   return parsed.data;
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new Error(`${file} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-function parseJson(file: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${file} is not valid JSON: ${(error as Error).message}`);
-  }
 }
 
 async function rejectUnknownParts(
@@ -138,14 +121,17 @@ async function rejectUnknownParts(
 
 const resultOf = (agent: Agent): Result => ({
   json: { agent_id: agent.id, publish_state: agent.publishState, name: agent.definition.name },
-  lines: [lineOf(agent)],
+  lines: tableOf([agent]),
 });
 
-const lineOf = (agent: Agent): string =>
-  [
-    agent.id,
-    agent.publishState,
-    agent.newestVersion === 0 ? 'no version' : `version ${agent.newestVersion}`,
-    agent.definition.llm_model,
-    agent.definition.name,
-  ].join('  ');
+const tableOf = (agents: readonly Agent[]): string[] =>
+  textTable(
+    ['agent', 'state', 'version', 'model', 'name'],
+    agents.map(({ id, publishState, newestVersion, definition }) => [
+      id,
+      publishState,
+      newestVersion === 0 ? 'none' : String(newestVersion),
+      definition.llm_model,
+      definition.name,
+    ]),
+  );

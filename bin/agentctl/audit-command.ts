@@ -3,6 +3,7 @@ import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import { auditLog } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
 import type { Report } from './result.ts';
+import { textTable } from './text-table.ts';
 
 export function auditCommand(report: Report): Command {
   return withDays(new Command('audit'))
@@ -15,7 +16,13 @@ export function auditCommand(report: Report): Command {
         const entries = (await Array.fromAsync(auditLog().between(workspace, from, to))).flat();
         return {
           json: { from, to, entries: entries.map(jsonOf) },
-          lines: entries.length === 0 ? [`Nothing was done from ${from} to ${to}`] : entries.map(lineOf),
+          lines:
+            entries.length === 0
+              ? [`Nothing was done from ${from} to ${to}`]
+              : textTable(
+                  ['time', 'operator', 'action', 'workspace', 'target', 'changes'],
+                  entries.map(cellsOf),
+                ),
         };
       }),
     );
@@ -35,7 +42,11 @@ const jsonOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry)
   changes,
 });
 
-const lineOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry): string =>
-  [at, actor, action, workspaceId, ...(target === workspaceId ? [] : [target]), JSON.stringify(changes)].join(
-    '  ',
-  );
+const cellsOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry): string[] => [
+  at,
+  actor,
+  action,
+  workspaceId,
+  target === workspaceId ? '' : target,
+  JSON.stringify(changes),
+];

@@ -1,10 +1,18 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type BatchResultStatus, batchResultStatuses, webhookEvents } from '#contract/batch-statuses.ts';
+import {
+  type BatchResultStatus,
+  type BatchStatus,
+  batchResultStatuses,
+  batchStatuses,
+  webhookEvents,
+} from '#contract/batch-statuses.ts';
+import { UsageError } from '../failures.ts';
 import { cancelBatch } from './cancel-batch.ts';
 import { downloadResults } from './download-results.ts';
 import { type HttpClient, httpClient } from './http-client.ts';
+import { listBatches } from './list-batches.ts';
 import { formatBatches, formatCount, progressLine } from './progress-line.ts';
-import { batchesResult, downloadResult, submissionResult } from './report-batches.ts';
+import { batchesResult, batchListResult, downloadResult, submissionResult } from './report-batches.ts';
 import type { Report, Result } from './result.ts';
 import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
 import { submitFile } from './submit-file.ts';
@@ -38,6 +46,11 @@ export function batchCommands(report: Report): Command {
     .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
     .addHelpText('after', submitHelp)
     .action(report(submit));
+  withAddress(group.command('list'))
+    .description('list the batches of the workspace, newest first')
+    .option('--limit <number>', 'how many batches', readLimit, 20)
+    .addOption(new Option('--status <status>', 'only batches in this state').choices(batchStatuses))
+    .action(report(list));
   withAddress(group.command('status'))
     .description('show the progress of batches')
     .argument('<batch...>')
@@ -91,6 +104,11 @@ function readEvents(text: string): string[] {
   return events;
 }
 
+function readLimit(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1 to 999999.');
+  return Number(text);
+}
+
 const line = progressLine();
 
 const openClient = async (command: Command): Promise<HttpClient> => clientOf(await findService(command));
@@ -98,6 +116,14 @@ const openClient = async (command: Command): Promise<HttpClient> => clientOf(awa
 /** Eight attempts take about two minutes: the pauses double from 1 s to one minute. */
 const clientOf = (service: ServiceAddress): HttpClient =>
   httpClient(service, { attempts: 8, waitsForRateLimit: true, log: line.log });
+
+async function list(
+  { limit, status }: { limit: number; status?: BatchStatus },
+  command: Command,
+): Promise<Result> {
+  const { batches, total } = await listBatches(await openClient(command), limit, status);
+  return batchListResult(batches, total);
+}
 
 async function submit(file: string, options: SubmitOptions, command: Command): Promise<Result> {
   const service = await findService(command);
@@ -130,7 +156,7 @@ const withSubmission = (submission: Result, watched: Result): Result => ({
 
 function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: SubmitOptions) {
   if (webhookUrl === undefined && (events ?? webhookSecret) !== undefined)
-    throw new Error('--webhook-secret and --webhook-events need --webhook-url');
+    throw new UsageError('--webhook-secret and --webhook-events need --webhook-url');
   return webhookUrl === undefined ? null : { url: webhookUrl, ...(events !== undefined && { events }) };
 }
 

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Command, InvalidArgumentError } from 'commander';
 import type { ChatResource } from '#contract/chat.ts';
+import { UsageError } from '../failures.ts';
 import { ApiRejection, type HttpClient, httpClient } from './http-client.ts';
 import { ReplyScreen } from './reply-screen.ts';
 import { resumableReply } from './resumable-reply.ts';
@@ -58,7 +59,7 @@ function readChatId(text: string): number {
 
 async function chat(message: string | undefined, options: ChatOptions, command: Command): Promise<void> {
   const { json } = command.optsWithGlobals<{ json?: true }>();
-  if (json === true && message === undefined) throw new Error('--json needs a message');
+  if (json === true && message === undefined) throw new UsageError('--json needs a message');
   const screen = new ReplyScreen();
   const service = await findService(command);
   // Four attempts wait for about eight seconds in all. A person would not wait longer.

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { dayOf } from '#domain/workspaces/usage.ts';
 import { clock } from '#runtime/composition/services.ts';
+import { UsageError } from '../failures.ts';
 
 /** Days in UTC, such as 2027-01-31. The range includes both. */
 export interface Days {
@@ -24,7 +25,7 @@ export function withDays(command: Command): Command {
 }
 
 export function checkOrder({ from, to }: Days): void {
-  if (from > to) throw new Error(`--from ${from} is after --to ${to}`);
+  if (from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
 }
 
 function readDay(text: string): string {

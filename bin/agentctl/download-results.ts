@@ -4,6 +4,7 @@ import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
 import { type HttpClient, incompleteResponse } from './http-client.ts';
 import { writeWhole } from './partial-file.ts';
 import { hasEnded } from './watch-batches.ts';
@@ -122,7 +123,7 @@ class ResultWriter {
     try {
       await this.#file.appendFile(text);
     } catch (error) {
-      throw new WriteFailure(`The results cannot be written: ${(error as Error).message}`);
+      throw new WriteFailure(`The results cannot be written: ${reasonOf(error)}`);
     }
     this.#bytes += text.length;
     this.results += results.length;

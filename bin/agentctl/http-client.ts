@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Envelope } from '#contract/envelope.ts';
+import { errorTable } from '#contract/errors.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
 import { retryAfterSeconds, retryDelay } from './retry-delay.ts';
 import type { ServiceAddress } from './service-address.ts';
 
@@ -140,7 +142,7 @@ async function fetchResponse(
       ...(seconds !== undefined && { signal: AbortSignal.timeout(seconds * 1000) }),
     });
   } catch (error) {
-    throw connectionFailure(error);
+    throw connectionFailure(error, new URL(address).origin);
   }
 }
 
@@ -154,13 +156,14 @@ const notConnectedCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-function connectionFailure(error: unknown): Error {
+function connectionFailure(error: unknown, origin: string): Error {
   if (!(error instanceof TypeError)) return incompleteResponse(error);
-  const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
+  const cause = (error.cause ?? error) as NodeJS.ErrnoException;
+  const { code, message } = cause;
   // An error without a code is not the network's. The request itself is invalid, for example a key that no header can
   // have.
   if (code === undefined) return new Error(`The request cannot be sent: ${message}`);
-  const text = `The service cannot be reached (${code})`;
+  const text = `The service cannot be reached at ${origin}: ${reasonOf(cause)}`;
   return notConnectedCodes.has(code)
     ? new TemporaryFailure('not-connected', text)
     : incompleteResponse(error);
@@ -170,13 +173,14 @@ function connectionFailure(error: unknown): Error {
 export function incompleteResponse(error: unknown): TemporaryFailure {
   const { cause = error } = error as Error;
   const { code, name } = cause as NodeJS.ErrnoException;
-  return new TemporaryFailure('unknown', `The service sent no complete response (${code ?? name})`);
+  const reason = code === undefined ? name : reasonOf(cause);
+  return new TemporaryFailure('unknown', `The service sent no complete response (${reason})`);
 }
 
 async function failureOf(response: Response): Promise<Error> {
   const { status, headers } = response;
   const text = await response.text().catch(() => '');
-  const reason = messageOf(text);
+  const reason = messageOf(text, status);
   if (status === 429)
     return new TemporaryFailure(
       'rate-limited',
@@ -190,10 +194,16 @@ async function failureOf(response: Response): Promise<Error> {
   return new TemporaryFailure(outcome, message, retryAfterSeconds(headers));
 }
 
-function messageOf(text: string): string | undefined {
+const { unauthenticated } = errorTable;
+
+const keyRemedy = ': check --key, or AGENT_SERVICE_KEY';
+
+function messageOf(text: string, status: number): string | undefined {
   try {
     const { message, error_code } = JSON.parse(text) as Partial<Envelope>;
-    return typeof message === 'string' ? `${message} (code ${error_code})` : undefined;
+    if (typeof message !== 'string') return undefined;
+    const isRejectedKey = status === unauthenticated.status && error_code === unauthenticated.errorCode;
+    return `${message} (code ${error_code})${isRejectedKey ? keyRemedy : ''}`;
   } catch {
     return undefined;
   }

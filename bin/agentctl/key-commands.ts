@@ -72,7 +72,6 @@ const linesOfNew = (key: ApiKey, apiKey: string): string[] => [
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {
   const all = await apiKeys().list(workspace);
-  const columns = ['key', 'shows as', 'state', 'created', 'expires', 'last used', 'name'];
   return {
     json: { keys: all.map(jsonOf) },
     lines: all.length === 0 ? ['No keys'] : textTable(columns, all.map(cellsOf)),
@@ -82,7 +81,7 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
 async function revoke(keyId: string): Promise<Result> {
   const key = await apiKeys().revoke(keyId, clock.now().toISOString());
   if (key === undefined) throw new Error(`Key ${keyId} not found`);
-  return { json: jsonOf(key), lines: [cellsOf(key).join('  ')] };
+  return { json: jsonOf(key), lines: textTable(columns, [cellsOf(key)]) };
 }
 
 function readDate(text: string): Date {
@@ -112,6 +111,8 @@ const jsonOf = (key: ApiKey) => ({
   revoked_at: key.revokedAt,
   last_used_on: key.lastUsedOn,
 });
+
+const columns = ['key', 'shows as', 'state', 'created', 'expires', 'last used', 'name'];
 
 const cellsOf = (key: ApiKey): string[] => [
   key.id,

@@ -6,9 +6,12 @@ import { addDocuments } from '#domain/knowledge/add-documents.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import { listDocuments } from '#domain/knowledge/list-documents.ts';
 import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { UsageError } from '../failures.ts';
 import type { Report } from './result.ts';
+import { textTable } from './text-table.ts';
 
 export function knowledgeCommands(report: Report): Command {
   const group = new Command('knowledge').description('Documents that the agents of a workspace can search.');
@@ -21,7 +24,7 @@ export function knowledgeCommands(report: Report): Command {
     .action(
       report(async (files: string[], options: { workspace: string; name?: string }) => {
         if (options.name !== undefined && files.length > 1)
-          throw new Error(`--name is for one file: ${files.length} were given`);
+          throw new UsageError(`--name is for one file: ${files.length} were given`);
         const services = {
           clock,
           identifiers,
@@ -41,8 +44,9 @@ export function knowledgeCommands(report: Report): Command {
           json: {
             documents: added.map(({ document, replaced }) => ({ ...jsonOf(document), replaced })),
           },
-          lines: added.map(
-            ({ document, replaced }) => `${lineOf(document)}${replaced ? '  (replaced)' : ''}`,
+          lines: textTable(
+            [...columns, 'replaced'],
+            added.map(({ document, replaced }) => [...cellsOf(document), replaced ? 'yes' : 'no']),
           ),
         };
       }),
@@ -55,7 +59,10 @@ export function knowledgeCommands(report: Report): Command {
       report(async ({ workspace }: { workspace: string }) => {
         const services = { knowledge: knowledge(), workspaces: workspaces() };
         const all = await listDocuments(services)(workspace);
-        return { json: { documents: all.map(jsonOf) }, lines: all.map(lineOf) };
+        return {
+          json: { documents: all.map(jsonOf) },
+          lines: all.length === 0 ? ['No documents'] : tableOf(all),
+        };
       }),
     );
   group
@@ -69,7 +76,7 @@ export function knowledgeCommands(report: Report): Command {
         const removed = await removeDocuments(services)({ workspaceId: workspace, documents });
         return {
           json: { removed: removed.map(jsonOf) },
-          lines: removed.map((document) => `Removed  ${lineOf(document)}`),
+          lines: ['Removed:', ...tableOf(removed)],
         };
       }),
     );
@@ -84,7 +91,7 @@ async function readDocument(file: string): Promise<Uint8Array> {
       throw new Error(`it is larger than ${limits.fileBytes / 1024 / 1024} MB`);
     return await readFile(file);
   } catch (error) {
-    throw new Error(`${file} cannot be read: ${(error as Error).message}`);
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
   }
 }
 
@@ -98,12 +105,16 @@ const jsonOf = (document: KnowledgeDocument) => ({
   added_at: document.addedAt,
 });
 
-const lineOf = (document: KnowledgeDocument): string =>
-  [
-    document.id,
-    document.name,
-    document.contentType,
-    `${document.bytes} bytes`,
-    `${document.passages} passages`,
-    document.addedAt,
-  ].join('  ');
+const columns = ['document', 'name', 'type', 'bytes', 'passages', 'added'];
+
+const cellsOf = (document: KnowledgeDocument): (string | number)[] => [
+  document.id,
+  document.name,
+  document.contentType,
+  document.bytes,
+  document.passages,
+  document.addedAt,
+];
+
+const tableOf = (documents: readonly KnowledgeDocument[]): string[] =>
+  textTable(columns, documents.map(cellsOf));

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { reasonOf } from '#local/data/reason-of.ts';
 
 /**
  * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure removes.
@@ -11,7 +12,9 @@ export async function writeWhole<Value>(
 ): Promise<Value> {
   const partial = `${out}.partial`;
   await rm(partial, { force: true });
-  const file = await open(partial, 'a', 0o600);
+  const file = await open(partial, 'a', 0o600).catch((error: unknown) => {
+    throw new Error(`${out} cannot be written: ${reasonOf(error)}`);
+  });
   try {
     const value = await write(file);
     await file.sync();

@@ -83,7 +83,9 @@ function readRequest(file: string, { number, bytes }: Line): ReadRequest {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    throw new Error(`${location} is not valid JSON: ${(error as Error).message}`);
+    // The parser sees one line only, so its own number of the line is always 1.
+    const reason = (error as Error).message.replace(/\(line 1 (column \d+)\)/, '($1)');
+    throw new Error(`${location} is not valid JSON: ${reason}`);
   }
   const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
   const checked = requestSchema.safeParse(request, { reportInput: true });

@@ -2,22 +2,35 @@ import type { BatchResource } from '#contract/batch.ts';
 import { formatBatches, formatCount } from './progress-line.ts';
 import type { Result } from './result.ts';
 import type { Submitted } from './submit-file.ts';
+import { textTable } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
-/** The batches as the interface returns them; one text line for each. */
+/** The batches as the interface returns them, and as a table. */
 export const batchesResult = (batches: readonly BatchResource[]): Result => ({
   json: { batches },
-  lines: batches.map((batch) =>
-    [
+  lines: textTable(
+    ['batch', 'status', 'completed', 'failed', 'requests', 'created'],
+    batches.map((batch) => [
       batch.id,
-      batch.status.padEnd(11),
-      `${batch.completed_requests} completed`,
-      `${batch.failed_requests} failed`,
-      `of ${batch.total_requests}`,
-      `created ${batch.created_at}`,
-    ].join('  '),
+      batch.status,
+      batch.completed_requests,
+      batch.failed_requests,
+      batch.total_requests,
+      batch.created_at,
+    ]),
   ),
 });
+
+/** @param total how many batches there are, of which these are the newest */
+export function batchListResult(batches: readonly BatchResource[], total: number): Result {
+  if (batches.length === 0) return { json: { batches, total }, lines: ['No batches'] };
+  const { lines } = batchesResult(batches);
+  const more = total - batches.length;
+  return {
+    json: { batches, total },
+    lines: more > 0 ? [...lines, `${formatCount(more)} more: give --limit`] : lines,
+  };
+}
 
 export function submissionResult(file: string, { batches, submittedBefore }: Submitted): Result {
   const sum = batches.reduce((total, { requests }) => total + requests, 0);
@@ -35,7 +48,12 @@ export function submissionResult(file: string, { batches, submittedBefore }: Sub
       earlier_batches: submittedBefore,
     },
     lines: [
-      ...batches.map(({ batchId, fromLine, toLine }) => `${batchId}  lines ${fromLine} to ${toLine}`),
+      ...(batches.length === 0
+        ? []
+        : textTable(
+            ['batch', 'from line', 'to line'],
+            batches.map(({ batchId, fromLine, toLine }) => [batchId, fromLine, toLine]),
+          )),
       `${file}: ${formatCount(sum)} requests in ${formatBatches(batches.length)}${note}`,
     ],
   };

@@ -1,4 +1,13 @@
 import { Command, CommanderError } from 'commander';
+import {
+  describeFailure,
+  exitCodeOf,
+  exitCodes,
+  printUsageErrors,
+  UsageError,
+  version,
+} from '../failures.ts';
+import { describeAwsFailure } from './describe-aws-failure.ts';
 import type { Report } from './result.ts';
 import { type TargetOptions, useTarget } from './target.ts';
 
@@ -33,7 +42,8 @@ const groupsFor = ([, , first = '']: readonly string[]) => {
   return only === undefined ? Object.values(groups) : [only];
 };
 
-/** The command line of operators and clients. After an error the exit code is 1, and standard error has one line. */
+/** The command line of operators and clients. After a failure, standard error has one line. The exit code is then
+ * 1, or 2 if the command line is wrong. */
 export async function runAgentctl(argv: string[]): Promise<void> {
   const program = new Command('agentctl')
     .description(
@@ -41,8 +51,7 @@ export async function runAgentctl(argv: string[]): Promise<void> {
     )
     .option('--data <folder>', 'the data folder of a local run', '.local')
     .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')
-    .option('--json', 'print the result as one JSON object')
-    .showHelpAfterError('Try agentctl --help.');
+    .option('--json', 'print the result as one JSON object');
   const options = () => program.opts<TargetOptions & { json?: true }>();
   const clientReport: Report =
     (work) =>
@@ -57,16 +66,19 @@ export async function runAgentctl(argv: string[]): Promise<void> {
     });
   for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
-    command.exitOverride().configureOutput({ outputError: (text, write) => write(text) });
+    printUsageErrors(command.exitOverride(), 'agentctl --help');
   acceptSharedOptionsAnywhere(program);
+  program.version(version);
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode;
-    else {
-      console.error(error instanceof Error ? error.message : error);
-      process.exitCode = 1;
+    if (error instanceof CommanderError) {
+      process.exitCode = exitCodeOf(error);
+      return;
     }
+    const failure = options().stack === undefined ? undefined : describeAwsFailure(error);
+    console.error(failure ?? describeFailure(error));
+    process.exitCode = error instanceof UsageError ? exitCodes.usageError : exitCodes.failure;
   }
 }
 

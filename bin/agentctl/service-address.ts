@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { UsageError } from '../failures.ts';
 import { readConnection } from '../local/connection.ts';
-import { isRunning, readOutputs, type TargetOptions } from './target.ts';
+import { readOutputs, serves, type TargetOptions } from './target.ts';
 
 /** The service that a client command calls. */
 export interface ServiceAddress {
@@ -28,7 +29,7 @@ export const withAddress = (command: Command): Command =>
 
 /**
  * Finds the service by the options, or else by the environment, or else by the local run's connection.json.
- * @throws Error if there is no service, no key, or no valid address
+ * @throws Error if there is no service; UsageError if there is no key or no valid address
  */
 export async function findService(command: Command): Promise<ServiceAddress> {
   const options = command.optsWithGlobals<AddressOptions>();
@@ -38,11 +39,12 @@ export async function findService(command: Command): Promise<ServiceAddress> {
   if (configured !== undefined) {
     const baseUrl = checkAddress(configured);
     // The key of a local run must not be sent to another service.
-    if (key === undefined) throw new Error(`No key for ${baseUrl}: give --key, or set AGENT_SERVICE_KEY`);
+    if (key === undefined)
+      throw new UsageError(`No key for ${baseUrl}: give --key, or set AGENT_SERVICE_KEY`);
     return { baseUrl, key, identity: baseUrl };
   }
   const connection = await readConnection(resolve(options.data));
-  if (connection === undefined || !isRunning(connection.pid))
+  if (connection === undefined || !(await serves(connection, connection.base_url)))
     throw new Error(
       `No service runs in ${options.data}: start one with npm start, or name one with --base-url and --key`,
     );
@@ -57,7 +59,7 @@ export async function findService(command: Command): Promise<ServiceAddress> {
 /** The agent to talk to: the one named, or the demo agent of a local run. */
 export function agentOf(agent: string | undefined, { demoAgent }: ServiceAddress): string {
   const found = agent ?? demoAgent;
-  if (found === undefined) throw new Error('No agent: give --agent');
+  if (found === undefined) throw new UsageError('No agent: give --agent');
   return found;
 }
 
@@ -70,6 +72,6 @@ async function baseOfStack(stack: string | undefined): Promise<string | undefine
 
 function checkAddress(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new Error(`The base address ${text} is not an http or https address`);
+    throw new UsageError(`The base address ${text} is not an http or https address`);
   return text.replace(/\/+$/, '');
 }

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import type { BatchResource } from '#contract/batch.ts';
 import { limits } from '#contract/limits.ts';
 import { lockFile } from '#local/data/lock-file.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
 import { ApiRejection, type HttpClient, responseTimeoutSeconds, TemporaryFailure } from './http-client.ts';
 import { type Portion, readPortions } from './read-portions.ts';
@@ -56,11 +57,14 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 export async function submitFile(client: HttpClient, options: SubmitOptions): Promise<Submitted> {
   const { file, submission, restart } = options;
   const found = await stat(file).catch((error: Error) => {
-    throw new Error(`${file} cannot be read: ${error.message}`);
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
   });
   if (!found.isFile()) throw new Error(`${file} is not a regular file; the journal is stored next to it`);
   const path = `${file}.submission`;
-  const unlock = await lockFile(`${path}.lock`, (pid) => `${file} is being submitted by process ${pid}`);
+  const unlock = await lockFile(
+    `${path}.lock`,
+    (pid) => new Error(`${file} is being submitted by process ${pid}`),
+  );
   try {
     const journal = await SubmissionJournal.open(path, submission, restart);
     try {

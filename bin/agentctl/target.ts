@@ -1,7 +1,9 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import { actAs } from '#runtime/environment/actor.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { credentialsOf, readConnection } from '../local/connection.ts';
+import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
 import { useLocalContents, useLocalTable, useLocalWorkflow } from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
@@ -32,7 +34,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     return;
   }
   const connection = await readConnection(resolve(data));
-  if (connection === undefined || !isRunning(connection.pid))
+  if (connection === undefined || !(await serves(connection, connection.dynamodb_endpoint)))
     throw new Error(`No service runs in ${data}: start one with npm start, or name a stack with --stack`);
   useLocalTable(connection.data_table, connection.dynamodb_endpoint, credentialsOf(connection));
   if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
@@ -50,16 +52,41 @@ function setVariable(name: keyof typeof variables, value: string | undefined): v
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
   const { CloudFormationClient, DescribeStacksCommand } = await import('@aws-sdk/client-cloudformation');
-  const { Stacks = [] } = await new CloudFormationClient().send(
-    new DescribeStacksCommand({ StackName: stack }),
-  );
+  const client = new CloudFormationClient();
+  const { Stacks = [] } = await client
+    .send(new DescribeStacksCommand({ StackName: stack }))
+    .catch(async (error: Error) => {
+      if (error.name !== 'ValidationError' || !error.message.includes('does not exist')) throw error;
+      const region = await client.config.region();
+      throw new Error(
+        `There is no stack ${stack} in ${region}: check the name (agent-service-STAGE), AWS_REGION and the account`,
+      );
+    });
   return (name) => Stacks[0]?.Outputs?.find(({ OutputKey }) => OutputKey === name)?.OutputValue;
 }
 
 const listOf = (json: string | undefined): string[] | undefined =>
   json === undefined ? undefined : (JSON.parse(json) as string[]);
 
-export function isRunning(pid: number): boolean {
+/**
+ * Whether the run of a connection.json serves. After a killed run, another program may have its process id, so the run's
+ * port is tried too.
+ */
+export async function serves({ pid }: Connection, endpoint: string): Promise<boolean> {
+  if (!isRunning(pid)) return false;
+  const { hostname, port } = new URL(endpoint);
+  const socket = connect(Number(port), hostname);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

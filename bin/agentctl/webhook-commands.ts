@@ -8,6 +8,7 @@ import {
 } from '#domain/webhooks/webhook-delivery.ts';
 import { batches, batchWorkflow, clock, deliveries } from '#runtime/composition/services.ts';
 import type { Report } from './result.ts';
+import { textTable } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
 
 /** @param clientReport for commands that need no service */
@@ -27,7 +28,7 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
         if (delivery === undefined) throw new Error(await reasonForNone(owner));
         return {
           json: { ...jsonOf(delivery), attempts: attempts.map(attemptJson) },
-          lines: [lineOf(delivery), ...attempts.map(attemptLine)],
+          lines: [lineOf(delivery), ...attemptTable(attempts)],
         };
       }),
     );
@@ -83,11 +84,16 @@ const attemptJson = ({ number, round, at, duration, status, failure }: DeliveryA
   failure,
 });
 
-const attemptLine = ({ number, round, at, duration, status, failure }: DeliveryAttempt): string =>
-  [
-    `attempt ${number}`,
-    ...(round > 1 ? [`resend ${round - 1}`] : []),
-    at,
-    status ?? failure ?? 'no result: the attempt is in progress, or its function has crashed',
-    ...(duration === null ? [] : [`${duration} ms`]),
-  ].join('  ');
+const attemptTable = (attempts: readonly DeliveryAttempt[]): string[] =>
+  attempts.length === 0
+    ? ['No attempts']
+    : textTable(
+        ['attempt', 'resend', 'time', 'ms', 'result'],
+        attempts.map(({ number, round, at, duration, status, failure }) => [
+          number,
+          round - 1,
+          at,
+          duration ?? '',
+          String(status ?? failure ?? 'none: the attempt is in progress, or its function has crashed'),
+        ]),
+      );

@@ -15,8 +15,10 @@ import type { DeletedCounts } from '#domain/workspaces/workspace-deletion.ts';
 import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
 import { clock, workspaceDeletion, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { UsageError } from '../failures.ts';
 import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
+import { textTable } from './text-table.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
 
@@ -89,7 +91,7 @@ async function create({ name, whitelist }: { name: string; whitelist: boolean })
 async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0)
-    throw new Error(
+    throw new UsageError(
       'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles, --openai or --retention-days',
     );
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
@@ -148,7 +150,10 @@ function found(workspaceId: string, workspace: Workspace | undefined): Workspace
 
 async function list(): Promise<Result> {
   const all = await workspaces().list();
-  return { json: { workspaces: all.map(jsonOf) }, lines: all.map(lineOf) };
+  return {
+    json: { workspaces: all.map(jsonOf) },
+    lines: all.length === 0 ? ['No workspaces'] : tableOf(all),
+  };
 }
 
 const limitNames = [...rateClasses, 'open-batches'] as const;
@@ -201,7 +206,7 @@ function changesOf({
   };
 }
 
-const resultOf = (workspace: Workspace): Result => ({ json: jsonOf(workspace), lines: [lineOf(workspace)] });
+const resultOf = (workspace: Workspace): Result => ({ json: jsonOf(workspace), lines: tableOf([workspace]) });
 
 const jsonOf = (workspace: Workspace) => ({
   workspace_id: workspace.id,
@@ -225,16 +230,19 @@ function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
   return own;
 }
 
-const lineOf = (workspace: Workspace): string =>
-  [
-    workspace.id,
-    workspace.enabled ? 'enabled' : 'disabled',
-    `whitelist ${workspace.whitelistEnabled ? 'on' : 'off'}`,
-    `titles ${workspace.titlesEnabled ? 'on' : 'off'}`,
-    `openai ${workspace.openAiEnabled ? 'on' : 'off'}`,
-    ['limits', workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(
-      ' ',
-    ),
-    `retention ${workspace.retentionDays === null ? 'off' : `${workspace.retentionDays} days`}`,
-    workspace.name,
-  ].join('  ');
+const onOrOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
+
+const tableOf = (all: readonly Workspace[]): string[] =>
+  textTable(
+    ['workspace', 'state', 'whitelist', 'titles', 'openai', 'limits', 'retention', 'name'],
+    all.map((workspace) => [
+      workspace.id,
+      workspace.enabled ? 'enabled' : 'disabled',
+      onOrOff(workspace.whitelistEnabled),
+      onOrOff(workspace.titlesEnabled),
+      onOrOff(workspace.openAiEnabled),
+      [workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(' '),
+      workspace.retentionDays === null ? 'off' : `${workspace.retentionDays} days`,
+      workspace.name,
+    ]),
+  );

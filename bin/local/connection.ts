@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { readState, writeState } from '#local/data/state-file.ts';
+import { UnusableFolder } from '#local/data/unusable-folder.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
 /** The file `<data>/connection.json`, mode 0600: how clients and agentctl reach a local run. */
 export interface Connection {
+  /** The format of the data folder's files; undefined is 1. */
+  data_format?: number;
   base_url: string;
   api_key: string;
   workspace_id: string;
@@ -38,6 +41,19 @@ const fileOf = (folder: string): string => join(folder, 'connection.json');
  */
 export const readConnection = (folder: string): Promise<Connection | undefined> =>
   readState(fileOf(folder), readText);
+
+/** Raise it when an earlier version could not read the files of a run any more. */
+export const dataFormat = 1;
+
+/** @throws UnusableFolder if a newer version has written files that this version cannot read */
+export async function rejectNewerFormat(folder: string): Promise<void> {
+  const { data_format: format = dataFormat } = (await readConnection(folder)) ?? {};
+  if (format > dataFormat)
+    throw new UnusableFolder(
+      folder,
+      `is of a newer version of this service: its format is ${format}, and this version reads ${dataFormat}`,
+    );
+}
 
 function readText(text: string): Connection {
   const connection: unknown = JSON.parse(text);

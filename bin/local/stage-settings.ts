@@ -1,3 +1,5 @@
+import { UsageError } from '../failures.ts';
+
 export interface SettingOptions {
   /** Each as NAME=VALUE. */
   set: readonly string[];
@@ -11,7 +13,7 @@ type Settings = Record<string, unknown>;
 /**
  * The stage settings of the command line and the environment, which replace those of cdk.json. The synthesis of the
  * stack validates them.
- * @throws Error that names each `--set` that is not NAME=VALUE
+ * @throws UsageError that names each `--set` that is not NAME=VALUE
  */
 export function stageSettings(
   { set, batchTimeout, allowOutbound }: SettingOptions,
@@ -35,7 +37,7 @@ export function stageSettings(
 /** VALUE is JSON, or else text. If a name occurs twice, the last value counts. */
 function readAssignments(assignments: readonly string[]): Settings {
   const wrong = assignments.filter((text) => !/^[^=\s]+=/.test(text));
-  if (wrong.length > 0) throw new Error(`--set takes NAME=VALUE. These are not: ${wrong.join(', ')}`);
+  if (wrong.length > 0) throw new UsageError(`--set takes NAME=VALUE. These are not: ${wrong.join(', ')}`);
   return Object.fromEntries(
     assignments.map((text) => {
       const end = text.indexOf('=');

@@ -1,15 +1,25 @@
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
-import { UnreadableState } from '#local/data/state-file.ts';
 import { awsTime } from '#local/dynamodb/aws-time.ts';
+import { chooseDynamoDb } from '#local/dynamodb/choose-dynamodb.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { thisPlatform } from '#local/platform.ts';
 import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
 import { useLocalTable } from '../operator.ts';
-import { type Connection, readConnection, writeConnection } from './connection.ts';
+import { checkPort } from './check-port.ts';
+import {
+  type Connection,
+  dataFormat,
+  readConnection,
+  rejectNewerFormat,
+  writeConnection,
+} from './connection.ts';
 import { emptyDataFolder, makePrivate } from './data-folder.ts';
 import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
+import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { playground, playgroundAddress } from './playground.ts';
 import { type SettingOptions, stageSettings } from './stage-settings.ts';
@@ -32,7 +42,9 @@ const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'Process
 
 /** `npm start`: runs the stack of bin/app.ts on this machine until Ctrl-C. */
 export async function startLocally(argv: string[]): Promise<void> {
-  const options = new Command('npm start --')
+  const options = printUsageErrors(new Command('npm start --'), 'npm start -- --help')
+    .exitOverride((error) => process.exit(exitCodeOf(error)))
+    .version(version)
     .description(
       'Runs the service on this machine: the template that cdk deploy deploys, on embedded emulators of AWS services.',
     )
@@ -70,6 +82,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     )
     .parse(argv)
     .opts<Options>();
+  process.on('uncaughtExceptionMonitor', () => console.error(bugReport));
   // Only the owner may read the files that this process and its emulators write.
   process.umask(0o077);
   const memory = watchMemory();
@@ -83,11 +96,8 @@ export async function startLocally(argv: string[]): Promise<void> {
     });
     closeOnSignals(service);
   } catch (error) {
-    const line = error instanceof Error ? error.message : error;
-    console.error(
-      error instanceof UnreadableState ? `${line}. Start with --reset to empty the data folder.` : line,
-    );
-    process.exit(1);
+    console.error(describeStartFailure(error, resolve(options.data)));
+    process.exit(error instanceof UsageError ? exitCodes.usageError : exitCodes.failure);
   }
 }
 
@@ -153,7 +163,11 @@ async function start(options: Options): Promise<RunningTemplate> {
       accountConcurrency: settings.accountConcurrency,
     }),
     async prepare() {
+      // Before the synthesis, which may take a minute.
+      await checkPort(options.port);
+      await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);
+      await rejectNewerFormat(options.data);
       await makePrivate(options.data);
       log('Synthesizing the stack, if it has changed');
       await synthesize(assembly, settings);
@@ -187,6 +201,7 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
     previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
   return {
     ...demo,
+    data_format: dataFormat,
     base_url: `${emulators.url}/v1`,
     pid: process.pid,
     access_key_id: operatorCredentials.accessKeyId,

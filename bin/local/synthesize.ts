@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { bugReport } from '../failures.ts';
 import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
@@ -12,7 +13,7 @@ const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', '
  * Synthesizes the app for the local stage, unless the folder already has the same assembly.
  * @param settings stage settings that replace those of cdk.json
  * @returns whether the app was synthesized
- * @throws Error with the app's error output, or with one line if a setting is wrong
+ * @throws Error with a line for each wrong setting, or with the app's error output
  */
 export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<boolean> {
   const context = JSON.stringify({ stage: 'local', settings });
@@ -76,7 +77,9 @@ async function runApp(folder: string, context: string): Promise<void> {
   child.once('error', reject);
   child.once('close', exited);
   if ((await promise) === 0) return;
-  // A wrong setting is the user's mistake: one line is enough, without a stack trace.
-  const [, problems] = /^Error: (Settings: .+)$/m.exec(errors) ?? [];
-  throw new Error(problems ?? `The stack could not be synthesized:\n${errors.trim()}`);
+  const problems = errors.split('\n').filter((line) => line.startsWith('Settings: '));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  const [, damaged] = /^SyntaxError: (.*cdk\.json: .+)$/m.exec(errors) ?? [];
+  if (damaged !== undefined) throw new Error(damaged);
+  throw new Error(`The stack could not be synthesized:\n${errors.trim()}\n${bugReport}`);
 }

@@ -1,37 +1,6 @@
-import * as z from 'zod';
+import { settingLines } from '#lib/settings/setting-lines.ts';
 import { settingGroups } from '#lib/settings.ts';
 import { markdownTable } from '../cost/markdown-table.ts';
-
-/** The parts of a setting's JSON Schema that the page shows. `form` and `limits` are metadata of lib/settings. */
-interface SettingSchema {
-  type?: string;
-  form?: string;
-  limits?: string;
-  description?: string;
-  default?: unknown;
-  const?: unknown;
-  enum?: unknown[];
-  format?: string;
-  minimum?: number;
-  exclusiveMinimum?: number;
-  maximum?: number;
-  items?: SettingSchema;
-  minItems?: number;
-  maxItems?: number;
-  properties?: Record<string, SettingSchema>;
-  required?: string[];
-  oneOf?: SettingSchema[];
-}
-
-export interface SettingLine {
-  /** `rateLimits.sends` is the property `sends` of the setting `rateLimits`. */
-  path: string;
-  type: string;
-  default: string;
-  limits: string;
-  /** Empty if the setting has none. */
-  description: string;
-}
 
 /** The whole of docs/settings.md. */
 export function renderSettings(): string {
@@ -50,80 +19,11 @@ Made by \`npm run settings\` from \`lib/settings\`; do not edit.
 
 A stage has its settings as JSON in \`cdk.json\`, under \`stages\` and its name. A setting that is not there has its default.
 \`-c settings='{"logLevel": "WARN"}'\` replaces single settings for one run of the CDK ([deploy.md](deploy.md)), and
-\`npm start -- --set logLevel=WARN\` for one local run. Synth rejects unknown settings and wrong values, and names them all.
+\`npm start -- --set logLevel=WARN\` for one local run. Synth rejects unknown settings and wrong values. It prints a line for each: the
+setting, what is allowed, the wrong value, and the nearest name if the name is unknown.
 
 \`rateLimits.sends\` is the property \`sends\` of the object \`rateLimits\`: \`{"rateLimits": {"sends": "50/s:100"}}\`. To replace
 an object is to replace all of it: its other properties then have their defaults.
 
 ${sections.join('\n')}`;
 }
-
-/** One line for each setting of a group and for each property of such a setting. */
-export const settingLines = (group: z.core.$ZodShape): SettingLine[] =>
-  linesOf(z.toJSONSchema(z.strictObject(group), { io: 'input', unrepresentable: 'any' }) as SettingSchema);
-
-function linesOf({ properties = {}, required = [] }: SettingSchema, prefix = '', suffix = ''): SettingLine[] {
-  return Object.entries(properties).flatMap(([name, setting]) => {
-    const path = `${prefix}${name}`;
-    const line: SettingLine = {
-      path: `\`${path}\`${setting.const === undefined ? suffix : ''}`,
-      type: typeOf(setting),
-      default: required.includes(name) ? 'required' : defaultOf(setting),
-      limits: [...limitsOf(setting), ...(setting.limits === undefined ? [] : [setting.limits])].join(', '),
-      description: (setting.description ?? '').replace(/\s+/g, ' ').trim(),
-    };
-    return [
-      line,
-      ...linesOf(setting, `${path}.`, suffix),
-      ...(setting.oneOf ?? []).flatMap((choice) => linesOf(choice, `${path}.`, ` with ${choiceOf(choice)}`)),
-    ];
-  });
-}
-
-/** The discriminator's value in one choice of a union. */
-const choiceOf = ({ properties = {} }: SettingSchema): string =>
-  code(Object.values(properties).find((property) => property.const !== undefined)?.const);
-
-function typeOf({ form, type, format, items, ...setting }: SettingSchema): string {
-  if (form !== undefined) return form;
-  if (setting.const !== undefined) return code(setting.const);
-  if (setting.enum !== undefined) return setting.enum.map(code).join(', ');
-  if (setting.oneOf !== undefined) return 'object';
-  if (type === 'array') return `list of ${typeOf(items ?? {})}s`;
-  if (type === 'boolean') return '`true` or `false`';
-  if (type === 'integer') return 'whole number';
-  return format ?? type ?? '';
-}
-
-function defaultOf(setting: SettingSchema): string {
-  if (setting.default === undefined) return 'none';
-  if (setting.properties !== undefined) return 'as below';
-  return code(setting.default);
-}
-
-const code = (value: unknown): string =>
-  `\`${typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ')}\``;
-
-/** Limits of a value's size; of a list's length and of each of its values. */
-function limitsOf(setting: SettingSchema): string[] {
-  const items = rangeOf(setting.minItems, setting.maxItems);
-  const each = setting.items === undefined ? '' : limitsOf(setting.items).join(', ');
-  return [
-    ...items.map((range) => `${range} items`),
-    ...(each === '' ? [] : [`each ${each}`]),
-    ...(setting.exclusiveMinimum === undefined ? [] : [`more than ${setting.exclusiveMinimum}`]),
-    ...rangeOf(setting.minimum, setting.maximum),
-  ];
-}
-
-/** Zod gives each whole number the range of safe integers, which is no limit of ours. */
-const isLimit = (value: number | undefined): value is number =>
-  value !== undefined && Math.abs(value) < Number.MAX_SAFE_INTEGER;
-
-function rangeOf(minimum: number | undefined, maximum: number | undefined): string[] {
-  if (isLimit(minimum) && isLimit(maximum)) return [`${format(minimum)} to ${format(maximum)}`];
-  if (isLimit(minimum)) return [`at least ${format(minimum)}`];
-  return isLimit(maximum) ? [`at most ${format(maximum)}`] : [];
-}
-
-const format = (value: number): string => value.toLocaleString('en-US');

@@ -132,16 +132,37 @@ export function apiPromise<Value>(promise: Promise<WithResponse<Value>>): ApiPro
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort);
+      unsubscribe();
       resolve();
     }, milliseconds);
-    signal?.addEventListener('abort', abort, { once: true });
+    const unsubscribe = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    });
   });
+}
+
+const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls back once the signal is aborted. Requests share one listener of a signal: Node.js warns of more than ten.
+ * @returns a function that ends the subscription
+ */
+function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => undefined;
+  let callbacks = abortCallbacks.get(signal);
+  if (callbacks === undefined) {
+    const added = new Set<() => void>();
+    const notify = () => {
+      for (const each of added) each();
+    };
+    signal.addEventListener('abort', notify, { once: true });
+    abortCallbacks.set(signal, added);
+    callbacks = added;
+  }
+  const all = callbacks.add(callback);
+  return () => void all.delete(callback);
 }
 
 async function withRetries<Value, Result>(
@@ -282,10 +303,9 @@ async function attempt<Result>(
 ): Promise<Result> {
   signal?.throwIfAborted();
   const controller = new AbortController();
-  const abort = () => controller.abort(signal?.reason);
-  signal?.addEventListener('abort', abort, { once: true });
+  const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));
   const close = (reason?: unknown) => {
-    signal?.removeEventListener('abort', abort);
+    unsubscribe();
     controller.abort(reason);
   };
   const timeoutError = new RequestTimeoutError(`No response within ${timeout} ms`);
@@ -314,7 +334,7 @@ async function attempt<Result>(
     throw error instanceof ChatBatchError ? error : connectionErrorOf(error);
   } finally {
     clearTimeout(timer);
-    if (!isOpen) signal?.removeEventListener('abort', abort);
+    if (!isOpen) unsubscribe();
   }
 }
 

@@ -1,7 +1,8 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf } from './reason-of.ts';
 import { UnreadableState } from './state-file.ts';
 
 /**
@@ -18,19 +19,19 @@ const sqliteBusy = 5;
 /**
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
- * id and the start time of the process.
- * @param inUse the message of the error if another process owns the lock
+ * id of the process.
+ * @param inUse the error if another process owns the lock
  * @throws Error if another process owns the lock after 2 s
  */
-export async function lockFile(file: string, inUse: (pid: string) => string): Promise<() => Promise<void>> {
+export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;
   let release = lock(`${file}.sqlite`);
   while (release === undefined && Date.now() < stopAt) {
     await sleep(pollMilliseconds);
     release = lock(`${file}.sqlite`);
   }
-  if (release === undefined) throw new Error(inUse(await ownerOf(file)));
-  await writeFile(file, `${process.pid}\n${await startTimeOf(process.pid)}\n`, { mode: 0o600 });
+  if (release === undefined) throw inUse(await ownerOf(file));
+  await writeFile(file, `${process.pid}\n`, { mode: 0o600 });
   return async () => {
     await rm(file, { force: true });
     release();
@@ -38,7 +39,7 @@ export async function lockFile(file: string, inUse: (pid: string) => string): Pr
 }
 
 function lock(database: string): (() => void) | undefined {
-  if (!existsSync(database)) new DatabaseSync(database).close();
+  createEmpty(database);
   const inode = inodeOf(database);
   const release = openExclusively(database);
   // The previous owner may have deleted the file after this process opened it. A lock on a deleted file excludes no
@@ -50,6 +51,15 @@ function lock(database: string): (() => void) | undefined {
     };
   release?.();
   return undefined;
+}
+
+/** An empty file is an empty database. */
+function createEmpty(database: string): void {
+  try {
+    closeSync(openSync(database, 'a'));
+  } catch (error) {
+    throw new Error(`${database} cannot be written: ${reasonOf(error)}`);
+  }
 }
 
 /**
@@ -74,13 +84,3 @@ const inodeOf = (file: string): bigint | undefined =>
 
 const ownerOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
-
-/**
- * The process's start time, in clock ticks since the boot. The previous version of the runner reads this time from the
- * lock file, to distinguish a process from a later one with the same id.
- */
-async function startTimeOf(pid: number): Promise<string> {
-  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The 22nd field. The second field may contain spaces, so count from its closing bracket.
-  return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-}

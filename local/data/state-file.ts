@@ -1,4 +1,5 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
+import { reasonOf } from './reason-of.ts';
 
 /** A file of the data folder is damaged or not readable. The operator can repair it, or start with an empty folder. */
 export class UnreadableState extends Error {
@@ -23,10 +24,7 @@ export async function readState<State>(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     // The message of JSON.parse quotes the text, which may be a secret or have several lines.
-    throw new UnreadableState(
-      file,
-      error instanceof SyntaxError ? 'its JSON is damaged' : (error as Error).message,
-    );
+    throw new UnreadableState(file, error instanceof SyntaxError ? 'its JSON is damaged' : reasonOf(error));
   }
 }
 

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openExclusively } from '../data/lock-file.ts';
+import { reasonOf } from '../data/reason-of.ts';
 import { claimPort, releasePort } from '../wire/runner-ports.ts';
 
 export interface Emulator {
@@ -32,14 +31,13 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Starts the embedded DynamoDB emulator on a free port.
- * @throws Error if it is not installed, if it does not start within 10 s, or if another program uses the database
+ * @throws Error if it does not start within 10 s, or if another program uses the database
  */
-export async function startDynoxide(databaseFile: string): Promise<Emulator> {
-  const binary = findBinary();
+export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);
   for (let attempt = 1; ; attempt += 1)
     try {
-      return await startAt(await findFreePort(), binary, databaseFile);
+      return await startAt(await findFreePort(), program, databaseFile);
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !String(error).includes('already in use')) throw error;
     }
@@ -58,10 +56,10 @@ async function untilClosed(databaseFile: string): Promise<void> {
   }
 }
 
-async function startAt(port: number, binary: string, databaseFile: string): Promise<Emulator> {
+async function startAt(port: number, program: string, databaseFile: string): Promise<Emulator> {
   const child = spawn(
     'sh',
-    ['-c', UNTIL_PIPE_BREAKS, 'sh', binary, 'serve', '--port', String(port), '--db-path', databaseFile],
+    ['-c', UNTIL_PIPE_BREAKS, 'sh', program, 'serve', '--port', String(port), '--db-path', databaseFile],
     {
       stdio: ['pipe', 'pipe', 'pipe'],
       // In its own session, so that Ctrl-C reaches this process only, which then ends the emulator after its callers.
@@ -81,7 +79,7 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   child.stdin.on('error', () => {});
   const exit = new Promise<void>((resolve) => {
     child.on('error', (error) => {
-      output = String(error);
+      output = `sh cannot be run: ${reasonOf(error)}`;
       ended = true;
       resolve();
     });
@@ -113,18 +111,6 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
       releasePort(port);
     },
   };
-}
-
-function findBinary(): string {
-  const name = `@dynoxide/${process.platform}-${process.arch}`;
-  try {
-    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
-    return path.join(path.dirname(manifest), process.platform === 'win32' ? 'dynoxide.exe' : 'dynoxide');
-  } catch {
-    throw new Error(
-      `The DynamoDB emulator ${name} is not installed: run npm install, or set AWS_ENDPOINT_URL_DYNAMODB to another one`,
-    );
-  }
 }
 
 async function responds(endpoint: string): Promise<boolean> {

@@ -1,8 +1,10 @@
 import path from 'node:path';
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import { keyArnOf } from '../kms/key-arn-of.ts';
+import { thisPlatform } from '../platform.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { chooseDynamoDb } from './choose-dynamodb.ts';
 import { serveWire, type Wire } from './serve-wire.ts';
 import { type Emulator, startDynoxide } from './start-dynoxide.ts';
 import type { TableShape } from './touched-items.ts';
@@ -131,9 +133,9 @@ async function startWire(
 }
 
 async function startEmulator({ options }: RunContext): Promise<Emulator> {
-  const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  if (endpoint) return { endpoint, isEmbedded: false, close: async () => {} };
-  return await startDynoxide(path.join(options.dataDir, 'dynamodb.sqlite'));
+  const choice = await chooseDynamoDb(options.platform ?? thisPlatform);
+  if ('endpoint' in choice) return { ...choice, isEmbedded: false, close: async () => {} };
+  return await startDynoxide(choice.program, path.join(options.dataDir, 'dynamodb.sqlite'));
 }
 
 async function createTables(

@@ -8,14 +8,28 @@ export interface Listening {
   close(): Promise<void>;
 }
 
+/** No server can listen on this port. The operator can choose another one. */
+export class UnusablePort extends Error {
+  constructor(port: number, code: string | undefined) {
+    super(
+      code === 'EACCES'
+        ? `This user may not listen on port ${port}, because it is less than 1024`
+        : `Port ${port} is in use`,
+    );
+    this.name = 'UnusablePort';
+  }
+}
+
 /**
  * @param port 0 takes any free port
- * @throws Error if the port is in use
+ * @throws UnusablePort if the port is in use, or only for root
  */
 export async function listenOnLoopback(server: Server, port = 0): Promise<Listening> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),
+      reject(
+        error.code === 'EADDRINUSE' || error.code === 'EACCES' ? new UnusablePort(port, error.code) : error,
+      ),
     );
     server.listen(port, '127.0.0.1', resolve);
   });

@@ -17,7 +17,7 @@ const memorySeconds = 30;
 export async function startService(folder: string, model: string): Promise<Server> {
   const data = join(folder, 'data');
   const from = performance.now();
-  const program = join(import.meta.dirname, '../../bin/local.ts');
+  const program = join(import.meta.dirname, '../../bin/local.js');
   const { child, printed, ended } = startProgram(
     // As the script `start` in package.json.
     [process.execPath, '--max-semi-space-size=16', program, '--port', '0', '--data', data],

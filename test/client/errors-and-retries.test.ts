@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
@@ -278,6 +279,18 @@ describe('retries', () => {
       reason,
     );
     expect(limited.front.requests.length).toBe(1);
+  });
+
+  test('many requests share a signal, without a warning of Node.js', async () => {
+    const { client } = await openFront(success);
+    const { signal } = new AbortController();
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on('warning', note);
+    onTestFinished(() => void process.off('warning', note));
+    await Promise.all(Array.from({ length: 30 }, () => client.chats.get(7, {}, { signal })));
+    expect(getEventListeners(signal, 'abort').length).toBe(1);
+    expect(warnings).toEqual([]);
   });
 
   test('a failure of a promise with withResponse is reported once', async () => {

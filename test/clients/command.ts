@@ -48,7 +48,7 @@ function run(
 /** Starts the service on a free port. */
 async function startService(): Promise<{ service: ChildProcess; env: NodeJS.ProcessEnv }> {
   const data = join(work, 'data');
-  const service = spawn(process.execPath, ['bin/local.ts', '--port', '0', '--data', data, '--reset'], {
+  const service = spawn(process.execPath, ['bin/local.js', '--port', '0', '--data', data, '--reset'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

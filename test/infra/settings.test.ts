@@ -58,9 +58,48 @@ test('overrides that are no JSON object are refused', () => {
     expect(() => stageOf({ settings })).toThrow('-c settings takes a JSON object');
 });
 
-test('an unknown setting is refused by its name', () => {
-  expect(() => parseSettings({ leaseSecond: 30 })).toThrow(
-    /unknown setting leaseSecond; known settings are .*leaseSeconds/,
+/** The lines of the error. */
+function problemsOf(settings: Record<string, unknown>): string[] {
+  try {
+    parseSettings(settings);
+  } catch (error) {
+    return (error as Error).message.split('\n');
+  }
+  return [];
+}
+
+test('all wrong settings are named at once, with what is allowed, the value, and the nearest known name', () => {
+  const problems = problemsOf({
+    leaseSecond: 30,
+    nope: 1,
+    leaseSeconds: 300,
+    plainReplySeconds: 'x'.repeat(100),
+    webFunctions: 'some',
+    rateLimits: { send: '1/s' },
+    domain: { name: 'agents.example.com' },
+    alarmEmails: ['ops@example.com', 'ops'],
+  });
+  expect(problems).toEqual([
+    'Settings: leaseSecond: no such setting; did you mean leaseSeconds?',
+    'Settings: nope: no such setting; docs/settings.md has all',
+    'Settings: webFunctions: expected all, uploads, none; it is "some"',
+    'Settings: domain.certificateArn: missing; expected ARN',
+    'Settings: rateLimits.send: no such setting; did you mean sends?',
+    `Settings: plainReplySeconds: expected whole number, 1 to 119; it is "${'x'.repeat(79)}…`,
+    'Settings: alarmEmails.1: expected list of emails; it is "ops"',
+  ]);
+});
+
+test('rules between settings are checked also if a name is unknown', () => {
+  expect(problemsOf({ nope: 1, leaseSeconds: 300 })).toEqual([
+    'Settings: nope: no such setting; docs/settings.md has all',
+    'Settings: leaseSeconds: must be less than the 300 s that send-message may run; it is 300',
+  ]);
+});
+
+test('stages that are no objects are refused with their names', () => {
+  expect(() => stageOf({ stages: { one: 1, two: {} } })).toThrow(
+    'Settings: in the context of cdk.json, stages.one must be a JSON object',
   );
 });
 

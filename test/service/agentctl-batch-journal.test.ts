@@ -359,6 +359,6 @@ describe('the webhook of agentctl batch submit', () => {
   ])('refuses %j', async (args, said) => {
     await writeLines(messages(1));
     const { code, stderr } = await agentctl.run(...submitArgs(...args));
-    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
   });
 });

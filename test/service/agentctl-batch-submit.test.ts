@@ -139,7 +139,7 @@ describe('agentctl batch', () => {
     onTestFailed(async () => console.log(await batchAt(tenant.client, id), waitingCalls.length));
     await received.promise;
     expect((await agentctl.run('batch', 'status', id)).stdout).toMatch(
-      new RegExp(`^${id}  in_progress  0 completed  0 failed  of 500  created 20`),
+      new RegExp(`\\n${id}  in_progress +0 +0 +500  20`),
     );
     expect(await agentctl.json('batch', 'cancel', id)).toMatchObject({
       batches: [{ id, status: 'cancelling' }],

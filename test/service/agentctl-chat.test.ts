@@ -228,11 +228,11 @@ describe('agentctl chat with a message', () => {
     [['Hi', 'there'], /too many arguments/],
   ])('refuses %j', async (args, said) => {
     const { code, stderr } = await agentctl.run(...chatArgs(...args));
-    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
   });
 
   it('does without an agent only on a local run', async () => {
-    expect(await agentctl.run('chat', 'Hi')).toMatchObject({ code: 1, stderr: 'No agent: give --agent\n' });
+    expect(await agentctl.run('chat', 'Hi')).toMatchObject({ code: 2, stderr: 'No agent: give --agent\n' });
   });
 });
 

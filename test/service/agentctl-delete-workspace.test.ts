@@ -227,7 +227,7 @@ it('changes nothing without the name of the workspace', async () => {
     `--confirm must be the name of the workspace ${id}. Nothing was changed\n`,
   ]);
   const without = await agentctl.run('workspaces', 'delete', id);
-  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining("option '--confirm <name>'")]);
+  expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("option '--confirm <name>'")]);
   const unknown = await agentctl.run('workspaces', 'delete', 'ws_unknown', ...confirm);
   expect([unknown.code, unknown.stderr]).toEqual([1, 'Workspace ws_unknown not found\n']);
   expect(await allItems()).toEqual(before);

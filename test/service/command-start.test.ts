@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,11 +8,18 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { clientOf } from '#support/client.ts';
-import { processesNaming, type RunningCommand, startByNpm, startCommand } from '#support/command.ts';
+import {
+  processesNaming,
+  type RunningCommand,
+  startByNpm,
+  startCommand,
+  startProgram,
+} from '#support/command.ts';
 import { createChat, historyOf } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
+import manifest from '../../package.json' with { type: 'json' };
 
 /** Settings of the stage. */
 const settings = ['--set', 'attachedFiles=1', '--batch-timeout', '7200'];
@@ -61,9 +68,13 @@ const run = (...args: string[]) => startCommand(args).ended;
 
 /** Checks that the command fails with only one line that says why. */
 async function expectFailure(args: string[], line: RegExp): Promise<void> {
-  const { code, stderr } = await run(...args);
-  expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
-  expect(code).toBe(1);
+  expectLine(await run(...args), 1, line);
+}
+
+function expectLine(end: { code: number | null; stderr: string }, code: number, line: RegExp): void {
+  expect(end.stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
+  expect(end.stderr).not.toMatch(/\b(E[A-Z]{4,}|Error:)/);
+  expect(end.code).toBe(code);
 }
 
 // A start takes 4 s on an idle machine.
@@ -118,12 +129,18 @@ describe('npm start', () => {
   });
 
   it('names all settings that are wrong', async () => {
-    const settings = ['--set', 'nope=1', '--set', 'leaseSeconds=1', '--batch-timeout', '2000000'];
-    await expectFailure(
-      ['--port', '0', '--data', join(folder, 'wrong'), ...settings],
-      /^Settings: leaseSeconds: .*; batchTimeoutSeconds: .*; unknown setting nope;/,
-    );
-    await expectFailure(['--set', 'one', '--set', 'two'], /NAME=VALUE.*: one, two$/);
+    const settings = ['--set', 'leaseSecond=1', '--set', 'leaseSeconds=1', '--batch-timeout', '2000000'];
+    const [wrong, unclear] = await Promise.all([
+      run('--port', '0', '--data', join(folder, 'wrong'), ...settings),
+      run('--set', 'one', '--set', 'two'),
+    ]);
+    expect(wrong).toMatchObject({ code: 1 });
+    expect(wrong.stderr.trim().split('\n')).toEqual([
+      'Settings: leaseSecond: no such setting; did you mean leaseSeconds?',
+      'Settings: leaseSeconds: expected whole number, at least 3, less than 300; it is 1',
+      expect.stringMatching(/^Settings: batchTimeoutSeconds: must be at most .*; it is 2000000$/),
+    ]);
+    expectLine(unclear, 2, /NAME=VALUE.*: one, two$/);
   });
 
   it('tells its memory by part when it gets SIGUSR2', async () => {
@@ -159,7 +176,7 @@ describe('npm start', () => {
     const { client, tenant } = await clientNow();
     const chatId = await createChat(client, tenant);
     const connection = await readConnection();
-    await expectFailure(['--port', '0', '--data', data], /in use/);
+    await expectFailure(['--port', '0', '--data', data], /in use by process \d+\. Choose another folder/);
     expect(await readConnection()).toEqual(connection);
     expect(await historyOf(client, chatId)).toEqual([]);
     await createChat(client, tenant);
@@ -174,23 +191,73 @@ describe('npm start', () => {
     // With the assembly of the same settings this start need not synthesize one.
     await cp(join(data, 'assembly'), join(elsewhere, 'assembly'), { recursive: true });
     const args = ['--port', String(port), '--data', elsewhere, ...settings];
-    await expectFailure(args, new RegExp(`${port}.*in use`));
+    await expectFailure(args, new RegExp(`${port} is in use\\. Choose another one with --port NUMBER`));
     await new Promise((closed) => other.close(closed));
     expect(await processesNaming(elsewhere)).toEqual([]);
   });
 
-  it.each([
-    [['--port', 'http'], /--port/],
-    [['--port', '70000'], /--port/],
-    [['--batch-timeout', '1h'], /--batch-timeout/],
-    [['--prot', '3000'], /unknown option '--prot'/],
-    [['--data'], /--data/],
-    [['extra'], /argument/],
-  ])('refuses %j', async (args, line) => {
-    const { code, stderr, stdout } = await run(...args);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(line);
-    expect(stdout).toBe('');
+  it('refuses a wrong command line in one line, with the nearest option', async () => {
+    const wrong: [args: string[], line: RegExp][] = [
+      [['--port', '70000'], /--port.* 0 to 65535\. Try npm start -- --help$/],
+      [['--batch-timeout', '1h'], /--batch-timeout/],
+      [['--prot', '3000'], /unknown option '--prot' \(Did you mean --port\?\)\. Try npm start -- --help$/],
+      [['--data'], /--data/],
+      [['extra'], /arguments/],
+    ];
+    await Promise.all(
+      wrong.map(async ([args, line]) => {
+        const end = await run(...args);
+        expectLine(end, 2, line);
+        expect(end.stdout).toBe('');
+      }),
+    );
+  });
+
+  it('says what to do with a folder or port that it cannot use, and with a Node.js that is too old', async () => {
+    const file = join(folder, 'file');
+    const newer = join(folder, 'newer');
+    const copy = join(folder, 'copy');
+    await mkdir(newer);
+    await Promise.all([
+      writeFile(file, ''),
+      writeFile(join(newer, 'connection.json'), JSON.stringify({ data_format: 2 })),
+      ...['bin', 'local', 'package.json'].map((name) => cp(name, join(copy, name), { recursive: true })),
+    ]);
+    const program = (...words: string[]) => startProgram([process.execPath, ...words]).ended;
+    const [isFile, readOnly, madeByNewer, old, bare, bug, printed] = await Promise.all([
+      run('--data', file),
+      run('--data', '/sys/service'),
+      run('--data', newer, '--port', '0'),
+      program('--no-experimental-strip-types', 'bin/local.js'),
+      program(join(copy, 'bin/local.js')),
+      program('--import', 'data:text/javascript,process.getuid=process.umask=()=>null.x', 'bin/local.js'),
+      run('--version'),
+    ]);
+    const another = 'Choose another folder with --data FOLDER\\.$';
+    expectLine(isFile, 1, new RegExp(`file is a file\\. ${another}`));
+    expectLine(readOnly, 1, new RegExp(`/sys/service cannot be written: [a-z -]+\\. ${another}`));
+    expectLine(madeByNewer, 1, new RegExp(`newer version .* format is 2, .*\\. ${another}`));
+    expectLine(old, 1, /^Node\.js .* needs Node\.js 22\.18 or newer\. npm ci installs/);
+    expectLine(bare, 1, /^The package commander is not installed: run npm ci first$/);
+    expect(bug).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/report.*CONTRIBUTING.*\n(.*\n)* +at /),
+    });
+    expect(printed).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  });
+
+  it('says that only root may listen on a port below 1024', async ({ skip }) => {
+    skip(process.getuid?.() !== 0, 'only root can become another user');
+    const mine = join(folder, 'of-nobody');
+    await mkdir(mine);
+    await Promise.all([chmod(folder, 0o755), chown(mine, 65_534, 65_534)]);
+    const otherUser = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', process.execPath];
+    const words = [...otherUser, 'bin/local.js', '--port', '80', '--data', mine];
+    expectLine(
+      await startProgram(words, { NODE_EXTRA_CA_CERTS: '' }).ended,
+      1,
+      /port 80, .*less than 1024\. Choose another one with --port NUMBER/,
+    );
   });
 
   it('does not empty a folder that holds something else', async () => {

@@ -245,7 +245,7 @@ describe('agentctl knowledge refuses', () => {
     const good = await fileOf('good.md', 'Good.');
     const cases: [file: string, says: string][] = [
       [folder, 'cannot be read: it is a folder: name the files in it'],
-      [join(folder, 'missing.md'), 'cannot be read: ENOENT'],
+      [join(folder, 'missing.md'), 'cannot be read: no such file or directory'],
       [await fileOf('picture.png', 'x'), 'has no extension that text can be read from: .txt, .md'],
       [await fileOf('empty.md', ''), 'is empty'],
       [await fileOf('blank.pdf', pdfOf([[]])), 'has no text: its pages may be pictures'],
@@ -270,9 +270,11 @@ describe('agentctl knowledge refuses', () => {
     expect(await rejection('add', '--workspace', workspaceId, file, file)).toContain(
       'Two documents are called twice.md',
     );
-    expect(await rejection('add', '--workspace', workspaceId, '--name', 'x', file, large)).toContain(
-      '--name is for one file',
-    );
+    const nameForTwo = ['add', '--workspace', workspaceId, '--name', 'x', file, large];
+    expect(await agentctl.run('knowledge', ...nameForTwo)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--name is for one file'),
+    });
     expect(await rejection('add', '--workspace', 'unknown', file)).toBe('Workspace unknown not found');
     const [named] = await add(workspaceId, '--name', 'The one', file);
     expect(named).toMatchObject({ name: 'The one', content_type: 'text/markdown' });

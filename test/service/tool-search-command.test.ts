@@ -117,7 +117,7 @@ describe('npm start', () => {
     'refuses --allow-outbound %j in one line',
     async (value) => {
       const { code, stderr } = await startCommand(['--allow-outbound', value]).ended;
-      expect(code).toBe(1);
+      expect(code).toBe(2);
       expect(stderr.trim().split('\n')).toEqual([
         expect.stringContaining(
           'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',

@@ -94,7 +94,7 @@ describe('docs/webhooks.md', async () => {
     spawnSync(
       process.execPath,
       [
-        resolve(import.meta.dirname, '../../bin/agentctl.ts'),
+        resolve(import.meta.dirname, '../../bin/agentctl.js'),
         ...['webhooks', 'verify', '--secret', vector.secret, '--timestamp', vector.timestamp],
         ...['--signature', signature],
       ],

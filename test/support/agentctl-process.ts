@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { startProgram } from './command.ts';
 import type { AgentctlCall, CommandEnd } from './serve-agentctl.ts';
 
-const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
+const command = resolve(import.meta.dirname, '../../bin/agentctl.js');
 
 /** The command line of `agentctl …`, as words. */
 export const agentctlWords = (...args: string[]): string[] => [process.execPath, command, ...args];

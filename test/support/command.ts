@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const command = resolve(root, 'bin/local.ts');
+const command = resolve(root, 'bin/local.js');
 
 /** The credentials of this process's operator, for all runs that it starts: so this process can read their tables. */
 const ownCredentials = `${operatorCredentials.accessKeyId}:${operatorCredentials.secretAccessKey}`;

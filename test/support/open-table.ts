@@ -12,6 +12,7 @@ import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-clien
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { thisPlatform } from '#local/platform.ts';
 import type { FrozenItem } from './frozen/frozen-item.ts';
 
 export interface OpenTable {
@@ -32,7 +33,7 @@ export async function openTable(endpoint?: string): Promise<OpenTable> {
   const folder = await mkdtemp(join(tmpdir(), 'data-table-'));
   const emulator =
     endpoint === undefined
-      ? await startDynoxide(join(folder, 'dynamodb.sqlite'))
+      ? await startDynoxide(thisPlatform.dynamoDbProgram ?? '', join(folder, 'dynamodb.sqlite'))
       : { endpoint, close: async () => undefined };
   const settings = { endpoint: emulator.endpoint, region: 'us-east-1', credentials: operatorCredentials };
   const client = new DynamoDBClient(settings);

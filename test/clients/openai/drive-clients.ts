@@ -23,7 +23,7 @@ const service = startCommand(['--port', '0', '--data', data]);
 /** A published agent that calls the demo agent. */
 function createToolAgent({ workspace_id, agent_id }: Connection): string {
   const agentctl = (...args: string[]): Record<string, string> => {
-    const command = join(import.meta.dirname, '../../../bin/agentctl.ts');
+    const command = join(import.meta.dirname, '../../../bin/agentctl.js');
     const output = execFileSync(process.execPath, [command, '--data', data, ...args, '--json'], {
       encoding: 'utf8',
     });

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import { reasonOf } from '#local/data/reason-of.ts';
+
+/** @throws Error that names the file, and the line that is not JSON */
+export async function readJson(file: string): Promise<unknown> {
+  const text = await readText(file);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Error(
+      `${file} is not valid JSON: line ${await lineOf(text, message)}: ${firstLineOf(message)}`,
+    );
+  }
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+/** The message may quote several lines of the text. */
+const firstLineOf = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
+
+/** Messages of V8 name the line, except for an unexpected token and an unexpected end. */
+async function lineOf(text: string, message: string): Promise<number> {
+  const [, line] = /\(line (\d+) column/.exec(message) ?? [];
+  if (line !== undefined) return Number(line);
+  const bytes = Buffer.from(text);
+  return bytes
+    .subarray(0, (await errorPosition(text)) ?? bytes.length)
+    .toString()
+    .trimEnd()
+    .split('\n').length;
+}
+
+/** The position in bytes at which another parser stops; undefined at the end of the text. */
+async function errorPosition(text: string): Promise<number | undefined> {
+  const { Tokenizer } = await import('@streamparser/json');
+  const tokenizer = new Tokenizer();
+  tokenizer.onToken = () => {};
+  let position: number | undefined;
+  tokenizer.onError = ({ message }) => {
+    const [, digits] = /absolute position "(\d+)"/.exec(message) ?? [];
+    position = digits === undefined ? undefined : Number(digits);
+  };
+  tokenizer.write(text);
+  return position;
+}

@@ -1,0 +1,50 @@
+import type { Command, CommanderError } from 'commander';
+import { reasonOf } from '#local/data/reason-of.ts';
+import manifest from '../package.json' with { type: 'json' };
+
+export const { version } = manifest;
+
+/** The command line is wrong, so the command did nothing. */
+export class UsageError extends Error {}
+
+export const exitCodes = { failure: 1, usageError: 2 } as const;
+
+/** The exit code after Commander has ended a command: it has printed help or the version, or found a usage error. */
+export const exitCodeOf = ({ exitCode }: CommanderError): number =>
+  exitCode === 0 ? 0 : exitCodes.usageError;
+
+/**
+ * Prints the errors of a command line as one line, which includes the nearest known name.
+ * @param help the command that prints the help
+ */
+export const printUsageErrors = (command: Command, help: string): Command =>
+  command.configureOutput({
+    outputError: (text, write) =>
+      write(
+        `${text
+          .trim()
+          .replaceAll(/\s*\n\s*/g, ' ')
+          .replace(/\.$/, '')}. Try ${help}\n`,
+      ),
+  });
+
+/** What a person who reports a bug should send. */
+export const bugReport = `This is a bug of version ${version} (Node.js ${process.versions.node}, ${process.platform}-${process.arch}). Please report it with these lines: CONTRIBUTING.md says where.`;
+
+/** Classes of errors that only wrong code throws. */
+const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
+const bugNames = ['AssertionError', 'ZodError'];
+
+const isBug = (error: unknown): boolean =>
+  !(error instanceof Error) ||
+  bugNames.includes(error.name) ||
+  bugClasses.some((bugClass) => error instanceof bugClass);
+
+/** Why a command failed: one line for an expected failure, and the stack trace for a bug. */
+export function describeFailure(error: unknown): string {
+  if (isBug(error)) return `${error instanceof Error ? error.stack : error}\n${bugReport}`;
+  const { path, message } = error as NodeJS.ErrnoException;
+  const reason = reasonOf(error);
+  if (reason === message) return message;
+  return path === undefined ? reason : `${path}: ${reason}`;
+}

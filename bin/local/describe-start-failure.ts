@@ -1,0 +1,34 @@
+import { UnreadableState } from '#local/data/state-file.ts';
+import { UnusableFolder } from '#local/data/unusable-folder.ts';
+import { UnusablePort } from '#local/wire/listen-on-loopback.ts';
+import { describeFailure } from '../failures.ts';
+
+const anotherFolder = 'choose another folder with --data FOLDER.';
+
+/** Why `npm start` failed, and what to do. */
+export function describeStartFailure(error: unknown, dataFolder: string): string {
+  if (isDiskFull(error))
+    return `The disk of the data folder ${dataFolder} is full. Free some space, or ${anotherFolder}`;
+  const failure = describeFailure(error);
+  if (error instanceof UnreadableState) return `${failure}. Start with --reset to empty the data folder.`;
+  if (error instanceof UnusableFolder) return `${failure}. ${anotherFolder.replace(/^c/, 'C')}`;
+  if (error instanceof UnusablePort)
+    return `${failure}. Choose another one with --port NUMBER; --port 0 takes a free one.`;
+  const { path } = error as NodeJS.ErrnoException;
+  return path?.startsWith(dataFolder) === true
+    ? `${failure}. Make it writable, or ${anotherFolder}`
+    : failure;
+}
+
+/** SQLITE_FULL: the disk of a database is full. */
+const sqliteFull = 13;
+
+function isDiskFull(error: unknown): boolean {
+  const { code = '', errcode, message } = error as NodeJS.ErrnoException & { errcode?: number };
+  return (
+    ['ENOSPC', 'EDQUOT'].includes(code) ||
+    errcode === sqliteFull ||
+    // Of a child process: the synthesis or the DynamoDB emulator.
+    /ENOSPC|disk is full/.test(message)
+  );
+}

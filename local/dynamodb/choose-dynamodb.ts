@@ -1,0 +1,43 @@
+import { reasonOf } from '../data/reason-of.ts';
+import type { Platform } from '../platform.ts';
+
+/** The DynamoDB of a run: another program's address, or the program of the embedded emulator. */
+export type DynamoDbChoice = { readonly endpoint: string } | { readonly program: string };
+
+/** How a person gets a DynamoDB where there is no embedded one. */
+const startDynamoDbLocal =
+  'Start DynamoDB Local: docker run --rm -p 8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
+
+/**
+ * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence
+ * @throws Error that says what to start, if no DynamoDB responds at the endpoint or the platform has none
+ */
+export async function chooseDynamoDb(
+  platform: Platform,
+  endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB,
+): Promise<DynamoDbChoice> {
+  if (endpoint) {
+    await checkEndpoint(endpoint);
+    return { endpoint };
+  }
+  const program = platform.dynamoDbProgram;
+  if (program === undefined)
+    throw new Error(`There is no embedded DynamoDB emulator for ${platform.name}. ${startDynamoDbLocal}`);
+  return { program };
+}
+
+/** Every response shows that a server is there: DynamoDB rejects a request without a signature. */
+async function checkEndpoint(endpoint: string): Promise<void> {
+  if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
+    throw new Error(
+      `AWS_ENDPOINT_URL_DYNAMODB must be an http address, such as http://127.0.0.1:8000: ${endpoint}`,
+    );
+  try {
+    await (await fetch(endpoint)).body?.cancel();
+  } catch (error) {
+    const { cause = error } = error as Error;
+    throw new Error(
+      `No DynamoDB responds at ${endpoint}, which AWS_ENDPOINT_URL_DYNAMODB names (${reasonOf(cause)}). ${startDynamoDbLocal}`,
+    );
+  }
+}
