@@ -87,6 +87,15 @@ describe('errors', () => {
     await expect(client.agents.list()).rejects.toThrow(PermissionDeniedError);
   });
 
+  test('the rate limit of the service is waited for, and without retries an error', async () => {
+    const tenant = await createTenant({ limits: { reads: '1/s:1' } });
+    const client = new ChatBatchClient({ baseUrl: service.baseUrl, apiKey: tenant.apiKey });
+    const calls = Array.from({ length: 3 }, () => client.agents.list());
+    expect((await Promise.all(calls)).map((agents) => agents.length)).toEqual([1, 1, 1]);
+    const impatient = Array.from({ length: 8 }, () => client.agents.list({ maxRetries: 0 }));
+    await expect(Promise.all(impatient)).rejects.toMatchObject({ name: 'RateLimitError', retryAfter: 1 });
+  });
+
   test('responses without an envelope have a class by their status', async () => {
     for (const [status, ErrorClass] of [
       [302, ApiError],
