@@ -93,10 +93,10 @@ const longestOutage = 60 * 60_000;
 
 export function createTransport(defaults: TransportOptions): Transport {
   const delay: Transport['delay'] = (retry, retryAfter) => {
-    const wait = Math.max(
-      (retryAfter ?? 0) * 1000,
-      retryAfter === undefined ? Math.min(defaults.retryDelay * 2 ** (retry - 1), longestDelay) : 0,
-    );
+    const wait =
+      retryAfter === undefined
+        ? Math.min(defaults.retryDelay * 2 ** (retry - 1), longestDelay)
+        : retryAfter * 1000;
     // 10 to 25 % jitter: clients that were rejected at the same time do not come back at the same time.
     return wait * (1.1 + 0.15 * Math.random());
   };
