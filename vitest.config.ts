@@ -87,7 +87,7 @@ export default defineConfig({
           name: 'service',
           ...sharedLibraries,
           ...patient,
-          include: ['test/service/**/*.test.ts'],
+          include: ['test/service/**/*.test.ts', 'test/client/**/*.test.ts'],
           globalSetup: existsSync(new URL(serviceSetup, import.meta.url)) ? [serviceSetup] : [],
         },
       },

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { testLibrary } from './library.ts';
 
 export interface Tools {
   /** The folder with the programs and everything that is generated. */
@@ -114,6 +115,7 @@ const typescript: Language = (tools, env) => {
     ]);
     console.log(`typescript, ${name}:\n${run(process.execPath, [bundle], { env }).trimEnd()}`);
   }
+  testLibrary(tools, env);
   return undefined;
 };
 

@@ -11,6 +11,8 @@ export interface RunServiceOptions {
   seed: number;
   /** Milliseconds until all workers are killed once; with 0 they are not killed. */
   killsWorkersAfter: number;
+  /** Without the faults of the runner: conflicts, throttling, duplicate messages and rejected calls. */
+  isFaultless?: boolean;
 }
 
 export interface RunningService {
@@ -22,7 +24,7 @@ export interface RunningService {
 // Standard input ends when the process that started this one ends, for example if a test has timed out.
 process.stdin.once('end', () => process.exit()).resume();
 
-// Runs the service with all faults of the runner until the process is killed.
+// Runs the service, with all faults of the runner by default, until the process is killed.
 const options = JSON.parse(process.argv[2] ?? '') as RunServiceOptions;
 const random = seededRandom(options.seed);
 const run = await runTemplate({
@@ -34,12 +36,14 @@ const run = await runTemplate({
   maxConcurrency: 4,
   timer: quickTimer,
   onDenied: (message) => console.error(`Access denied. ${message}`),
-  faults: {
-    transactionConflicts: true,
-    throttling: true,
-    duplicateMessages: true,
-    reject: () => random() < 1 / 20,
-  },
+  ...(options.isFaultless !== true && {
+    faults: {
+      transactionConflicts: true,
+      throttling: true,
+      duplicateMessages: true,
+      reject: () => random() < 1 / 20,
+    },
+  }),
   ...(process.env.SHOW_LOGS !== undefined && {
     onLog: ({ functionName, line }) => console.error(functionName, line),
   }),

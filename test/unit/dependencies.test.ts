@@ -9,6 +9,7 @@ interface Locked {
   license?: string;
   hasInstallScript?: true;
   inBundle?: true;
+  link?: true;
   optional?: true;
   os?: string[];
 }
@@ -24,7 +25,8 @@ const declared: Record<string, string> = {
   ...manifest.devDependencies,
   ...manifest.optionalDependencies,
 };
-const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
+/** The project's own packages are folders and links to them. */
+const locked = Object.entries(lock.packages).filter(([path, { link }]) => /node_modules/.test(path) && !link);
 const nameOf = (path: string): string =>
   path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
@@ -57,6 +59,12 @@ test('every version is pinned exactly, in the manifest and in the lock file', ()
     expect([name, version]).toEqual([name, expect.stringMatching(/^\d+\.\d+\.\d+$/)]);
     expect([name, lock.packages[`node_modules/${name}`]?.version]).toEqual([name, version]);
   }
+});
+
+test('the client library has no dependency', () => {
+  expect(Object.keys(JSON.parse(read('lib/client/package.json')))).not.toContainEqual(
+    expect.stringMatching(/dependencies$/i),
+  );
 });
 
 test('every package is known by its hash, and comes from the registry', () => {

@@ -1,0 +1,117 @@
+import { type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
+import { ApiError } from './errors.ts';
+import { listPages, type PagePromise } from './page.ts';
+import type {
+  Batch,
+  BatchResult,
+  CreateBatchRequest,
+  ListBatchesQuery,
+  ListBatchResultsQuery,
+} from './schema.ts';
+import {
+  type SubmitOptions,
+  type SubmitParams,
+  type SubmittedBatches,
+  submitAndWait,
+} from './submit-and-wait.ts';
+import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
+
+export class Batches {
+  readonly #transport: Transport;
+  readonly #user: OfUser;
+
+  /** @internal */
+  constructor(transport: Transport, user: OfUser) {
+    this.#transport = transport;
+    this.#user = user;
+  }
+
+  /** Submits 1 to 1,000 requests, at most 6 MB. `submitAndWait` takes more, and waits for the results. */
+  create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
+    return this.#transport.request(this.#creation(params, idempotencyKey), options);
+  }
+
+  /** Reads a batch with its counts. */
+  get(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
+    return this.#transport.request({ method: 'GET', path: pathOf(batchId), isRepeatable: true }, options);
+  }
+
+  /** The batches of the workspace, the newest first. */
+  list(query: ListBatchesQuery = {}, options?: RequestOptions): PagePromise<Batch> {
+    return listPages(this.#transport, '/batches', query, options);
+  }
+
+  /** The results of a batch in the order of its requests, also while it is in progress. */
+  results(
+    batchId: string,
+    query: ListBatchResultsQuery = {},
+    options?: RequestOptions,
+  ): PagePromise<BatchResult> {
+    return listPages(this.#transport, `${pathOf(batchId)}/results`, query, options);
+  }
+
+  /** Cancels a batch: requests that have not started fail with 499, the others end normally. */
+  cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
+    return this.#transport.request<Batch>(
+      {
+        method: 'POST',
+        path: `${pathOf(batchId)}/cancel`,
+        isRepeatable: true,
+        recover: async (error) => {
+          if (!(error instanceof ApiError) || error.status !== 400) return undefined;
+          const batch = await this.get(batchId, options);
+          return batch.status === 'cancelling' || batch.status === 'cancelled' ? batch : undefined;
+        },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Submits any number of requests as batches of up to 1,000 and 6 MB, waits until all have ended, and returns the
+   * results in the order of the requests. Waits while the workspace has too many open batches, and goes on after an
+   * outage of up to an hour. Requests with the same `history_id` run in order only within one batch.
+   * @throws BatchSubmissionError with all results there are, if a part of the requests was not carried through
+   */
+  submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
+    const transport = this.#transport;
+    return submitAndWait(
+      {
+        create: (part, key, { signal, isLast = false }) => {
+          const patience = isLast ? { maxRetries: 0 } : {};
+          const call = { ...this.#creation(part, key), isPatient: !isLast, throwsRateLimit: true };
+          return transport.request(call, { signal, ...patience });
+        },
+        get: (batchId, signal) =>
+          transport.request<Batch>(
+            { method: 'GET', path: pathOf(batchId), isRepeatable: true, isPatient: true },
+            { signal },
+          ),
+        results: (batchId, signal) =>
+          listPages<BatchResult>(
+            transport,
+            `${pathOf(batchId)}/results`,
+            { limit: 100 },
+            { signal },
+            { isPatient: true },
+          ),
+        cancel: (batchId) => this.cancel(batchId),
+        delay: transport.delay,
+      },
+      { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
+      options,
+    );
+  }
+
+  #creation(params: CreateBatchRequest, key?: string): Call<Batch> {
+    return {
+      method: 'POST',
+      path: '/batches',
+      body: { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
+      headers: keyHeader(key),
+      isRepeatable: true,
+    };
+  }
+}
+
+const pathOf = (batchId: string): string => `/batches/${encodeURIComponent(batchId)}`;

@@ -1,0 +1,92 @@
+import { NotFoundError } from './errors.ts';
+import { listPages, type PagePromise } from './page.ts';
+import type { Chat, CreateChatRequest, DeletedChat, ListChatsQuery, RenameChatRequest } from './schema.ts';
+import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
+
+/** The user that a chat belongs to; by default the client's `externalUserId`. */
+export interface OfUser {
+  external_user_id?: string | null;
+}
+
+/** Options of a request that starts work. */
+export interface KeyedOptions extends RequestOptions {
+  /**
+   * The key under which the service does the work once within 24 hours. By default a new one for each call, which makes
+   * the retries of the library safe. Give one to make retries of your own safe, for example after a crash.
+   */
+  idempotencyKey?: string | undefined;
+}
+
+/** The parameters, with the client's user if they name none. */
+export const withUser = <Params extends OfUser>(user: OfUser, params: Params): Params =>
+  params.external_user_id === undefined ? { ...params, ...user } : params;
+
+export const keyHeader = (key: string = crypto.randomUUID()): Record<string, string> => ({
+  'Idempotency-Key': key,
+});
+
+export class Chats {
+  readonly #transport: Transport;
+  readonly #user: OfUser;
+
+  /** @internal */
+  constructor(transport: Transport, user: OfUser) {
+    this.#transport = transport;
+    this.#user = user;
+  }
+
+  /** Creates a chat with an agent. */
+  create(params: CreateChatRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Chat> {
+    return this.#transport.request(
+      {
+        method: 'POST',
+        path: '/chats',
+        body: withUser(this.#user, params),
+        headers: keyHeader(idempotencyKey),
+        isRepeatable: true,
+      },
+      options,
+    );
+  }
+
+  /** The chats of the workspace, or of the user; the newest first. */
+  list(
+    query: Omit<ListChatsQuery, 'external_user_id'> & OfUser = {},
+    options?: RequestOptions,
+  ): PagePromise<Chat> {
+    return listPages(this.#transport, '/chats', withUser(this.#user, query), options);
+  }
+
+  /** Reads a chat. */
+  get(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<Chat> {
+    return this.#transport.request(
+      { method: 'GET', path: `/chats/${chatId}`, query: withUser(this.#user, user), isRepeatable: true },
+      options,
+    );
+  }
+
+  /** Renames a chat. */
+  update(chatId: number, params: RenameChatRequest, options?: RequestOptions): ApiPromise<Chat> {
+    return this.#transport.request(
+      { method: 'PATCH', path: `/chats/${chatId}`, body: withUser(this.#user, params), isRepeatable: true },
+      options,
+    );
+  }
+
+  /**
+   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If a retry finds that the
+   * chat is gone, an attempt before it has deleted it: that is a success.
+   */
+  delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
+    return this.#transport.request<DeletedChat>(
+      {
+        method: 'DELETE',
+        path: `/chats/${chatId}`,
+        query: withUser(this.#user, user),
+        isRepeatable: true,
+        recover: (error) => (error instanceof NotFoundError ? { id: chatId, deleted: true } : undefined),
+      },
+      options,
+    );
+  }
+}

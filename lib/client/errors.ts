@@ -1,0 +1,223 @@
+import type { Batch, BatchRequestItem, BatchResult } from './schema.ts';
+
+/** The base class of all errors of this library. An aborted signal is no error of it: its reason is thrown as it is. */
+export class ChatBatchError extends Error {
+  override readonly name: string = 'ChatBatchError';
+}
+
+interface ErrorResponse {
+  status: number;
+  errorCode: number | undefined;
+  data: Record<string, unknown> | null;
+  headers: Headers;
+}
+
+/** The service has rejected the request, or has failed. A class for each code of the contract extends this one. */
+export class ApiError extends ChatBatchError {
+  override readonly name: string = 'ApiError';
+  /** The HTTP status. */
+  readonly status: number;
+  /** `error_code` of the envelope; undefined if a proxy has responded in place of the service. */
+  readonly errorCode: number | undefined;
+  /** Details, such as those of a failed upload; null without any. */
+  readonly data: Record<string, unknown> | null;
+  /** The id under which the operators find the request in their logs. */
+  readonly requestId: string | undefined;
+  /** Seconds until a retry is useful, from `Retry-After`. */
+  readonly retryAfter: number | undefined;
+  /** The error of an earlier request with the same idempotency key: a retry gets the same one. */
+  readonly isReplayed: boolean;
+  readonly headers: Headers;
+
+  constructor(message: string, { status, errorCode, data, headers }: ErrorResponse) {
+    super(message);
+    this.status = status;
+    this.errorCode = errorCode;
+    this.data = data;
+    this.headers = headers;
+    this.requestId = headers.get('x-request-id') ?? undefined;
+    this.retryAfter = retryAfterSeconds(headers);
+    this.isReplayed = headers.get('idempotency-replayed') === 'true';
+  }
+}
+
+/** 400/10001: the API key is missing, unknown, revoked or expired. */
+export class AuthenticationError extends ApiError {
+  override readonly name = 'AuthenticationError';
+}
+
+/** 403/10001: access is denied, for example because the workspace is disabled. */
+export class PermissionDeniedError extends ApiError {
+  override readonly name = 'PermissionDeniedError';
+}
+
+/** 400/10006: the request is invalid. The message names the field. */
+export class BadRequestError extends ApiError {
+  override readonly name = 'BadRequestError';
+}
+
+/** 403/14103: the workspace is in whitelist mode, and the external user is missing or not listed. */
+export class UserNotAllowedError extends ApiError {
+  override readonly name = 'UserNotAllowedError';
+}
+
+/** 404/10003: the resource does not exist, or belongs to another user. */
+export class NotFoundError extends ApiError {
+  override readonly name = 'NotFoundError';
+}
+
+/** 429/10029: too many requests, or too many open batches. */
+export class RateLimitError extends ApiError {
+  override readonly name = 'RateLimitError';
+}
+
+/** 500/10005, or any other status above 500: the service or a proxy has failed. */
+export class ServerError extends ApiError {
+  override readonly name = 'ServerError';
+}
+
+/** 503/10005: the service cannot process the request now. */
+export class ServiceUnavailableError extends ApiError {
+  override readonly name = 'ServiceUnavailableError';
+}
+
+/** The class of each code of the contract, by HTTP status and `error_code`. */
+export const errorClasses = {
+  '400/10001': AuthenticationError,
+  '403/10001': PermissionDeniedError,
+  '400/10006': BadRequestError,
+  '403/14103': UserNotAllowedError,
+  '404/10003': NotFoundError,
+  '429/10029': RateLimitError,
+  '500/10005': ServerError,
+  '503/10005': ServiceUnavailableError,
+} as const satisfies Record<string, typeof ApiError>;
+
+/** The class of a response without an envelope, of a proxy or of the platform. */
+function classOfStatus(status: number): typeof ApiError {
+  if (status === 429) return RateLimitError;
+  if (status === 503) return ServiceUnavailableError;
+  return status >= 500 ? ServerError : ApiError;
+}
+
+/** @param text the body of the response */
+export function apiErrorOf({ status, headers }: Response, text: string): ApiError {
+  let envelope: { message?: unknown; error_code?: unknown; data?: unknown } = {};
+  try {
+    envelope = Object(JSON.parse(text));
+  } catch {}
+  const errorCode = typeof envelope.error_code === 'number' ? envelope.error_code : undefined;
+  const message =
+    typeof envelope.message === 'string' ? envelope.message : `The response has the status ${status}`;
+  const data = typeof envelope.data === 'object' ? (envelope.data as ApiError['data']) : null;
+  const ErrorClass: typeof ApiError =
+    errorClasses[`${status}/${errorCode}` as keyof typeof errorClasses] ?? classOfStatus(status);
+  return new ErrorClass(message, { status, errorCode, data, headers });
+}
+
+/** Seconds from now, from a number of seconds or a date. */
+function retryAfterSeconds(headers: Headers): number | undefined {
+  const value = headers.get('retry-after')?.trim() ?? '';
+  if (/^\d+$/.test(value)) return Number(value);
+  const until = Date.parse(value);
+  return Number.isNaN(until) ? undefined : Math.max(0, (until - Date.now()) / 1000);
+}
+
+/** No response, or only a part of it. */
+export class ConnectionError extends ChatBatchError {
+  override readonly name: string = 'ConnectionError';
+  /** Whether the service may have received the request. False: no connection was opened, so it has done nothing. */
+  readonly mayBeProcessed: boolean;
+
+  constructor(message: string, options: { mayBeProcessed?: boolean; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.mayBeProcessed = options.mayBeProcessed ?? true;
+  }
+}
+
+/** No whole response came within `timeout`. */
+export class RequestTimeoutError extends ConnectionError {
+  override readonly name = 'RequestTimeoutError';
+}
+
+/** What is known of a reply whose stream has not ended normally. */
+export interface PartialReply {
+  chatId: number;
+  /** Undefined before the first event. */
+  responseId: string | undefined;
+  /** The id of the reply in the history; undefined before the first event. */
+  messageId: number | undefined;
+  /** The text so far. */
+  text: string;
+  requestId: string | undefined;
+}
+
+/**
+ * The stream has ended before `[DONE]`, or was silent for too long. The service completes the reply all the same, and
+ * stores it in the history: do not send the message once more.
+ */
+export class StreamInterruptedError extends ConnectionError {
+  override readonly name: string = 'StreamInterruptedError';
+  readonly reply: PartialReply;
+
+  constructor(message: string, reply: PartialReply, cause?: unknown) {
+    super(message, { cause });
+    this.reply = reply;
+  }
+}
+
+/** No data came within `streamTimeout`. */
+export class StreamTimeoutError extends StreamInterruptedError {
+  override readonly name = 'StreamTimeoutError';
+}
+
+/** The event `response.error`: the reply has failed. The history has its text so far. */
+export class ReplyFailedError extends ChatBatchError {
+  override readonly name = 'ReplyFailedError';
+  /** `code` of the event, such as 10005. */
+  readonly errorCode: number;
+  readonly reply: PartialReply;
+
+  constructor(message: string, errorCode: number, reply: PartialReply) {
+    super(message);
+    this.errorCode = errorCode;
+    this.reply = reply;
+  }
+}
+
+/** A webhook call whose signature or time is wrong. Respond with a status such as 400, and do not use its content. */
+export class WebhookVerificationError extends ChatBatchError {
+  override readonly name = 'WebhookVerificationError';
+}
+
+/** Requests of a submission that were not carried through. */
+export interface FailedPart {
+  requests: readonly BatchRequestItem[];
+  /** Undefined if the service has not accepted the batch. */
+  batch?: Batch;
+  error: unknown;
+}
+
+/** Parts of a submission were not carried through. The results of the others are here. */
+export class BatchSubmissionError extends ChatBatchError {
+  override readonly name = 'BatchSubmissionError';
+  readonly batches: readonly Batch[];
+  readonly results: readonly BatchResult[];
+  readonly failures: readonly FailedPart[];
+
+  constructor({
+    batches,
+    results,
+    failures,
+  }: Pick<BatchSubmissionError, 'batches' | 'results' | 'failures'>) {
+    const requests = failures.reduce((total, failure) => total + failure.requests.length, 0);
+    const [first] = failures;
+    super(
+      `${requests} requests were not carried through: ${first?.error instanceof Error ? first.error.message : first?.error}`,
+      { cause: first?.error },
+    );
+    this.batches = batches;
+    this.results = results;
+    this.failures = failures;
+  }
+}

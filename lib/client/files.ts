@@ -1,0 +1,66 @@
+import { ChatBatchError } from './errors.ts';
+import type { UploadData, UploadedFile } from './schema.ts';
+import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from './transport.ts';
+
+export interface UploadParams extends UploadData {
+  /** The file name, with its extension. Required unless the file is a `File`. */
+  name?: string;
+  /** The content type; by default that of the file, else the one of the extension. */
+  type?: string;
+}
+
+/** The content types of the extensions that the service takes. */
+export const contentTypes: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  html: 'text/html',
+  doc: 'application/msword',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+};
+
+export class Files {
+  readonly #transport: Transport;
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Uploads a file of up to 50 MB, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile` of
+   * `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only if
+   * the service cannot have received them.
+   * @param file a `File` or `Blob`, or bytes such as a `Buffer`
+   */
+  upload(
+    file: Blob | Uint8Array,
+    { name = (file as Partial<File>).name, type, scope }: UploadParams = {},
+    options?: RequestOptions,
+  ): ApiPromise<UploadedFile> {
+    if (name === undefined || name === '')
+      return apiPromise(Promise.reject(new ChatBatchError('The file has no name: give one')));
+    const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+    const ownType = file instanceof Blob ? file.type : '';
+    const contentType = type ?? (ownType || contentTypes[extension] || 'application/octet-stream');
+    const content =
+      file instanceof Blob
+        ? file.slice(0, file.size, contentType)
+        : new Blob([file as Uint8Array<ArrayBuffer>], { type: contentType });
+    const form = new FormData();
+    // Before the file, so that a server that reads the form as a stream knows it first.
+    if (scope !== undefined) form.append('data', JSON.stringify({ scope }));
+    form.append('file', content, name);
+    return this.#transport.request(
+      { method: 'POST', path: '/chats/upload-file', body: form, isRepeatable: false },
+      options,
+    );
+  }
+}

@@ -1,0 +1,132 @@
+import { Batches } from './batches.ts';
+import { Chats } from './chats.ts';
+import { ChatBatchError } from './errors.ts';
+import { Files } from './files.ts';
+import { Messages } from './messages.ts';
+import type { Agent, ErasedUser } from './schema.ts';
+import { type ApiPromise, createTransport, type RequestOptions, type Transport } from './transport.ts';
+import { unwrapWebhook } from './webhooks.ts';
+
+export interface ClientOptions {
+  /** The base address of the stage, which ends in `/api/v1`. */
+  baseUrl: string;
+  apiKey: string;
+  /** The user whom requests without `external_user_id` are for. A request may name another one, or `null` for none. */
+  externalUserId?: string | undefined;
+  /** Milliseconds for each attempt of a request, 120,000 by default. For a stream, until its first byte. */
+  timeout?: number | undefined;
+  /** Milliseconds without data after which a stream counts as lost, 100,000 by default. The service ends one after 90 s. */
+  streamTimeout?: number | undefined;
+  /** Retries after the first attempt, 3 by default. */
+  maxRetries?: number | undefined;
+  /** Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute. */
+  retryDelay?: number | undefined;
+  /** Called before each wait for a retry, and before a stream is resumed, for example to log it. */
+  onRetry?: ((error: unknown, milliseconds: number) => void) | undefined;
+  /** By default the runtime's own. */
+  fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** A client of the service. It has no state of its own: one client is enough for a program. */
+export class ChatBatchClient {
+  readonly chats: Chats;
+  readonly messages: Messages;
+  readonly batches: Batches;
+  readonly files: Files;
+  readonly agents: Agents;
+  readonly users: Users;
+  readonly webhooks = { unwrap: unwrapWebhook };
+
+  constructor({
+    baseUrl,
+    apiKey,
+    externalUserId,
+    timeout = 120_000,
+    streamTimeout = 100_000,
+    maxRetries = 3,
+    retryDelay = 1000,
+    onRetry = () => undefined,
+    fetch = globalThis.fetch,
+  }: ClientOptions) {
+    // The errors of fetch would quote the key.
+    if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))
+      throw new ChatBatchError('apiKey is missing or has characters that no header can have');
+    if (!URL.canParse(baseUrl)) throw new ChatBatchError('baseUrl is not an absolute address');
+    const transport = createTransport({
+      baseUrl: baseUrl.replace(/\/+$/, ''),
+      apiKey,
+      timeout,
+      maxRetries,
+      retryDelay,
+      onRetry,
+      // Browsers reject a call of fetch as a method of another object.
+      fetch: (...parameters) => fetch(...parameters),
+    });
+    const user = externalUserId === undefined ? {} : { external_user_id: externalUserId };
+    this.chats = new Chats(transport, user);
+    this.messages = new Messages(transport, user, { streamTimeout, maxRetries, onRetry });
+    this.batches = new Batches(transport, user);
+    this.files = new Files(transport);
+    this.agents = new Agents(transport);
+    this.users = new Users(transport);
+  }
+}
+
+class Agents {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** The published agents of the workspace. */
+  list(options?: RequestOptions): ApiPromise<Agent[]> {
+    return this.#transport.request(
+      { method: 'GET', path: '/chats/published-agents', isRepeatable: true },
+      options,
+    );
+  }
+}
+
+class Users {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Erases an external user: chats with messages and files, ratings, texts of batch requests. The erasure ends within
+   * half an hour. It cannot be undone, and any key of the workspace may call it.
+   */
+  erase(externalUserId: string, options?: RequestOptions): ApiPromise<ErasedUser> {
+    return this.#transport.request(
+      {
+        method: 'DELETE',
+        path: '/users',
+        query: { external_user_id: externalUserId },
+        isRepeatable: true,
+      },
+      options,
+    );
+  }
+}
+
+export type { Batches } from './batches.ts';
+export type { Chats, KeyedOptions, OfUser } from './chats.ts';
+export * from './errors.ts';
+export type { Files, UploadParams } from './files.ts';
+export type {
+  Messages,
+  Reply,
+  ResumeParams,
+  SendParams,
+  StreamOptions,
+  StreamParams,
+} from './messages.ts';
+export type { Page, PagePromise } from './page.ts';
+export type * from './schema.ts';
+export type { FinalMessage, ReplyStream } from './stream.ts';
+export type { SubmitOptions, SubmitParams, SubmitProgress, SubmittedBatches } from './submit-and-wait.ts';
+export type { ApiPromise, RequestOptions, WithResponse } from './transport.ts';
+export { type UnwrapOptions, unwrapWebhook } from './webhooks.ts';

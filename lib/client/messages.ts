@@ -1,0 +1,199 @@
+import { type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
+import { listPages, type PagePromise } from './page.ts';
+import type {
+  ListMessagesQuery,
+  Message,
+  RecordFeedbackRequest,
+  SendMessageRequest,
+  StoppedReply,
+  StopReplyRequest,
+} from './schema.ts';
+import { ReplyStream } from './stream.ts';
+import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
+
+/** A reply as one text. */
+export interface Reply {
+  text: string;
+  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
+  incomplete?: string;
+}
+
+export type SendParams = Omit<SendMessageRequest, 'stream' | 'resumable'>;
+export type StreamParams = Omit<SendMessageRequest, 'stream'>;
+
+export interface StreamOptions extends RequestOptions {
+  /** Milliseconds without data after which a connection counts as lost. */
+  streamTimeout?: number | undefined;
+}
+
+/** Where a resumed stream starts. */
+export interface ResumeParams extends OfUser {
+  response_id: string;
+  /** The `sequence_number` of the last event that is known; without it, all events come. */
+  starting_after?: number;
+}
+
+export interface StreamDefaults {
+  streamTimeout: number;
+  maxRetries: number;
+  onRetry: (error: unknown, milliseconds: number) => void;
+}
+
+const pickUser = ({ external_user_id }: OfUser): OfUser =>
+  external_user_id === undefined ? {} : { external_user_id };
+
+const eventStream = { Accept: 'text/event-stream' };
+
+export class Messages {
+  readonly #transport: Transport;
+  readonly #user: OfUser;
+  readonly #defaults: StreamDefaults;
+
+  /** @internal */
+  constructor(transport: Transport, user: OfUser, defaults: StreamDefaults) {
+    this.#transport = transport;
+    this.#user = user;
+    this.#defaults = defaults;
+  }
+
+  /** Sends a message and waits for the whole reply, up to 110 seconds. An idempotency key makes retries safe. */
+  send(
+    chatId: number,
+    params: SendParams,
+    { idempotencyKey, ...options }: KeyedOptions = {},
+  ): ApiPromise<Reply> {
+    return this.#transport.request(
+      {
+        method: 'POST',
+        path: `/chats/${chatId}/messages`,
+        body: { ...withUser(this.#user, params), stream: false },
+        headers: keyHeader(idempotencyKey),
+        isRepeatable: true,
+        read: ({ data }, headers) => {
+          const incomplete = headers.get('x-reply-incomplete');
+          return { text: data as string, ...(incomplete !== null && { incomplete }) };
+        },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Sends a message and streams the reply. With `resumable: true` a lost connection is resumed after the last event, and
+   * the send has an idempotency key. Without it, a lost connection is a `StreamInterruptedError`, and the request is
+   * only retried if the service cannot have received it.
+   */
+  stream(
+    chatId: number,
+    params: StreamParams,
+    { idempotencyKey, ...options }: StreamOptions & KeyedOptions = {},
+  ): ReplyStream {
+    const isResumable = params.resumable === true;
+    const call = {
+      method: 'POST' as const,
+      path: `/chats/${chatId}/messages`,
+      body: { ...withUser(this.#user, params), stream: true },
+      headers: {
+        ...eventStream,
+        ...((isResumable || idempotencyKey !== undefined) && keyHeader(idempotencyKey)),
+      },
+      isRepeatable: isResumable,
+    };
+    const user = withUser(this.#user, pickUser(params));
+    const open = () => this.#transport.open(call, options);
+    return this.#replyStream({ chatId, user, open, isResumable }, options);
+  }
+
+  /** Streams a reply that was sent with `resumable: true`, after a known event or from its beginning, for an hour. */
+  resume(
+    chatId: number,
+    { response_id, starting_after, ...user }: ResumeParams,
+    options: StreamOptions = {},
+  ) {
+    const ofUser = withUser(this.#user, user);
+    const open = () => this.#resume(chatId, { response_id, starting_after, ...ofUser }, options);
+    return this.#replyStream({ chatId, user: ofUser, open, isResumable: true }, options);
+  }
+
+  /** Ends the reply that is in progress in a chat. With `response_id`, never one that comes after it. */
+  stop(chatId: number, params: StopReplyRequest = {}, options?: RequestOptions): ApiPromise<StoppedReply> {
+    return this.#transport.request(
+      {
+        method: 'POST',
+        path: `/chats/${chatId}/stop`,
+        body: withUser(this.#user, params),
+        // Without the id, a repeated stop could end the next reply.
+        isRepeatable: params.response_id != null,
+        // An attempt without a response has stopped the reply, or it has ended meanwhile.
+        recover: ({ status }) =>
+          status === 400 && params.response_id != null
+            ? { chat_id: chatId, response_id: params.response_id, status: 'stopped' }
+            : undefined,
+      },
+      options,
+    );
+  }
+
+  /** The history of a chat, the oldest message first. */
+  list(
+    chatId: number,
+    query: Omit<ListMessagesQuery, 'external_user_id'> & OfUser = {},
+    options?: RequestOptions,
+  ): PagePromise<Message> {
+    return listPages(this.#transport, `/chats/${chatId}/messages`, withUser(this.#user, query), options);
+  }
+
+  /** Rates a reply. A second rating by the same user replaces the first. */
+  feedback(
+    chatId: number,
+    messageId: number,
+    params: Omit<RecordFeedbackRequest, 'external_user_id'> & OfUser,
+    options?: RequestOptions,
+  ): ApiPromise<void> {
+    return this.#transport.request<void>(
+      {
+        method: 'POST',
+        path: `/chats/${chatId}/messages/${messageId}/feedbacks`,
+        body: withUser(this.#user, params),
+        isRepeatable: true,
+        read: () => undefined,
+      },
+      options,
+    );
+  }
+
+  #replyStream(
+    {
+      chatId,
+      user,
+      open,
+      isResumable,
+    }: Pick<ConstructorParameters<typeof ReplyStream>[0], 'chatId' | 'open' | 'isResumable'> & {
+      user: OfUser;
+    },
+    options: StreamOptions,
+  ): ReplyStream {
+    return new ReplyStream({
+      chatId,
+      open,
+      resume: (response_id, starting_after) =>
+        this.#resume(chatId, { response_id, starting_after, ...user }, options),
+      stop: (responseId) =>
+        this.stop(chatId, { ...user, ...(responseId !== undefined && { response_id: responseId }) }),
+      isResumable,
+      maxResumes: options.maxRetries ?? this.#defaults.maxRetries,
+      delay: this.#transport.delay,
+      onRetry: this.#defaults.onRetry,
+      silence: options.streamTimeout ?? this.#defaults.streamTimeout,
+      signal: options.signal,
+    });
+  }
+
+  #resume(chatId: number, query: object, options: StreamOptions) {
+    const path = `/chats/${chatId}/stream`;
+    return this.#transport.open(
+      { method: 'GET', path, query, headers: eventStream, isRepeatable: true },
+      options,
+    );
+  }
+}

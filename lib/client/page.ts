@@ -1,0 +1,63 @@
+import type { Pagination } from './schema.ts';
+import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
+
+/** A page of a list. Iteration yields its elements and those of all further pages, which are read as needed. */
+export class Page<Item> implements AsyncIterable<Item> {
+  readonly data: Item[];
+  readonly pagination: Pagination;
+  readonly #readNext: (query: object) => Promise<Page<Item>>;
+
+  /** @internal */
+  constructor(data: Item[], pagination: Pagination, readNext: (query: object) => Promise<Page<Item>>) {
+    this.data = data;
+    this.pagination = pagination;
+    this.#readNext = readNext;
+  }
+
+  hasNextPage(): boolean {
+    return this.pagination.next_page !== null;
+  }
+
+  /** @returns the next page; undefined after the last one */
+  async nextPage(): Promise<Page<Item> | undefined> {
+    const { next_page } = this.pagination;
+    if (next_page === null) return undefined;
+    const { searchParams } = new URL(next_page, 'http://unused');
+    return await this.#readNext({ limit: searchParams.get('limit'), offset: searchParams.get('offset') });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+    for (let page: Page<Item> | undefined = this; page !== undefined; page = await page.nextPage())
+      yield* page.data;
+  }
+}
+
+/** A promise of the first page, and an async iterator of the elements of all pages. */
+export interface PagePromise<Item> extends ApiPromise<Page<Item>>, AsyncIterable<Item> {}
+
+export function listPages<Item>(
+  { request }: Transport,
+  path: string,
+  query: object,
+  options?: RequestOptions,
+  { isPatient = false } = {},
+): PagePromise<Item> {
+  const readPage = (given: object): ApiPromise<Page<Item>> => {
+    const call: Call<Page<Item>> = {
+      method: 'GET',
+      path,
+      query: given,
+      isRepeatable: true,
+      isPatient,
+      read: ({ data, pagination }) =>
+        new Page(data as Item[], pagination as Pagination, (next) => readPage({ ...given, ...next })),
+    };
+    return request(call, options);
+  };
+  const first = readPage(query);
+  return Object.assign(first, {
+    async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+      yield* await first;
+    },
+  });
+}

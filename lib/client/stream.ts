@@ -1,0 +1,276 @@
+import {
+  ChatBatchError,
+  type ConnectionError,
+  type PartialReply,
+  ReplyFailedError,
+  StreamInterruptedError,
+  StreamTimeoutError,
+} from './errors.ts';
+import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
+import { connectionErrorOf, type OpenResponse, sleep } from './transport.ts';
+
+/** The complete reply of a stream. */
+export interface FinalMessage {
+  /** The id of the reply in the history, for feedback. */
+  id: number;
+  chat_id: number;
+  response_id: string;
+  text: string;
+  usage: TokenUsage;
+  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
+  incomplete?: string;
+  /** The generated title of the chat, if it came with this reply. */
+  title?: string;
+}
+
+/** How a stream speaks to the service. */
+export interface StreamSource {
+  chatId: number;
+  /** Sends the message, or opens the stream where a resume starts. A repeated call must be safe if `isResumable`. */
+  open: () => Promise<OpenResponse>;
+  /** Opens the stream after an event. */
+  resume: (responseId: string, startingAfter: number) => Promise<OpenResponse>;
+  stop: (responseId: string | undefined) => Promise<StoppedReply>;
+  isResumable: boolean;
+  /** Resumes in a row that bring no event. */
+  maxResumes: number;
+  /** The wait before such a resume, in milliseconds. */
+  delay: (resume: number) => number;
+  /** Milliseconds without data after which a connection counts as lost. */
+  silence: number;
+  onRetry: (error: unknown, milliseconds: number) => void;
+  signal: AbortSignal | undefined;
+}
+
+/**
+ * A streamed reply: an async iterator of its events, each once and in order. The request is sent at once; events are
+ * read as they are iterated. To leave the loop, or to abort the signal, only disconnects: the service completes the
+ * reply and stores it. `stop()` ends the reply.
+ *
+ * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before
+ * `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
+ */
+export class ReplyStream implements AsyncIterable<StreamEvent> {
+  readonly #source: StreamSource;
+  readonly #first: Promise<OpenResponse>;
+  readonly #final = promiseWithResolvers<FinalMessage>();
+  #isRead = false;
+  #last: StreamEvent | undefined;
+  #messageId: number | undefined;
+  #text = '';
+  #title: string | undefined;
+  #requestId: string | undefined;
+  #completed: FinalMessage | undefined;
+
+  /** @internal */
+  constructor(source: StreamSource) {
+    this.#source = source;
+    this.#first = source.open();
+    // Both failures are thrown where the stream is read.
+    this.#first.catch(() => undefined);
+    this.#final.promise.catch(() => undefined);
+  }
+
+  /** The id of the reply, to resume its stream or to stop it; undefined before the first event. */
+  get responseId(): string | undefined {
+    return this.#last?.response_id;
+  }
+
+  /** The number of the last event; a resume starts after it. */
+  get sequenceNumber(): number | undefined {
+    return this.#last?.sequence_number;
+  }
+
+  /** The text so far. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The request id of the latest connection. */
+  get requestId(): string | undefined {
+    return this.#requestId;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
+    if (this.#isRead) throw new ChatBatchError('The stream is read already: it has one reader');
+    this.#isRead = true;
+    try {
+      for await (const event of this.#events()) {
+        this.#note(event);
+        yield event;
+      }
+      if (this.#completed === undefined) throw this.#interrupted('The stream has ended without a reply');
+      this.#final.resolve({ ...this.#completed, ...(this.#title !== undefined && { title: this.#title }) });
+    } catch (error) {
+      this.#final.reject(error);
+      throw error;
+    } finally {
+      // Without effect after the two lines above.
+      this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
+    }
+  }
+
+  /** The complete reply. Reads the stream if it is not being read. */
+  async finalMessage(): Promise<FinalMessage> {
+    if (!this.#isRead) for await (const _ of this);
+    return await this.#final.promise;
+  }
+
+  /**
+   * Ends the reply on the service, for all readers: the text so far is stored, and the stream ends normally, with
+   * `incomplete: "stopped"`. Go on reading, if the rest matters.
+   * @throws BadRequestError if no reply is in progress any more
+   */
+  async stop(): Promise<StoppedReply> {
+    if (this.responseId === undefined) await this.#first;
+    return await this.#source.stop(this.responseId);
+  }
+
+  async *#events(): AsyncGenerator<StreamEvent> {
+    const { isResumable, maxResumes, delay, onRetry, signal } = this.#source;
+    let connection = await this.#first;
+    for (let resumes = 0; ; resumes += 1) {
+      this.#requestId = connection.response.headers.get('x-request-id') ?? undefined;
+      try {
+        for await (const event of this.#read(connection)) {
+          resumes = 0;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        if (!(error instanceof StreamInterruptedError) || !isResumable || resumes >= maxResumes) throw error;
+        connection.close();
+        // After events, the first resume is immediate.
+        const wait = resumes === 0 ? 0 : delay(resumes);
+        onRetry(error, wait);
+        await sleep(wait, signal);
+      } finally {
+        connection.close();
+      }
+      connection = await this.#reopen();
+    }
+  }
+
+  #reopen(): Promise<OpenResponse> {
+    const { open, resume } = this.#source;
+    return this.#last === undefined ? open() : resume(this.#last.response_id, this.#last.sequence_number);
+  }
+
+  /** The further events of one connection. */
+  async *#read(connection: OpenResponse): AsyncGenerator<StreamEvent> {
+    const { silence, signal } = this.#source;
+    const timeout = new StreamTimeoutError(`The stream was silent for ${silence} ms`, this.#partial());
+    try {
+      for await (const data of readEventData(connection, silence, timeout)) {
+        if (data === '[DONE]') return;
+        const event = this.#parse(data);
+        if (event.type === 'response.error') throw this.#failure(event);
+        if (!this.#isKnown(event)) yield event;
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error === timeout) throw new StreamTimeoutError(timeout.message, this.#partial());
+      if (error instanceof ChatBatchError) throw error;
+      const cause: ConnectionError = connectionErrorOf(error);
+      throw this.#interrupted(`The stream was interrupted: ${cause.message}`, cause);
+    }
+    throw this.#interrupted('The stream has ended early, without [DONE]');
+  }
+
+  #parse(data: string): StreamEvent {
+    try {
+      return JSON.parse(data) as StreamEvent;
+    } catch {
+      throw this.#interrupted('The stream has an incomplete event');
+    }
+  }
+
+  /** A repeated send gets its stream from the beginning. */
+  #isKnown({ response_id, sequence_number }: StreamEvent): boolean {
+    return response_id === this.#last?.response_id && sequence_number <= this.#last.sequence_number;
+  }
+
+  #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
+    // The service gives up a connection whose reader is slow, with the number of the last event. The reply goes on.
+    if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
+    const partial = { ...this.#partial(), responseId: event.response_id };
+    return new ReplyFailedError(event.message, event.code, partial);
+  }
+
+  #note(event: StreamEvent): void {
+    this.#last = event;
+    if (event.type === 'response.created') this.#messageId = event.message_id;
+    if (event.type === 'response.output_text.delta') this.#text += event.delta;
+    if (event.type === 'response.chat.title.updated') this.#title = event.name;
+    if (event.type !== 'response.output_text.completed') return;
+    const { message_id, chat_id, response_id, final_text, usage, incomplete } = event;
+    this.#completed = {
+      ...{ id: message_id, chat_id, response_id, text: final_text, usage },
+      ...(incomplete !== undefined && { incomplete }),
+    };
+  }
+
+  #partial(): PartialReply {
+    return {
+      chatId: this.#source.chatId,
+      responseId: this.responseId,
+      messageId: this.#messageId,
+      text: this.#text,
+      requestId: this.#requestId,
+    };
+  }
+
+  #interrupted(message: string, cause?: unknown): StreamInterruptedError {
+    return new StreamInterruptedError(message, this.#partial(), cause);
+  }
+}
+
+/** The `data` of each server-sent event. Comments, which keep the connection open, count against silence. */
+async function* readEventData(
+  connection: OpenResponse,
+  silence: number,
+  timeout: Error,
+): AsyncGenerator<string> {
+  let data: string[] = [];
+  for await (const line of readLines(connection, silence, timeout)) {
+    if (line.startsWith('data:')) data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
+    if (line !== '' || data.length === 0) continue;
+    yield data.join('\n');
+    data = [];
+  }
+}
+
+async function* readLines(
+  { response, close }: OpenResponse,
+  silence: number,
+  timeout: Error,
+): AsyncGenerator<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  const decoder = new TextDecoder();
+  /** The start of the last line, in chunks: an event may have megabytes. */
+  let chunks: string[] = [];
+  for (;;) {
+    const timer = setTimeout(() => close(timeout), silence);
+    const { value, done } = await reader.read().finally(() => clearTimeout(timer));
+    if (done) return;
+    const lines = decoder.decode(value, { stream: true }).split('\n');
+    for (const line of lines.slice(0, -1)) {
+      const whole = chunks.join('') + line;
+      chunks = [];
+      yield whole.endsWith('\r') ? whole.slice(0, -1) : whole;
+    }
+    chunks.push(lines.at(-1) ?? '');
+  }
+}
+
+/** `Promise.withResolvers` of newer runtimes. */
+function promiseWithResolvers<Value>() {
+  let resolve: (value: Value) => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const promise = new Promise<Value>((onValue, onError) => {
+    resolve = onValue;
+    reject = onError;
+  });
+  return { promise, resolve, reject };
+}

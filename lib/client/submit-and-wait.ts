@@ -1,0 +1,226 @@
+import { BatchSubmissionError, ChatBatchError, type FailedPart, RateLimitError } from './errors.ts';
+import type { Batch, BatchRequestItem, BatchResult, CreateBatchRequest } from './schema.ts';
+import { sleep } from './transport.ts';
+
+export interface SubmitParams extends Omit<CreateBatchRequest, 'requests'> {
+  /** Any number of requests. Each `custom_id` is unique over all. */
+  requests: readonly BatchRequestItem[];
+}
+
+export interface SubmitProgress {
+  total_requests: number;
+  completed_requests: number;
+  failed_requests: number;
+  /** The batches so far, as they were when last read. */
+  batches: readonly Batch[];
+}
+
+export interface SubmitOptions {
+  /** Ends the waiting. The batches go on, unless `cancelOnAbort` is true. */
+  signal?: AbortSignal | undefined;
+  /** When the signal is aborted, cancels the batches that have not ended, before the reason is thrown. */
+  cancelOnAbort?: boolean;
+  /** Called after each batch is created, and after each poll. */
+  onProgress?: (progress: SubmitProgress) => void;
+  /** Called with each result, batch by batch as they end. The next result waits for a returned promise. */
+  onResult?: (result: BatchResult) => void | Promise<void>;
+  /** Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, every 15 seconds. */
+  pollInterval?: number;
+  /**
+   * Names this submission: a second call with the same requests within 24 hours, for example after a crash, continues
+   * with the same batches.
+   */
+  idempotencyKey?: string;
+}
+
+export interface SubmittedBatches {
+  batches: Batch[];
+  /** One for each request, in their order. */
+  results: BatchResult[];
+}
+
+/** What `submitAndWait` needs of the service. */
+interface BatchApi {
+  create(
+    params: CreateBatchRequest,
+    key: string,
+    options: { signal?: AbortSignal; isLast?: boolean },
+  ): Promise<Batch>;
+  get(batchId: string, signal?: AbortSignal): Promise<Batch>;
+  results(batchId: string, signal?: AbortSignal): AsyncIterable<BatchResult>;
+  cancel(batchId: string): Promise<Batch>;
+  delay(retry: number, retryAfter?: number): number;
+}
+
+interface Part {
+  key: string;
+  params: CreateBatchRequest;
+  batch?: Batch;
+  isCreating?: boolean;
+  results: BatchResult[];
+  error?: unknown;
+}
+
+const batchRequests = 1000;
+/**
+ * The payload of a function has at most 6 MB and contains the body as a JSON string with escaped quotes. 64 KiB are for
+ * the rest of the payload: agent, webhook, headers and context.
+ */
+const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
+const longestPollInterval = 15_000;
+const endedStatuses: readonly string[] = ['completed', 'failed', 'cancelled'];
+
+export async function submitAndWait(
+  api: BatchApi,
+  params: SubmitParams,
+  options: SubmitOptions,
+): Promise<SubmittedBatches> {
+  const { signal } = options;
+  const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
+  const watches: Promise<void>[] = [];
+  /** Aborted when a batch ends, which may free a slot for the next one. */
+  let slot = new AbortController();
+  for (const part of parts) {
+    if (signal?.aborted === true) break;
+    try {
+      await createBatch(api, part, signal, () => {
+        slot = new AbortController();
+        return slot.signal;
+      });
+    } catch (error) {
+      part.error = error;
+      continue;
+    }
+    report(parts, options);
+    watches.push(
+      watchBatch(api, part, parts, options)
+        .catch((error: unknown) => {
+          part.error = error;
+        })
+        .finally(() => slot.abort()),
+    );
+  }
+  await Promise.all(watches);
+  if (signal?.aborted === true) {
+    if (options.cancelOnAbort === true) await Promise.all(parts.map((part) => cancelPart(api, part)));
+    throw signal.reason;
+  }
+  return resultOf(parts);
+}
+
+function resultOf(parts: readonly Part[]): SubmittedBatches {
+  const batches = parts.flatMap(({ batch }) => batch ?? []);
+  const results = parts.flatMap((part) => part.results);
+  const failures = parts
+    .filter((part) => part.error !== undefined)
+    .map(
+      ({ params, batch, error }): FailedPart => ({
+        requests: params.requests,
+        ...(batch !== undefined && { batch }),
+        error,
+      }),
+    );
+  if (failures.length > 0) throw new BatchSubmissionError({ batches, results, failures });
+  return { batches, results };
+}
+
+/** @throws ChatBatchError before anything is sent */
+function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Part[] {
+  const ids = new Set<string>();
+  const parts: BatchRequestItem[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const request of requests) {
+    if (ids.has(request.custom_id))
+      throw new ChatBatchError(`custom_id ${JSON.stringify(request.custom_id)} is used twice`);
+    ids.add(request.custom_id);
+    const size = payloadBytes(request);
+    if (size > batchBytes)
+      throw new ChatBatchError(
+        `The request ${JSON.stringify(request.custom_id)} is larger than a batch may be`,
+      );
+    let part = parts.at(-1);
+    if (part === undefined || part.length === batchRequests || bytes + size > batchBytes) {
+      part = [];
+      parts.push(part);
+      bytes = 0;
+    }
+    part.push(request);
+    bytes += size;
+  }
+  return parts.map((part, index) => ({
+    key: `${key}-${index}`,
+    params: { ...params, requests: part },
+    results: [],
+  }));
+}
+
+/** The size of a request in the payload of the function, with its comma. */
+const payloadBytes = (request: BatchRequestItem): number =>
+  new TextEncoder().encode(JSON.stringify(JSON.stringify(request))).length + 1;
+
+/** Creates the batch of a part. Waits while the rate limit or the number of open batches rejects it. */
+async function createBatch(
+  api: BatchApi,
+  part: Part,
+  signal: AbortSignal | undefined,
+  nextSlot: () => AbortSignal,
+): Promise<void> {
+  part.isCreating = true;
+  for (let attempt = 1; part.batch === undefined; attempt += 1) {
+    const slot = nextSlot();
+    try {
+      part.batch = await api.create(part.params, part.key, { ...(signal && { signal }) });
+    } catch (error) {
+      if (!(error instanceof RateLimitError)) throw error;
+      const either = signal === undefined ? slot : AbortSignal.any([signal, slot]);
+      await sleep(api.delay(attempt, error.retryAfter), either).catch(() => signal?.throwIfAborted());
+    }
+  }
+}
+
+async function watchBatch(
+  api: BatchApi,
+  part: Part & { batch?: Batch },
+  parts: readonly Part[],
+  options: SubmitOptions,
+): Promise<void> {
+  const { signal, pollInterval = 2000, onResult } = options;
+  const started = Date.now();
+  for (;;) {
+    const batch = await api.get(part.batch?.id ?? '', signal);
+    part.batch = batch;
+    report(parts, options);
+    if (endedStatuses.includes(batch.status)) break;
+    const interval = Math.max(pollInterval, Math.min((Date.now() - started) / 10, longestPollInterval));
+    await sleep(interval, signal);
+  }
+  for await (const result of api.results(part.batch.id, signal)) {
+    await onResult?.(result);
+    part.results.push(result);
+  }
+  const { total_requests } = part.batch;
+  if (part.results.length !== total_requests)
+    throw new ChatBatchError(`Only ${part.results.length} of ${total_requests} results came`);
+}
+
+/** A creation that was aborted is repeated with its key, to learn the id of a batch that it may have made. */
+async function cancelPart(api: BatchApi, part: Part): Promise<void> {
+  try {
+    if (part.isCreating !== true) return;
+    const batch = part.batch ?? (await api.create(part.params, part.key, { isLast: true }));
+    if (!endedStatuses.includes(batch.status)) part.batch = await api.cancel(batch.id);
+  } catch {
+    // It has ended, was never made, or the service does not respond.
+  }
+}
+
+function report(parts: readonly Part[], { onProgress }: SubmitOptions): void {
+  const batches = parts.flatMap(({ batch }) => batch ?? []);
+  const sum = (count: (batch: Batch) => number) => batches.reduce((total, batch) => total + count(batch), 0);
+  onProgress?.({
+    total_requests: parts.reduce((total, { params }) => total + params.requests.length, 0),
+    completed_requests: sum(({ completed_requests }) => completed_requests),
+    failed_requests: sum(({ failed_requests }) => failed_requests),
+    batches,
+  });
+}

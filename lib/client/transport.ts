@@ -1,0 +1,370 @@
+import {
+  ApiError,
+  apiErrorOf,
+  ChatBatchError,
+  ConnectionError,
+  RateLimitError,
+  RequestTimeoutError,
+  ServiceUnavailableError,
+} from './errors.ts';
+import type { Pagination } from './schema.ts';
+
+/** Options of one request. */
+export interface RequestOptions {
+  /** Ends the request. Its reason is thrown. The service may still carry the request out. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds for each attempt. */
+  timeout?: number | undefined;
+  maxRetries?: number | undefined;
+}
+
+export interface TransportOptions {
+  baseUrl: string;
+  apiKey: string;
+  fetch: typeof fetch;
+  timeout: number;
+  maxRetries: number;
+  retryDelay: number;
+  /** Called before each wait and each resume. */
+  onRetry: (error: unknown, milliseconds: number) => void;
+}
+
+/** A request to the service. */
+export interface Call<Value> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  query?: object | undefined;
+  /** Sent as JSON, unless it is a form. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Whether a second execution changes nothing, so that the request is retried after lost connections and 5xx. */
+  isRepeatable: boolean;
+  /** Retries for up to an hour, and waits for rate limits without a limit. */
+  isPatient?: boolean;
+  /** The caller waits for the rate limit itself. */
+  throwsRateLimit?: boolean;
+  /** The value of the envelope; by default `data`. */
+  read?: (envelope: Envelope, headers: Headers) => Value;
+  /** The value if a retry is rejected because an attempt without a response did the work. */
+  recover?: (error: ApiError) => Promise<Value | undefined> | Value | undefined;
+}
+
+export interface Envelope {
+  data: unknown;
+  message: string | null;
+  error_code: number;
+  pagination?: Pagination;
+}
+
+/** A value with what the response says about it. */
+export interface WithResponse<Value> {
+  data: Value;
+  status: number;
+  headers: Headers;
+  /** The id under which the operators find the request in their logs. */
+  requestId: string | undefined;
+}
+
+/** A promise of a value. `withResponse` adds the request id, the status and the headers. */
+export interface ApiPromise<Value> extends Promise<Value> {
+  withResponse(): Promise<WithResponse<Value>>;
+}
+
+/** An open response. `close` ends the connection, if it is still open. */
+export interface OpenResponse {
+  response: Response;
+  close(reason?: unknown): void;
+}
+
+export interface Transport {
+  request<Value>(call: Call<Value>, options?: RequestOptions): ApiPromise<Value>;
+  /** The response with its body unread. */
+  open(call: Call<never>, options?: RequestOptions): Promise<OpenResponse>;
+  /** The wait before a retry, in milliseconds. */
+  delay(retry: number, retryAfter?: number): number;
+}
+
+/** The cap of a wait that doubles with each retry, and the longest `Retry-After` that is waited for: a minute. */
+const longestDelay = 60_000;
+/** A streamed reply ends within 300 s, so its chat is free after that. */
+const longestReply = 330_000;
+/** How long a patient request is retried while the service does not respond. */
+const longestOutage = 60 * 60_000;
+
+export function createTransport(defaults: TransportOptions): Transport {
+  const delay: Transport['delay'] = (retry, retryAfter) => {
+    const wait =
+      retryAfter === undefined
+        ? Math.min(defaults.retryDelay * 2 ** (retry - 1), longestDelay)
+        : retryAfter * 1000;
+    // 10 to 25 % jitter: clients that were rejected at the same time do not come back at the same time.
+    return wait * (1.1 + 0.15 * Math.random());
+  };
+
+  const open: Transport['open'] = (call, options = {}) =>
+    withRetries(call, options, { ...defaults, delay }, () => openOnce(defaults, call, options));
+
+  const request = <Value>(call: Call<Value>, options: RequestOptions = {}): ApiPromise<Value> => {
+    const recover = async (error: unknown) => {
+      if (!(error instanceof ApiError)) return undefined;
+      const value = await call.recover?.(error);
+      return value === undefined ? undefined : withResponse(value, error.status, error.headers);
+    };
+    const attempt = () => requestOnce(defaults, call, options);
+    return apiPromise(withRetries(call, options, { ...defaults, delay }, attempt, recover));
+  };
+
+  return { request, open, delay };
+}
+
+export function apiPromise<Value>(promise: Promise<WithResponse<Value>>): ApiPromise<Value> {
+  const value = promise.then(({ data }) => data);
+  return Object.assign(value, {
+    withResponse() {
+      // The failure is reported by the other promise.
+      value.catch(() => undefined);
+      return promise;
+    },
+  });
+}
+
+/** Waits. Throws the signal's reason when it is aborted. */
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const timer = setTimeout(() => {
+      unsubscribe();
+      resolve();
+    }, milliseconds);
+    const unsubscribe = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    });
+  });
+}
+
+const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls back once the signal is aborted. Requests share one listener of a signal: Node.js warns of more than ten.
+ * @returns a function that ends the subscription
+ */
+function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => undefined;
+  let callbacks = abortCallbacks.get(signal);
+  if (callbacks === undefined) {
+    const added = new Set<() => void>();
+    const notify = () => {
+      for (const each of added) each();
+    };
+    signal.addEventListener('abort', notify, { once: true });
+    abortCallbacks.set(signal, added);
+    callbacks = added;
+  }
+  const all = callbacks.add(callback);
+  return () => void all.delete(callback);
+}
+
+async function withRetries<Value, Result>(
+  call: Call<Value>,
+  { signal, maxRetries }: RequestOptions,
+  defaults: Pick<TransportOptions, 'maxRetries' | 'onRetry'> & Pick<Transport, 'delay'>,
+  attempt: () => Promise<Result>,
+  recover: (error: unknown) => Promise<Result | undefined> = async () => undefined,
+): Promise<Result> {
+  const failures = new Failures(call, maxRetries ?? defaults.maxRetries);
+  for (let retry = 1; ; retry += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      signal?.throwIfAborted();
+      const recovered = failures.mayHaveWorked ? await recover(error) : undefined;
+      if (recovered !== undefined) return recovered;
+      if (!failures.allowRetry(error)) throw error;
+      const delay = defaults.delay(retry, retryAfterOf(error));
+      defaults.onRetry(error, delay);
+      await sleep(delay, signal);
+    }
+  }
+}
+
+const retryAfterOf = (error: unknown): number | undefined =>
+  error instanceof ApiError ? error.retryAfter : undefined;
+
+/** The failed attempts of one request. */
+class Failures {
+  readonly #call: Call<unknown>;
+  readonly #maxRetries: number;
+  readonly #startedAt = Date.now();
+  /** When an attempt first failed without saying whether the service has done the work. */
+  #lostAt: number | undefined;
+  #count = 0;
+
+  constructor(call: Call<unknown>, maxRetries: number) {
+    this.#call = call;
+    this.#maxRetries = maxRetries;
+  }
+
+  get mayHaveWorked(): boolean {
+    return this.#lostAt !== undefined;
+  }
+
+  allowRetry(error: unknown): boolean {
+    if (mayHaveWorked(error)) this.#lostAt ??= Date.now();
+    if (!isRetriable(error, this.#call)) return false;
+    if (this.#call.isPatient === true)
+      return error instanceof RateLimitError || Date.now() - this.#startedAt < longestOutage;
+    if (!this.#isOwnReply(error)) this.#count += 1;
+    return this.#count <= this.#maxRetries;
+  }
+
+  /** The reply in progress is that of a lost attempt: its end is worth waiting for. */
+  #isOwnReply(error: unknown): boolean {
+    return isReplyInProgress(error) && this.#lostAt !== undefined && Date.now() - this.#lostAt < longestReply;
+  }
+}
+
+/** The service rejects a send with 400 and `Retry-After` while the chat has a reply in progress, and only then. */
+const isReplyInProgress = (error: unknown): boolean =>
+  error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
+
+/** Whether the service may have carried the request out although it failed. */
+const mayHaveWorked = (error: unknown): boolean =>
+  error instanceof ConnectionError ? error.mayBeProcessed : error instanceof ApiError && error.status >= 500;
+
+function isRetriable(
+  error: unknown,
+  { isRepeatable, throwsRateLimit }: Pick<Call<never>, 'isRepeatable' | 'throwsRateLimit'>,
+): boolean {
+  if (error instanceof ConnectionError) return isRepeatable || !error.mayBeProcessed;
+  if (!(error instanceof ApiError) || error.isReplayed) return false;
+  if ((error.retryAfter ?? 0) * 1000 > longestDelay) return false;
+  if (error instanceof RateLimitError) return throwsRateLimit !== true;
+  if (error instanceof ServiceUnavailableError) return isRepeatable || error.retryAfter !== undefined;
+  return isRepeatable && (error.status >= 500 || isReplyInProgress(error));
+}
+
+async function requestOnce<Value>(
+  transport: TransportOptions,
+  call: Call<Value>,
+  options: RequestOptions,
+): Promise<WithResponse<Value>> {
+  return await attempt(transport, call, options, async (response) => {
+    const text = await response.text();
+    if (!response.ok) throw apiErrorOf(response, text);
+    const envelope = readEnvelope(text);
+    const read = call.read ?? (({ data }: Envelope) => data as Value);
+    return withResponse(read(envelope, response.headers), response.status, response.headers);
+  });
+}
+
+async function openOnce(
+  transport: TransportOptions,
+  call: Call<never>,
+  options: RequestOptions,
+): Promise<OpenResponse> {
+  return await attempt(
+    transport,
+    call,
+    options,
+    async (response, close) => {
+      if (!response.ok) throw apiErrorOf(response, await response.text());
+      return { response, close };
+    },
+    { staysOpen: true },
+  );
+}
+
+const withResponse = <Value>(data: Value, status: number, headers: Headers): WithResponse<Value> => ({
+  data,
+  status,
+  headers,
+  requestId: headers.get('x-request-id') ?? undefined,
+});
+
+function readEnvelope(text: string): Envelope {
+  let envelope: Envelope | undefined;
+  try {
+    envelope = JSON.parse(text) as Envelope;
+  } catch (cause) {
+    throw new ConnectionError('The response is incomplete', { cause });
+  }
+  if (envelope?.error_code === 0) return envelope;
+  throw new ChatBatchError('The response is not one of this service: is the base address right?');
+}
+
+/** One attempt: `use` gets the response, and must have read it within the timeout, unless it stays open. */
+async function attempt<Result>(
+  { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,
+  { method, path, query, body, headers }: Call<unknown>,
+  { signal, timeout = defaults.timeout }: RequestOptions,
+  use: (response: Response, close: OpenResponse['close']) => Promise<Result>,
+  { staysOpen = false } = {},
+): Promise<Result> {
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));
+  const close = (reason?: unknown) => {
+    unsubscribe();
+    controller.abort(reason);
+  };
+  const timeoutError = new RequestTimeoutError(`No response within ${timeout} ms`);
+  const timer = setTimeout(() => controller.abort(timeoutError), timeout);
+  const isForm = body instanceof FormData;
+  let isOpen = false;
+  try {
+    const response = await fetch(`${baseUrl}${path}${queryOf(query)}`, {
+      method,
+      // A redirect must not send the key to another server.
+      redirect: 'manual',
+      headers: {
+        'x-api-key': apiKey,
+        ...(body !== undefined && !isForm && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+      signal: controller.signal,
+    });
+    const result = await use(response, close);
+    isOpen = staysOpen;
+    return result;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (controller.signal.aborted) throw timeoutError;
+    throw error instanceof ChatBatchError ? error : connectionErrorOf(error);
+  } finally {
+    clearTimeout(timer);
+    if (!isOpen) unsubscribe();
+  }
+}
+
+export function queryOf(query: object = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null) search.append(name, String(value));
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** Codes of Node.js for connections that were never opened. */
+const notConnectedCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** `fetch` reports every failure of the network as a TypeError, in Node.js with a code in its cause. */
+export function connectionErrorOf(error: unknown): ConnectionError {
+  const cause = (error as { cause?: { code?: unknown } }).cause;
+  const code = typeof cause?.code === 'string' ? cause.code : undefined;
+  const isConnected = code === undefined || !notConnectedCodes.has(code);
+  return new ConnectionError(
+    isConnected
+      ? `The connection was lost${code === undefined ? '' : ` (${code})`}`
+      : `The service cannot be reached (${code})`,
+    { mayBeProcessed: isConnected, cause: error },
+  );
+}

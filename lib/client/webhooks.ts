@@ -1,0 +1,53 @@
+import { WebhookVerificationError } from './errors.ts';
+import type { BatchEndedEvent } from './schema.ts';
+
+export interface UnwrapOptions {
+  /** The secret of the batch's webhook. Several, while you replace one: any of them may have signed the call. */
+  secret: string | readonly string[];
+  /** Seconds that the time of the call may differ from now; 300 by default. Older calls may be replays. */
+  tolerance?: number;
+}
+
+type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Checks the signature of a webhook call, and returns its event. The id of the header `x-service-event-id` is in the
+ * result: an event may come more than once, with the same id.
+ * @param body the body exactly as it came, before any JSON parser
+ * @throws WebhookVerificationError
+ */
+export async function unwrapWebhook(
+  body: string | Uint8Array,
+  headers: WebhookHeaders,
+  { secret, tolerance = 300 }: UnwrapOptions,
+): Promise<BatchEndedEvent & { id: string }> {
+  const timestamp = headerOf(headers, 'x-service-timestamp');
+  const signature = /^sha256=([\da-f]{64})$/.exec(headerOf(headers, 'x-service-signature'))?.[1];
+  if (signature === undefined || !/^\d+$/.test(timestamp))
+    throw new WebhookVerificationError('The call has no signature');
+  const text = new TextEncoder();
+  const bytes = typeof body === 'string' ? text.encode(body) : body;
+  const prefix = text.encode(`${timestamp}.`);
+  const signed = new Uint8Array(prefix.length + bytes.length);
+  signed.set(prefix);
+  signed.set(bytes, prefix.length);
+  const digest = Uint8Array.from(signature.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  let isSigned = false;
+  for (const each of typeof secret === 'string' ? [secret] : secret) {
+    const key = await crypto.subtle.importKey('raw', text.encode(each), algorithm, false, ['verify']);
+    // Compares in constant time.
+    if (await crypto.subtle.verify('HMAC', key, digest, signed)) isSigned = true;
+  }
+  if (!isSigned) throw new WebhookVerificationError('The signature does not match the body and the secret');
+  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > tolerance)
+    throw new WebhookVerificationError('The time of the call is too far from now');
+  const event = JSON.parse(new TextDecoder().decode(bytes)) as BatchEndedEvent;
+  return { ...event, id: headerOf(headers, 'x-service-event-id') };
+}
+
+function headerOf(headers: WebhookHeaders, name: string): string {
+  if (headers instanceof Headers) return headers.get(name) ?? '';
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+  return String(found ?? '');
+}
