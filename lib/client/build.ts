@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 
 const folder = import.meta.dirname;
 
-/** Writes the package's code and declarations, as ES modules and as CommonJS. */
+/** `node build.ts [FOLDER]` writes the package's code and declarations, as ES modules and as CommonJS. */
 async function buildPackage(dist: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
   for (const [name, type] of [
@@ -37,4 +37,4 @@ async function buildPackage(dist: string): Promise<void> {
   rmSync(types, { recursive: true });
 }
 
-await buildPackage(join(folder, 'dist'));
+await buildPackage(process.argv[2] ?? join(folder, 'dist'));

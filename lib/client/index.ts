@@ -129,4 +129,11 @@ export type * from './schema.ts';
 export type { FinalMessage, ReplyStream } from './stream.ts';
 export type { SubmitOptions, SubmitParams, SubmitProgress, SubmittedBatches } from './submit-and-wait.ts';
 export type { ApiPromise, RequestOptions, WithResponse } from './transport.ts';
+export {
+  type AgentStep,
+  type ReplyMetadata,
+  toUIMessageStream,
+  type UIMessageChunk,
+  type UIMessageStreamOptions,
+} from './ui-message-stream.ts';
 export { type UnwrapOptions, unwrapWebhook } from './webhooks.ts';

@@ -1,7 +1,7 @@
 /**
  * `npm run test:clients [-- LANGUAGE ...]`: lints docs/openapi.json, generates clients from it, compiles them, and runs
- * programs with them against the service. Languages: typescript, python, go, java, and openai, which drives clients of
- * OpenAI's chat completions instead. A language whose tools are missing is skipped by name.
+ * programs with them against the service. Languages: typescript, python, go, java; openai, which drives clients of
+ * OpenAI's chat completions; use-chat, which drives the page of docs/examples/use-chat. A language whose tools are missing is skipped by name.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { languages, type Tools } from './languages.ts';
 import { testOpenAiClients } from './openai/openai-clients.ts';
+import { testUseChat } from './use-chat/use-chat.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Outside of test: generated code and packages are not the project's. */
@@ -97,8 +98,7 @@ async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
     await createChats(env);
     for (const [name, test] of Object.entries(languages)) {
       if (!chosen.includes(name)) continue;
-      const missing = test(tools, env);
-      console.log(missing === undefined ? `${name}: passed` : `${name}: skipped, ${missing} is missing`);
+      report(name, test(tools, env));
     }
   } finally {
     const { service } = await starting;
@@ -109,7 +109,7 @@ async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
 }
 
 async function main(given: string[]): Promise<void> {
-  const names = [...Object.keys(languages), 'openai'];
+  const names = [...Object.keys(languages), 'openai', 'use-chat'];
   const unknown = given.filter((name) => !names.includes(name));
   if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
   const chosen = given.length > 0 ? given : names;
@@ -118,6 +118,11 @@ async function main(given: string[]): Promise<void> {
   cpSync(import.meta.dirname, work, { recursive: true });
   if (chosen.some((name) => name in languages)) await testGeneratedClients(chosen);
   if (chosen.includes('openai')) await testOpenAiClients(tools);
+  if (chosen.includes('use-chat')) report('use-chat', await testUseChat(tools));
+}
+
+function report(name: string, missing: string | undefined): void {
+  console.log(missing === undefined ? `${name}: passed` : `${name}: skipped, ${missing} is missing`);
 }
 
 await main(process.argv.slice(2));

@@ -66,7 +66,11 @@ export function replyByScript(call: ModelCall): void {
 }
 
 /** Creates a published agent, and returns its id. */
-async function publish(data: string, workspace: string, fields: Record<string, unknown>): Promise<string> {
+export async function publish(
+  data: string,
+  workspace: string,
+  fields: Record<string, unknown>,
+): Promise<string> {
   const file = join(data, 'agent.json');
   await writeFile(file, JSON.stringify({ name: 'Guide', llm_model: 'openai:scripted', ...fields }));
   const create = ['agents', 'create', '--workspace', workspace, '--file', file];

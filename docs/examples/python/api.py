@@ -1,0 +1,72 @@
+"""The service's HTTP interface with Python's standard library alone. Python 3.9 or newer."""
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+import uuid
+
+BASE_URL = os.environ["BASE_URL"]
+API_KEY = os.environ["API_KEY"]
+AGENT_ID = os.environ["AGENT_ID"]
+
+
+class ApiError(Exception):
+    """An error that the service has sent. `code` is its `error_code`."""
+
+    def __init__(self, status, envelope, request_id):
+        super().__init__(f"{status} {envelope.get('message')} (request {request_id})")
+        self.status = status
+        self.code = envelope.get("error_code")
+
+
+def open_response(method, path, body=None, headers=None):
+    """Sends a request, and returns the response before its body is read. Raises ApiError."""
+    request = urllib.request.Request(
+        BASE_URL + path,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"x-api-key": API_KEY, "Content-Type": "application/json", **(headers or {})},
+    )
+    try:
+        # Events come at least every 15 s.
+        return urllib.request.urlopen(request, timeout=100)
+    except urllib.error.HTTPError as error:
+        with error:
+            text = error.read()
+        try:
+            envelope = json.loads(text)
+        except ValueError:
+            envelope = {"message": error.reason}
+        raise ApiError(error.code, envelope, error.headers.get("x-request-id")) from None
+
+
+def call(method, path, body=None):
+    """Sends a request, and returns `data` of its response.
+
+    If the service is busy, or no response arrives, it sends the request again. The key prevents that this does the work
+    twice.
+    """
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    for wait in (0.5, 1, 2, 4, None):
+        try:
+            with open_response(method, path, body, key) as response:
+                return json.load(response)["data"]
+        except (ApiError, OSError) as error:
+            rejected = isinstance(error, ApiError) and error.status < 500 and error.status != 429
+            if rejected or wait is None:
+                raise
+            time.sleep(wait)
+
+
+def stream(path, body):
+    """Sends a request, and yields the events of the reply as they come."""
+    with open_response("POST", path, body) as response:
+        for line in response:
+            if not line.startswith(b"data: "):
+                continue
+            if line.strip() == b"data: [DONE]":
+                return
+            yield json.loads(line[len(b"data: ") :])
+    raise ConnectionError("The stream ended before the reply")

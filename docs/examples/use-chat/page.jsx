@@ -1,0 +1,48 @@
+import { useChat } from '@ai-sdk/react';
+import { DefaultChatTransport } from 'ai';
+import { useState } from 'react';
+
+const transport = new DefaultChatTransport({ api: '/api/chat' });
+
+export function Chat() {
+  const [text, setText] = useState('');
+  const { messages, sendMessage, status, stop, error } = useChat({ transport });
+  const send = (event) => {
+    event.preventDefault();
+    sendMessage({ text });
+    setText('');
+  };
+  return (
+    <main>
+      {messages.map(({ id, role, parts }) => (
+        <article key={id} data-role={role}>
+          {parts.map((part, index) => (
+            <Part key={index} part={part} />
+          ))}
+        </article>
+      ))}
+      {error && <p role="alert">{error.message}</p>}
+      <form onSubmit={send}>
+        <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
+        {status === 'ready' || status === 'error' ? (
+          <button type="submit">Send</button>
+        ) : (
+          <button type="button" onClick={stop}>
+            Stop
+          </button>
+        )}
+      </form>
+    </main>
+  );
+}
+
+function Part({ part }) {
+  if (part.type === 'text') return <p>{part.text}</p>;
+  if (part.type !== 'data-agent-step') return null;
+  const { content, ended_at } = part.data;
+  return (
+    <p className="step">
+      {content} {ended_at === null ? '…' : '✓'}
+    </p>
+  );
+}

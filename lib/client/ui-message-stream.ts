@@ -1,0 +1,138 @@
+import type { StreamEvent } from './schema.ts';
+
+/** What a step of the agent is in the page: the part `data-agent-step`. Its end replaces its start, by `id`. */
+export interface AgentStep {
+  id: string;
+  type: string;
+  content: string;
+  args: Record<string, unknown>;
+  /** ISO 8601. */
+  started_at: string;
+  /** ISO 8601, or null while the step runs. */
+  ended_at: string | null;
+  result: { success: boolean; data?: unknown } | null;
+}
+
+/** Metadata of the AI SDK's message. `messageId` is what a rating of the reply needs. */
+export interface ReplyMetadata {
+  chatId?: number;
+  messageId?: number;
+  /** What a stop or a resumed stream needs. */
+  responseId?: string;
+  usage?: Extract<StreamEvent, { type: 'response.output_text.completed' }>['usage'];
+}
+
+/** The chunks of the AI SDK's UI message stream that are used here. */
+export type UIMessageChunk =
+  | { type: 'start'; messageId: string; messageMetadata: ReplyMetadata }
+  | { type: 'text-start' | 'text-end'; id: string }
+  | { type: 'text-delta'; id: string; delta: string }
+  | { type: 'data-agent-step'; id: string; data: AgentStep }
+  | { type: 'data-chat-title'; data: { name: string }; transient: true }
+  | { type: 'error'; errorText: string }
+  | { type: 'finish'; finishReason: 'stop' | 'length'; messageMetadata: ReplyMetadata };
+
+export interface UIMessageStreamOptions {
+  /** The text of an error that the page may see. Default: the error's message. */
+  onError?: (error: unknown) => string;
+}
+
+/**
+ * Turns a streamed reply into the UI message stream of the AI SDK, which `useChat` reads. Give the result to
+ * `createUIMessageStreamResponse` of the package `ai`.
+ *
+ * - A step of the agent is a part `data-agent-step`, and the texts before and after it are parts of their own.
+ * - A new name of the chat is the transient part `data-chat-title`.
+ * - An error of the stream, also one before its first event, is a chunk `error`, and the stream ends.
+ * - If the page goes away, only the stream ends: the service finishes and stores the reply.
+ */
+export const toUIMessageStream = (
+  events: AsyncIterable<StreamEvent>,
+  { onError = messageOf }: UIMessageStreamOptions = {},
+): ReadableStream<UIMessageChunk> => {
+  const chunks = chunksOf(events, onError);
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return(undefined);
+    },
+  });
+};
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+async function* chunksOf(
+  events: AsyncIterable<StreamEvent>,
+  onError: (error: unknown) => string,
+): AsyncGenerator<UIMessageChunk, undefined> {
+  const steps = new Map<string, AgentStep>();
+  let texts = 0;
+  let isTextOpen = false;
+  const textId = () => `text-${texts}`;
+  try {
+    for await (const event of events) {
+      if (event.type === 'response.output_text.delta') {
+        if (!isTextOpen) {
+          texts += 1;
+          yield { type: 'text-start', id: textId() };
+        }
+        isTextOpen = true;
+        yield { type: 'text-delta', id: textId(), delta: event.delta };
+        continue;
+      }
+      // A title may come in the middle of a text.
+      if (isTextOpen && event.type !== 'response.chat.title.updated') {
+        yield { type: 'text-end', id: textId() };
+        isTextOpen = false;
+      }
+      const chunk = chunkOf(event, steps);
+      if (chunk !== undefined) yield chunk;
+    }
+  } catch (error) {
+    if (isTextOpen) yield { type: 'text-end', id: textId() };
+    yield { type: 'error', errorText: onError(error) };
+  }
+}
+
+type OtherEvent = Exclude<StreamEvent, { type: 'response.output_text.delta' }>;
+
+/** @returns undefined for an event that this version does not know */
+function chunkOf(event: OtherEvent, steps: Map<string, AgentStep>): UIMessageChunk | undefined {
+  switch (event.type) {
+    case 'response.created': {
+      const { chat_id: chatId, message_id: messageId, response_id: responseId } = event;
+      return {
+        type: 'start',
+        messageId: String(messageId),
+        messageMetadata: { chatId, messageId, responseId },
+      };
+    }
+    case 'response.chat.title.updated':
+      return { type: 'data-chat-title', data: { name: event.name }, transient: true };
+    case 'response.reasoning_step.start': {
+      const { timestamp, ...rest } = event.step;
+      const step: AgentStep = { ...rest, started_at: timestamp, ended_at: null, result: null };
+      steps.set(step.id, step);
+      return { type: 'data-agent-step', id: step.id, data: step };
+    }
+    case 'response.reasoning_step.end': {
+      const { id, result, timestamp } = event.step;
+      const started = steps.get(id);
+      if (started === undefined) return undefined;
+      return { type: 'data-agent-step', id, data: { ...started, result, ended_at: timestamp } };
+    }
+    case 'response.output_text.completed': {
+      const { incomplete, usage } = event;
+      const finishReason = incomplete === 'max_output_tokens' ? 'length' : 'stop';
+      return { type: 'finish', finishReason, messageMetadata: { usage } };
+    }
+    case 'response.error':
+      return { type: 'error', errorText: event.message };
+    default:
+      return undefined;
+  }
+}
