@@ -18,7 +18,7 @@ const allPhases = ['functions', 'start', ...phaseNames];
 const options = new Command('npm run bench --')
   .description(
     'Measures a local run of the service and a bare node:http server with node:sqlite that does the same work, both\n' +
-      'with a scripted provider on this machine. Prints a Markdown table; a run of all takes two to four minutes.',
+      'with a scripted provider on this machine. Prints a Markdown table; a run of all takes three to five minutes.',
   )
   .option('--runs <number>', 'how often each server is started afresh and measured', readCount, 5)
   .option('--only <names>', `phases, separated by commas: ${allPhases}`, readNames(allPhases), allPhases)

@@ -1,6 +1,7 @@
 import { processTree } from '#support/process-tree.ts';
 import { externalUserId, type LoadClient, loadClientOf } from './load-client.ts';
 import { measureBatch } from './measure-batch.ts';
+import { measureCompletions } from './measure-completions.ts';
 import { measureReplies } from './measure-replies.ts';
 import type { Provider } from './provider.ts';
 import { type Server, seededPages } from './server.ts';
@@ -49,6 +50,14 @@ const phases = {
   parallel: (context) => measureReplyPhase(context, 'parallel'),
   paced: (context) => measureReplyPhase(context, 'paced'),
   plain: (context) => measureReplyPhase(context, 'plain'),
+  async completions({ server, client, sizes, errors }) {
+    if (!server.servesCompletions) return {};
+    const measured = await measureCompletions(server, client, {
+      ...{ count: sizes.completions, seconds: sizes.phaseSeconds },
+    });
+    errors.push(...measured.errors);
+    return measured.figures;
+  },
   async batch({ client, server, sizes, errors }) {
     const measured = await measureBatch(client, server.pid, {
       ...{ count: sizes.batch, seconds: sizes.batchSeconds },

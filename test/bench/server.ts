@@ -9,6 +9,8 @@ export interface Server {
   startSeconds: number;
   /** Adds the pages that the list phase reads to the existing data: see `seededPages`. */
   seedPages(): Promise<void>;
+  /** Whether it has OpenAI's chat completions. */
+  servesCompletions?: boolean;
   /** The memory of its process by part, if it can report that. */
   memoryByPart?(): Promise<MemoryPart[]>;
   close(): Promise<void>;

@@ -8,6 +8,8 @@ const sizes = {
   parallel: [1500, 32],
   paced: [160, 16],
   plain: [1500, 32],
+  /** Replies of each route in each of five rounds; a tenth of them one at a time. */
+  completions: [160, 20],
   batch: [1000, 20],
   /** Uploads of each size. */
   uploads: [3, 1],

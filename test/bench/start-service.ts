@@ -37,7 +37,7 @@ export async function startService(folder: string, model: string): Promise<Serve
     const startSeconds = await secondsToResponse(target, from);
     await useScriptedModel(connection);
     return {
-      ...{ pid, target, startSeconds, close },
+      ...{ pid, target, startSeconds, close, servesCompletions: true },
       seedPages: () => seedPages(connection),
       memoryByPart: () => memoryByPart(pid, join(data, 'memory.json')),
     };

@@ -1,7 +1,7 @@
 /**
  * `npm run test:clients [-- LANGUAGE ...]`: lints docs/openapi.json, generates clients from it, compiles them, and runs
- * programs with them against the service. Languages: typescript, python, go, java. A language whose tools are missing
- * is skipped by name.
+ * programs with them against the service. Languages: typescript, python, go, java, and openai, which drives clients of
+ * OpenAI's chat completions instead. A language whose tools are missing is skipped by name.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +9,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { languages, type Tools } from './languages.ts';
+import { testOpenAiClients } from './openai/openai-clients.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Outside of test: generated code and packages are not the project's. */
@@ -83,13 +84,8 @@ async function createChats({ BASE_URL, API_KEY = '', AGENT_ID }: NodeJS.ProcessE
   await Promise.all(Array.from({ length: 16 }, createNext));
 }
 
-async function main(chosen: string[]): Promise<void> {
-  const unknown = chosen.filter((name) => !(name in languages));
-  if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
-  for (const folder of ['typescript', 'python', 'go', 'java'])
-    rmSync(join(work, folder), { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
-  cpSync(import.meta.dirname, work, { recursive: true });
+/** Generates clients of these languages from docs/openapi.json, and runs them. */
+async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
   const starting = startService();
   try {
     run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts']);
@@ -100,7 +96,7 @@ async function main(chosen: string[]): Promise<void> {
     const { env } = await starting;
     await createChats(env);
     for (const [name, test] of Object.entries(languages)) {
-      if (chosen.length > 0 && !chosen.includes(name)) continue;
+      if (!chosen.includes(name)) continue;
       const missing = test(tools, env);
       console.log(missing === undefined ? `${name}: passed` : `${name}: skipped, ${missing} is missing`);
     }
@@ -110,6 +106,18 @@ async function main(chosen: string[]): Promise<void> {
     service.kill('SIGINT');
     await ended;
   }
+}
+
+async function main(given: string[]): Promise<void> {
+  const names = [...Object.keys(languages), 'openai'];
+  const unknown = given.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
+  const chosen = given.length > 0 ? given : names;
+  for (const folder of names) rmSync(join(work, folder), { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  cpSync(import.meta.dirname, work, { recursive: true });
+  if (chosen.some((name) => name in languages)) await testGeneratedClients(chosen);
+  if (chosen.includes('openai')) await testOpenAiClients(tools);
 }
 
 await main(process.argv.slice(2));

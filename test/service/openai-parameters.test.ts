@@ -51,7 +51,25 @@ describe('a wrong value is rejected', () => {
     [{ messages: [5] }, 'messages[0]'],
     [{ messages: [{ content: 'x' }] }, 'messages[0].role'],
     [{ messages: [user(5)] }, 'messages[0].content'],
-    [{ messages: [user([{ text: 'x' }])] }, 'messages[0].content'],
+    [{ messages: [user([{ text: 'x' }])] }, 'messages[0].content[0].type'],
+    [{ messages: [user([null])] }, 'messages[0].content[0]'],
+    [
+      {
+        messages: [
+          user([
+            { type: 'text', text: 'x' },
+            { type: 'text', text: 5 },
+          ]),
+        ],
+      },
+      'messages[0].content[1].text',
+    ],
+    [{ messages: [user([{ type: 'image_url', image_url: 'x' }])] }, 'messages[0].content[0].image_url'],
+    [
+      { messages: [user([{ type: 'image_url', image_url: { url: null } }])] },
+      'messages[0].content[0].image_url.url',
+    ],
+    [{ messages: [user({})] }, 'messages[0].content'],
     [{ stream: 'yes' }, 'stream'],
     [{ stream_options: { include_usage: 1 } }, 'stream_options.include_usage'],
     [{ temperature: 3 }, 'temperature'],
@@ -178,7 +196,21 @@ describe('an image', () => {
     ['a document', urlOf('application/pdf', png), /one of the types/],
     ['bytes of another type', urlOf('image/jpeg', png), /does not contain an image of the type image\/jpeg/],
     ['bytes of no image', urlOf('image/png', docx('x')), /does not contain an image/],
-    ['the start of an image', urlOf('image/png', png.subarray(0, 10)), /does not contain an image/],
+    // Nothing after the end of the bytes is read: it belongs to other requests.
+    ...[8, 10, 16, 20, 23].map((length): [string, string, RegExp] => [
+      `the first ${length} bytes of an image`,
+      urlOf('image/png', png.subarray(0, length)),
+      /does not contain an image/,
+    ]),
+    ['the first 6 bytes of an image', urlOf('image/gif', gif.subarray(0, 6)), /does not contain an image/],
+    [
+      'no pixels',
+      urlOf(
+        'image/png',
+        pngOf({ width: 1, height: 1 }, () => undefined, { width: 0, height: 0 }),
+      ),
+      /does not contain an image/,
+    ],
     [
       'too many pixels',
       urlOf(
@@ -195,6 +227,24 @@ describe('an image', () => {
   ])('with %s is rejected', async (_what, url, message) => {
     expect(await openai.rejection({ messages: [user([image(url)])] })).toMatchObject(
       rejected('messages[0].content[0].image_url.url', message),
+    );
+  });
+
+  it('of the size of a bomb in its header is rejected without being decoded', async () => {
+    const claimed = { width: 65_535, height: 65_535 };
+    const bomb = urlOf(
+      'image/png',
+      pngOf({ width: 1, height: 1 }, () => undefined, claimed),
+    );
+    expect(await openai.rejection({ messages: [user([image(bomb)])] })).toMatchObject({
+      message: expect.stringContaining('65535 by 65535 pixels'),
+    });
+  });
+
+  it('that is not shown counts with its note', async () => {
+    const many = Array(6000).fill(image(urlOf('image/png', png)));
+    expect(await openai.rejection({ messages: [user(many)] })).toMatchObject(
+      rejected('messages[0].content', /with notes for images that are not shown, may have 262144 bytes/),
     );
   });
 

@@ -40,3 +40,20 @@ test('what has an effect, or is rejected, is in the schema, and nothing else is'
   const effective = [...effects].filter(([, effect]) => effect !== 'without effect').map(([name]) => name);
   expect(Object.keys(chatCompletionRequest.shape).toSorted()).toEqual(effective.toSorted());
 });
+
+test('docs/openai.md has the versions of the clients that `npm run test:clients` drives', () => {
+  const textOf = (name: string) => readFileSync(join(projectFolder, 'test/clients/openai', name), 'utf8');
+  const packages = ['node', 'promptfoo'].flatMap((folder): [string, string][] =>
+    Object.entries(JSON.parse(textOf(`${folder}/package.json`)).dependencies),
+  );
+  const requirements = textOf('python/requirements.txt')
+    .trim()
+    .split('\n')
+    .map((line) => line.split('==') as [string, string]);
+  const versions = [...packages, ...requirements].filter(([name]) => !/langchain.core/.test(name));
+  expect(versions).toHaveLength(8);
+  for (const [name, version] of versions) {
+    expect(document, name).toContain(`\`${name}\``);
+    expect(document, `${name} ${version}`).toContain(` ${version}`);
+  }
+});

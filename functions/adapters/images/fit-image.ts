@@ -41,12 +41,10 @@ export const imageFitter: ImageFitter = {
 
 /** Reads the size from the image's header, before anything is decoded. */
 async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: number }> {
-  const { imageSize } = await import('image-size');
-  try {
-    return imageSize(bytes);
-  } catch (error) {
-    throw new ExtractionFailure('unreadable', 'cannot be read as an image', { cause: error });
-  }
+  const { imageDimensionsFromData } = await import('image-dimensions');
+  const size = imageDimensionsFromData(bytes);
+  if (size === undefined) throw new ExtractionFailure('unreadable', 'cannot be read as an image');
+  return size;
 }
 
 /** Runs in a new worker thread, because only the thread's end releases the memory: WebAssembly memory never shrinks. */

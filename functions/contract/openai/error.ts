@@ -34,10 +34,13 @@ export class OpenAiError extends ServiceError {
 export const invalidParameter = (param: string, problem: string): OpenAiError =>
   new OpenAiError('badRequest', `${param} ${problem}`, { param });
 
+/** Enough to recognize a name in an error. */
+const charactersShown = 100;
+
 export const modelNotFound = (model: string): OpenAiError =>
   new OpenAiError(
     'notFound',
-    `The model ${JSON.stringify(model)} does not exist: a model is the id of a published agent, as GET /openai/models lists them`,
+    `The model ${JSON.stringify(model.slice(0, charactersShown))} does not exist: a model is the id of a published agent, as GET /openai/models lists them`,
     { param: 'model', code: 'model_not_found' },
   );
 

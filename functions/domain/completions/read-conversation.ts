@@ -46,8 +46,10 @@ export async function readConversation(
     throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
   const message = textOf(last.parts);
   checkSize(instructions.join(''), 'messages', 'the instructions');
-  checkSize(message, `messages[${lastIndex}].content`, 'the text');
+  const param = `messages[${lastIndex}].content`;
+  checkSize(message, param, 'the text');
   showNewest(turns);
+  checkSize(textOf(last.parts), param, 'the text, with notes for images that are not shown,');
   return {
     instructions: instructions.filter((text) => text !== ''),
     history: previous.toReversed().map(historyMessage),

@@ -33,7 +33,7 @@ export async function readImage(
     throw invalidParameter(param, `must have one of the types ${mediaTypes.join(', ')}; or ${upload}`);
   const bytes = Buffer.from(text, 'base64');
   const found = await inspect(bytes);
-  if (found === undefined || found.mediaType !== declared)
+  if (found?.mediaType !== declared || Math.min(found.width, found.height) < 1)
     throw invalidParameter(param, `does not contain an image of the type ${declared}`);
   if (bytes.length > maxBytes || Math.max(found.width, found.height) > maxSide)
     throw invalidParameter(

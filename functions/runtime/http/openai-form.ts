@@ -13,6 +13,9 @@ interface ErrorObject {
   code: string | null;
 }
 
+/** Only a 429 has it with 0: promptfoo takes every response with 0 for a rejection, and repeats a run that is paid. */
+const remainingHeader = 'x-ratelimit-remaining-requests';
+
 /** The form of the OpenAI-compatible routes. */
 export const openAiForm: ResponseForm = {
   callerOf(event) {
@@ -31,6 +34,7 @@ export const openAiForm: ResponseForm = {
         ...headersOf(requestId),
         ...headers,
         ...known.headers,
+        ...(known.status === 429 && { [remainingHeader]: '0' }),
         ...(known.retryAfter !== null && { 'Retry-After': String(known.retryAfter) }),
       },
       body: JSON.stringify({ error: errorObjectOf(known, requestId) }),
@@ -38,10 +42,9 @@ export const openAiForm: ResponseForm = {
   },
   rateHeaders: (headers) =>
     Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [
-        `${name}-requests`,
-        name === 'x-ratelimit-reset' ? `${value}s` : value,
-      ]),
+      Object.entries(headers)
+        .map(([name, value]) => [`${name}-requests`, name === 'x-ratelimit-reset' ? `${value}s` : value])
+        .filter(([name, value]) => name !== remainingHeader || value !== '0'),
     ),
 };
 

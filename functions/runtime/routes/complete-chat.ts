@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import { imageInspector } from '#adapters/images/inspect-image.ts';
 import {
   type ChatCompletionRequest,
@@ -99,9 +100,18 @@ async function readBody(workspaceId: string, body: Record<string, unknown>): Pro
   const parsed = chatCompletionRequest.safeParse(body, { reportInput: true });
   if (parsed.success) return parsed.data;
   await checkUsers(workspaceId, [body.user]);
-  const { issues } = parsed.error;
+  const issues = parsed.error.issues.flatMap(issuesOfParts);
   const [param] = describeIssues(issues.slice(0, 1)).split(' ');
   throw new OpenAiError('badRequest', describeIssues(issues), { param: param ?? '' });
+}
+
+/** The issues of the parts in a list of parts, which are more exact than one of the whole list. */
+function issuesOfParts(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union' || !Array.isArray(issue.input)) return [issue];
+  const inner = issue.errors.flat().filter(({ path }) => path.length > 0);
+  return inner.length === 0
+    ? [issue]
+    : inner.map((each) => ({ ...each, path: [...issue.path, ...each.path] }));
 }
 
 const countReply = (
