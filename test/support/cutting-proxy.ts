@@ -21,6 +21,8 @@ export interface CuttingProxy {
   port: number;
   /** The cuts of the next requests, in order; further requests pass. */
   next: Cut[];
+  /** Resolves when the response to a repeated request has ended. */
+  repeated: Promise<void>;
   /** How many requests came. */
   requests(): number;
   /** Forwards to another port from now on. */
@@ -39,6 +41,7 @@ export async function startCuttingProxy(upstreamPort: number): Promise<CuttingPr
   let upstream = upstreamPort;
   let requests = 0;
   const next: Cut[] = [];
+  const { promise: repeated, resolve: endRepeated } = Promise.withResolvers<void>();
   const sockets = new Set<Socket>();
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
@@ -52,7 +55,10 @@ export async function startCuttingProxy(upstreamPort: number): Promise<CuttingPr
       requests += 1;
       const cut = next.shift();
       if (cut === 'before the request') client.destroy();
-      else forward(client, chunk, cut, connectUpstream);
+      else {
+        const copy = cut === 'repeat' ? connectUpstream().resume().once('close', endRepeated) : undefined;
+        forward(client, chunk, { cut, upstream: connectUpstream(), copy });
+      }
     });
   });
   const start = async () => {
@@ -73,6 +79,7 @@ export async function startCuttingProxy(upstreamPort: number): Promise<CuttingPr
   return {
     port,
     next,
+    repeated,
     requests: () => requests,
     forwardTo: (other) => {
       upstream = other;
@@ -84,10 +91,15 @@ export async function startCuttingProxy(upstreamPort: number): Promise<CuttingPr
   };
 }
 
+interface Forwarding {
+  cut: Cut | undefined;
+  upstream: Socket;
+  /** Gets the same request. */
+  copy: Socket | undefined;
+}
+
 /** Forwards one request and its response, up to the cut. */
-function forward(client: Socket, first: Buffer, cut: Cut | undefined, connectUpstream: () => Socket): void {
-  const upstream = connectUpstream();
-  const copy = cut === 'repeat' ? connectUpstream().resume() : undefined;
+function forward(client: Socket, first: Buffer, { cut, upstream, copy }: Forwarding): void {
   const body = new RequestBody();
   const send = (chunk: Buffer) => {
     const [part, isWhole] = body.take(chunk);
