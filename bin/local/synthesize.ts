@@ -8,6 +8,8 @@ import { closeTree } from './data-folder.ts';
 const project = resolve(import.meta.dirname, '../..');
 /** The sources of the template, in addition to the packages that the lock file names. */
 const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
+/** No part of the template, although it is in `lib`. */
+const clientLibrary = join('lib', 'client', '/');
 
 /**
  * Synthesizes the app for the local stage, unless the folder already has the same assembly.
@@ -60,6 +62,7 @@ async function filesOf(source: string): Promise<string[]> {
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(project.length + 1))
+    .filter((file) => !file.startsWith(clientLibrary))
     .sort();
 }
 
