@@ -97,8 +97,8 @@ describe('in Node.js', () => {
   });
 });
 
-describe.skipIf(browserPath === undefined)('in a web page', () => {
-  it('a chat, whose key stays at the server of the page', async () => {
+describe.skipIf(browserPath === undefined)('in a browser', () => {
+  it('a chat of a page whose key stays at the server of the page', async () => {
     const { first: address } = await serve('web-page/server.js', {});
     const browser = await startBrowser();
     onTestFinished(browser.close);
