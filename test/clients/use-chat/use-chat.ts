@@ -55,7 +55,7 @@ function installPage({ run, esbuild }: Tools, folder: string): void {
   copyFileSync(join(root, 'lib/client/package.json'), join(library, 'package.json'));
   run(process.execPath, [join(root, 'lib/client/build.ts'), join(library, 'dist')]);
   cpSync(join(root, 'docs/examples/use-chat'), folder, { recursive: true });
-  const strict = ['--noEmit', '--strict', '--module', 'nodenext', '--skipLibCheck', '--types', ''];
+  const strict = ['--noEmit', '--strict', '--module', 'nodenext', '--skipLibCheck', '--ignoreConfig'];
   run(join(root, 'node_modules/.bin/tsc'), [...strict, 'types.mts'], { folder });
   const production = '--define:process.env.NODE_ENV="production"';
   run(esbuild, ['main.jsx', '--bundle', '--jsx=automatic', production, '--outfile=bundle.js'], { folder });
