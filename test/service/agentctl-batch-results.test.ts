@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -121,6 +122,25 @@ describe('agentctl batch results', () => {
       ),
     ]);
     expect(await writtenItems()).toEqual(itemsOf(0, total));
+  });
+
+  it('reads a page that is larger than its memory', async () => {
+    const count = 400;
+    const reply = 'x'.repeat(200_000);
+    front.serve = async (request) => {
+      if (!isPage(request)) return request.respond(200, envelope(batchOf('completed', count, count)));
+      const { response } = request;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"error_code":0,"data":[');
+      for (let index = 0; index < count; index += 1) {
+        const item = JSON.stringify({ custom_id: `line-${index}`, response_content: reply });
+        if (!response.write(`${index === 0 ? '' : ','}${item}`)) await once(response, 'drain');
+      }
+      response.end(`],"pagination":{"total_records":${count},"next_page":null}}`);
+    };
+    const args = ['batch', 'results', batchId, '--out', out];
+    const { code, stderr } = await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended;
+    expect([code, stderr]).toEqual([0, '']);
+    expect((await stat(out)).size).toBeGreaterThan(80_000_000);
   });
 
   it('leaves an earlier file alone when it fails, and nothing beside it', async () => {

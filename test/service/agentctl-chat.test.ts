@@ -112,6 +112,23 @@ describe('agentctl chat with a message', () => {
     expect(await leaving.ended).toMatchObject({ code: 130, stdout: 'Text\n' });
   });
 
+  it('stops the reply when Ctrl-C is pressed before its first event', async () => {
+    const called = callFor('Stop at once');
+    front.serve = async (request) => {
+      if (isSend(request)) {
+        running.child.kill('SIGINT');
+        await expect.poll(() => running.errors()).toContain('Stopping the reply');
+      }
+      return request.pass();
+    };
+    const running = agentctl.start(chatArgs('Stop at once'));
+    const call = await called;
+    expect((await running.ended).code).toBe(130);
+    await call.gone;
+    const [, reply] = await tenant.history(await onlyChat());
+    expect(reply).toMatchObject({ content: '', meta: { incomplete: 'stopped' } });
+  });
+
   it('continues a chat', async () => {
     const chat = await tenant.createChat({ external_user_id: 'ada' });
     const args = chatArgs('--chat', String(chat.id), '--user', 'ada', 'Again');
