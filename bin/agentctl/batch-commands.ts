@@ -4,17 +4,18 @@ import {
   type BatchStatus,
   batchResultStatuses,
   batchStatuses,
+  type WebhookEvent,
   webhookEvents,
 } from '#contract/batch-statuses.ts';
+import { limits } from '#contract/limits.ts';
+import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
-import { cancelBatch } from './cancel-batch.ts';
 import { downloadResults } from './download-results.ts';
-import { type HttpClient, httpClient } from './http-client.ts';
-import { listBatches } from './list-batches.ts';
 import { formatBatches, formatCount, progressLine } from './progress-line.ts';
 import { batchesResult, batchListResult, downloadResult, submissionResult } from './report-batches.ts';
 import type { Report, Result } from './result.ts';
 import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
+import { openClient } from './service-client.ts';
 import { submitFile } from './submit-file.ts';
 import { countRequests, hasEnded, readBatches, watchBatches } from './watch-batches.ts';
 
@@ -22,7 +23,7 @@ interface SubmitOptions {
   agent?: string;
   webhookUrl?: string;
   webhookSecret?: string;
-  webhookEvents?: string[];
+  webhookEvents?: WebhookEvent[];
   wait?: true;
   again?: true;
 }
@@ -57,7 +58,7 @@ export function batchCommands(report: Report): Command {
     .option('--watch', 'repeat until every batch has ended; exit code 1 unless all have completed')
     .action(
       report(async (batchIds: string[], options: { watch?: true }, command: Command) => {
-        const client = await openClient(command);
+        const client = await clientFor(command);
         return options.watch === true
           ? watch(client, batchIds)
           : batchesResult(await readBatches(client, batchIds));
@@ -68,7 +69,7 @@ export function batchCommands(report: Report): Command {
     .argument('<batch>')
     .action(
       report(async (batchId: string, _: object, command: Command) =>
-        batchesResult([await cancelBatch(await openClient(command), batchId)]),
+        batchesResult([await (await clientFor(command)).batches.cancel(batchId)]),
       ),
     );
   withAddress(group.command('results'))
@@ -97,10 +98,11 @@ The journal FILE.jsonl.submission records which batches the service has accepted
 command continues after them. It sends the batch that was in transit again with the same Idempotency-Key, so no request
 is submitted twice. After 23 hours, or if the lines have changed, it first searches for that batch in the workspace.`;
 
-function readEvents(text: string): string[] {
+function readEvents(text: string): WebhookEvent[] {
   const events = text.split(',').map((event) => event.trim());
-  if (events.some((event) => !(webhookEvents as readonly string[]).includes(event)))
-    throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
+  const isEvent = (event: string): event is WebhookEvent =>
+    (webhookEvents as readonly string[]).includes(event);
+  if (!events.every(isEvent)) throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
   return events;
 }
 
@@ -111,18 +113,22 @@ function readLimit(text: string): number {
 
 const line = progressLine();
 
-const openClient = async (command: Command): Promise<HttpClient> => clientOf(await findService(command));
+const clientFor = async (command: Command): Promise<ChatBatchClient> => clientOf(await findService(command));
 
 /** Eight attempts take about two minutes: the pauses double from 1 s to one minute. */
-const clientOf = (service: ServiceAddress): HttpClient =>
-  httpClient(service, { attempts: 8, waitsForRateLimit: true, log: line.log });
+const clientOf = (service: ServiceAddress): ChatBatchClient =>
+  openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
 
 async function list(
   { limit, status }: { limit: number; status?: BatchStatus },
   command: Command,
 ): Promise<Result> {
-  const { batches, total } = await listBatches(await openClient(command), limit, status);
-  return batchListResult(batches, total);
+  const client = await clientFor(command);
+  const query = { limit: Math.min(limit, limits.pageSizeMax), ...(status !== undefined && { status }) };
+  const page = await client.batches.list(query);
+  const batches: Batch[] = [];
+  for await (const batch of page) if (batches.push(batch) === limit) break;
+  return batchListResult(batches, page.pagination.total_records);
 }
 
 async function submit(file: string, options: SubmitOptions, command: Command): Promise<Result> {
@@ -160,7 +166,7 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: SubmitO
   return webhookUrl === undefined ? null : { url: webhookUrl, ...(events !== undefined && { events }) };
 }
 
-async function watch(client: HttpClient, batchIds: readonly string[]): Promise<Result> {
+async function watch(client: ChatBatchClient, batchIds: readonly string[]): Promise<Result> {
   const watchLine = progressLine();
   let endedBefore: number | undefined;
   const batches = await watchBatches(client, batchIds, (soFar) => {
@@ -183,13 +189,14 @@ async function results(
   { out, status }: { out: string; status?: BatchResultStatus },
   command: Command,
 ): Promise<Result> {
-  const client = await openClient(command);
+  const client = await clientFor(command);
   const batches = await readBatches(client, batchIds);
   const { total, completed, failed } = countRequests(batches);
   const expected = status === 'success' ? completed : status === 'failed' ? failed : total;
   const counts = await downloadResults(client, batches, {
     out,
     status,
+    log: line.log,
     onProgress: (count) =>
       line.show({
         done: count,

@@ -1,11 +1,15 @@
 import { createInterface } from 'node:readline';
 import { Command, InvalidArgumentError } from 'commander';
-import type { ChatResource } from '#contract/chat.ts';
+import {
+  BadRequestError,
+  type ChatBatchClient,
+  ReplyFailedError,
+  type ReplyStream,
+} from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
-import { ApiRejection, type HttpClient, httpClient } from './http-client.ts';
 import { ReplyScreen } from './reply-screen.ts';
-import { resumableReply } from './resumable-reply.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
+import { describeServiceFailure, openClient } from './service-client.ts';
 
 interface ChatOptions {
   agent?: string;
@@ -16,13 +20,12 @@ interface ChatOptions {
 
 /** A conversation in progress. */
 interface Conversation {
-  client: HttpClient;
+  client: ChatBatchClient;
   agentId: string;
-  user: string | undefined;
   chatId: number;
   screen: ReplyScreen;
   /** The reply that is in progress; undefined between replies. */
-  reply?: { id?: string; isStopped: boolean } | undefined;
+  reply?: { stream: ReplyStream; isStopped: boolean } | undefined;
 }
 
 /** Talks to an agent, as a client of the service. */
@@ -62,15 +65,14 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   if (json === true && message === undefined) throw new UsageError('--json needs a message');
   const screen = new ReplyScreen();
   const service = await findService(command);
-  // Four attempts wait for about eight seconds in all. A person would not wait longer.
-  const client = httpClient(service, {
-    attempts: 4,
-    waitsForRateLimit: false,
-    log: (line) => screen.note(line),
+  // Three retries wait for about eight seconds in all. A person would not wait longer.
+  const client = openClient(service, (line) => screen.note(line), {
+    maxRetries: 3,
+    externalUserId: options.user,
   });
   const agentId = agentOf(options.agent, service);
-  const chatId = options.chat ?? (await createChat(client, agentId, options));
-  const conversation: Conversation = { client, agentId, user: options.user, chatId, screen };
+  const chatId = options.chat ?? (await client.chats.create({ name: options.name, agent_id: agentId })).id;
+  const conversation: Conversation = { client, agentId, chatId, screen };
   const onSignal = () => interrupt(conversation);
   process.on('SIGINT', onSignal);
   try {
@@ -95,28 +97,15 @@ function interrupt(conversation: Conversation): void {
   }
   reply.isStopped = true;
   screen.note('Stopping the reply. Ctrl-C again leaves.');
-  if (reply.id !== undefined) stop(conversation, reply.id);
+  // Before the first event the id of the reply is unknown, and a stop could end the reply of another client.
+  if (reply.stream.responseId !== undefined) stop(reply.stream, screen);
 }
 
 /** A reply that has ended meanwhile needs no stop. */
-function stop({ client, chatId, user, screen }: Conversation, responseId: string): void {
-  const body = JSON.stringify({
-    response_id: responseId,
-    ...(user !== undefined && { external_user_id: user }),
+function stop(stream: ReplyStream, screen: ReplyScreen): void {
+  stream.stop().catch((error: unknown) => {
+    if (!(error instanceof BadRequestError)) screen.error(describeServiceFailure(error));
   });
-  client.sendRequest(`/chats/${chatId}/stop`, { body }).catch((error: Error) => {
-    if (!(error instanceof ApiRejection)) screen.error(error.message);
-  });
-}
-
-async function createChat(client: HttpClient, agentId: string, { name, user }: ChatOptions): Promise<number> {
-  const body = JSON.stringify({
-    name,
-    agent_id: agentId,
-    ...(user !== undefined && { external_user_id: user }),
-  });
-  const headers = { 'Idempotency-Key': crypto.randomUUID() };
-  return (await client.sendRequest<ChatResource>('/chats', { body, headers })).data.id;
 }
 
 /** Sends a message and shows its reply. */
@@ -125,25 +114,26 @@ async function exchange(
   message: string,
   asJson: boolean,
 ): Promise<'complete' | 'stopped' | 'failed'> {
-  const { client, agentId, user, chatId, screen } = conversation;
-  const reply: NonNullable<Conversation['reply']> = { isStopped: false };
+  const { client, agentId, chatId, screen } = conversation;
+  const stream = client.messages.stream(chatId, { message, agent_id: agentId, resumable: true });
+  const reply = { stream, isStopped: false };
   conversation.reply = reply;
-  let end: 'complete' | 'stopped' | 'failed' = 'complete';
   try {
-    const sent = { chatId, user, fields: { message, agent_id: agentId } };
-    for await (const event of resumableReply(client, sent, (line) => screen.note(line))) {
-      reply.id = event.response_id;
-      if (event.type === 'response.created' && reply.isStopped) stop(conversation, reply.id);
-      if (event.type === 'response.error') end = 'failed';
-      if (event.type === 'response.output_text.completed' && event.incomplete === 'stopped') end = 'stopped';
+    for await (const event of stream) {
+      if (event.type === 'response.created' && reply.isStopped) stop(stream, screen);
       if (asJson) console.log(JSON.stringify(event));
       else screen.show(event);
     }
+    return (await stream.finalMessage()).incomplete === 'stopped' ? 'stopped' : 'complete';
+  } catch (error) {
+    if (!(error instanceof ReplyFailedError)) throw error;
+    if (asJson) console.log(JSON.stringify(error.event));
+    else screen.error(describeServiceFailure(error));
+    return 'failed';
   } finally {
     conversation.reply = undefined;
     screen.end();
   }
-  return end;
 }
 
 async function converse(conversation: Conversation): Promise<void> {
@@ -169,8 +159,7 @@ async function respond(conversation: Conversation, message: string): Promise<boo
   try {
     return (await exchange(conversation, message, false)) !== 'failed';
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    conversation.screen.error(error.message);
+    conversation.screen.error(describeServiceFailure(error));
     return false;
   }
 }

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
-import type { HttpClient } from './http-client.ts';
+import type { ChatBatchClient } from '#lib/client/index.ts';
 import type { Intent } from './submission-journal.ts';
 
 const pageSize = 100;
@@ -13,18 +12,19 @@ const pauseSeconds = 2;
  * @param known ids of batches that belong to other portions of this submission
  */
 export async function findSubmittedBatch(
-  client: HttpClient,
+  { batches }: ChatBatchClient,
   agentId: string,
   intent: Intent,
   known: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  for await (const batch of batchesSince(client, intent.newest)) {
-    if (known.has(batch.id) || batch.total_requests !== intent.requests) continue;
-    if (batch.agent_id.toLowerCase() !== agentId.toLowerCase()) continue;
-    const [first, last] = await Promise.all(
-      [0, intent.requests - 1].map((requestIndex) => customIdAt(client, batch.id, requestIndex)),
-    );
-    if (first === intent.firstId && last === intent.lastId) return batch.id;
+  const customIdAt = async (batchId: string, offset: number) =>
+    (await batches.results(batchId, { limit: 1, offset })).data[0]?.custom_id;
+  for await (const { id, agent_id, total_requests } of batches.list({ limit: pageSize })) {
+    if (id === intent.newest) return undefined;
+    if (known.has(id) || total_requests !== intent.requests) continue;
+    if (agent_id.toLowerCase() !== agentId.toLowerCase()) continue;
+    const [first, last] = await Promise.all([customIdAt(id, 0), customIdAt(id, intent.requests - 1)]);
+    if (first === intent.firstId && last === intent.lastId) return id;
   }
   return undefined;
 }
@@ -46,31 +46,7 @@ export async function awaitSubmittedBatch(
 }
 
 /** The id of the newest batch of the workspace. */
-export async function newestBatch(client: HttpClient): Promise<string | null> {
-  const { data } = await client.sendRequest<BatchResource[]>('/batches?limit=1');
+export async function newestBatch({ batches }: ChatBatchClient): Promise<string | null> {
+  const { data } = await batches.list({ limit: 1 });
   return data[0]?.id ?? null;
-}
-
-async function* batchesSince(client: HttpClient, newest: string | null): AsyncGenerator<BatchResource> {
-  for (let offset = 0; ; offset += pageSize) {
-    const { data, pagination } = await client.sendRequest<BatchResource[]>(
-      `/batches?limit=${pageSize}&offset=${offset}`,
-    );
-    for (const batch of data) {
-      if (batch.id === newest) return;
-      yield batch;
-    }
-    if (!pagination?.next_page) return;
-  }
-}
-
-async function customIdAt(
-  client: HttpClient,
-  batchId: string,
-  requestIndex: number,
-): Promise<string | undefined> {
-  const { data } = await client.sendRequest<BatchResultResource[]>(
-    `/batches/${batchId}/results?limit=1&offset=${requestIndex}`,
-  );
-  return data[0]?.custom_id;
 }

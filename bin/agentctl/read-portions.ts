@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { limits } from '#contract/limits.ts';
 import { createBatchBody } from '#contract/routes/create-batch.ts';
+import type { BatchRequestItem } from '#lib/client/index.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { type Line, readLines } from './read-lines.ts';
 
 /** Lines of a file that are submitted as one batch. */
 export interface Portion extends Range {
-  /** JSON of each request. */
-  requests: string[];
+  requests: BatchRequestItem[];
   /** The line number of each request. */
   lines: number[];
   firstId: string;
@@ -71,8 +71,7 @@ async function skip(file: string, lines: AsyncGenerator<Line>, range: Range): Pr
 }
 
 interface ReadRequest {
-  customId: string;
-  json: string;
+  request: BatchRequestItem;
   /** The size of the request in the payload of the function. */
   bytes: number;
 }
@@ -90,15 +89,14 @@ function readRequest(file: string, { number, bytes }: Line): ReadRequest {
   const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
   const checked = requestSchema.safeParse(request, { reportInput: true });
   if (!checked.success) throw new Error(`${location}: ${describeIssues(checked.error.issues, 'it')}`);
-  const json = JSON.stringify(request);
-  const size = Buffer.byteLength(JSON.stringify(json));
+  const size = Buffer.byteLength(JSON.stringify(JSON.stringify(request)));
   if (size > portionBytes) throw new Error(`${location}: this request is larger than a batch may be`);
-  return { customId: checked.data.custom_id, json, bytes: size };
+  return { request: request as BatchRequestItem, bytes: size };
 }
 
 class OpenPortion {
   readonly #hash = createHash('sha256');
-  readonly #requests: string[] = [];
+  readonly #requests: BatchRequestItem[] = [];
   readonly #lineOf = new Map<string, number>();
   #bytes = 0;
   #start = 0;
@@ -112,14 +110,15 @@ class OpenPortion {
     return this.#requests.length < limits.batchRequests && this.#bytes + bytes <= portionBytes;
   }
 
-  add(file: string, line: Line, { customId, json, bytes }: ReadRequest): void {
-    const firstLine = this.#lineOf.get(customId);
+  add(file: string, line: Line, { request, bytes }: ReadRequest): void {
+    const { custom_id } = request;
+    const firstLine = this.#lineOf.get(custom_id);
     if (firstLine !== undefined)
       throw new Error(`${file} line ${line.number}: custom_id is the same as that of line ${firstLine}`);
-    this.#lineOf.set(customId, line.number);
+    this.#lineOf.set(custom_id, line.number);
     addTo(this.#hash, line);
     if (this.isEmpty) this.#start = line.start;
-    this.#requests.push(json);
+    this.#requests.push(request);
     this.#bytes += bytes;
     this.#end = line.end;
   }

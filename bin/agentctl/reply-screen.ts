@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { StreamEvent } from '#contract/events.ts';
+import type { StreamEvent } from '#lib/client/index.ts';
 
 /**
  * Shows a reply while it arrives: its text on standard output, everything else in short dim lines on standard error.
@@ -25,9 +25,6 @@ export class ReplyScreen {
         this.note(`${outcome} ${event.step.type}: ${this.#contents.get(event.step.id) ?? ''}`);
         break;
       }
-      case 'response.error':
-        this.error(`${event.message} (code ${event.code})`);
-        break;
       case 'response.output_text.completed':
         if (event.incomplete === 'stopped') this.note('Stopped.');
         break;

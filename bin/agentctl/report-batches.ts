@@ -1,4 +1,4 @@
-import type { BatchResource } from '#contract/batch.ts';
+import type { Batch } from '#lib/client/index.ts';
 import { formatBatches, formatCount } from './progress-line.ts';
 import type { Result } from './result.ts';
 import type { Submitted } from './submit-file.ts';
@@ -6,7 +6,7 @@ import { textTable } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
 /** The batches as the interface returns them, and as a table. */
-export const batchesResult = (batches: readonly BatchResource[]): Result => ({
+export const batchesResult = (batches: readonly Batch[]): Result => ({
   json: { batches },
   lines: textTable(
     ['batch', 'status', 'completed', 'failed', 'requests', 'created'],
@@ -22,7 +22,7 @@ export const batchesResult = (batches: readonly BatchResource[]): Result => ({
 });
 
 /** @param total how many batches there are, of which these are the newest */
-export function batchListResult(batches: readonly BatchResource[], total: number): Result {
+export function batchListResult(batches: readonly Batch[], total: number): Result {
   if (batches.length === 0) return { json: { batches, total }, lines: ['No batches'] };
   const { lines } = batchesResult(batches);
   const more = total - batches.length;
@@ -59,11 +59,7 @@ export function submissionResult(file: string, { batches, submittedBefore }: Sub
   };
 }
 
-export function downloadResult(
-  out: string,
-  batches: readonly BatchResource[],
-  counts: readonly number[],
-): Result {
+export function downloadResult(out: string, batches: readonly Batch[], counts: readonly number[]): Result {
   const written = batches.map(({ id, status }, index) => ({
     batch_id: id,
     status,

@@ -1,14 +1,8 @@
 import { Command, CommanderError } from 'commander';
-import {
-  describeFailure,
-  exitCodeOf,
-  exitCodes,
-  printUsageErrors,
-  UsageError,
-  version,
-} from '../failures.ts';
+import { exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
 import { describeAwsFailure } from './describe-aws-failure.ts';
 import type { Report } from './result.ts';
+import { describeServiceFailure } from './service-client.ts';
 import { type TargetOptions, useTarget } from './target.ts';
 
 interface Reports {
@@ -76,8 +70,8 @@ export async function runAgentctl(argv: string[]): Promise<void> {
       process.exitCode = exitCodeOf(error);
       return;
     }
-    const failure = options().stack === undefined ? undefined : describeAwsFailure(error);
-    console.error(failure ?? describeFailure(error));
+    const awsFailure = options().stack === undefined ? undefined : describeAwsFailure(error);
+    console.error(awsFailure ?? describeServiceFailure(error));
     process.exitCode = error instanceof UsageError ? exitCodes.usageError : exitCodes.failure;
   }
 }

@@ -1,12 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
+import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
 import type { Range } from './read-portions.ts';
 
 /** The properties of a submission. A journal is valid only for a submission with the same properties. */
 export interface Submission {
   service: string;
   agent_id: string;
-  webhook: { url: string; events?: string[] | undefined } | null;
+  webhook: { url: string; events?: WebhookEvent[] | undefined } | null;
 }
 
 /** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
@@ -34,7 +35,7 @@ const entry = z.discriminatedUnion('is', [
     is: z.literal('submission'),
     service: z.string(),
     agent_id: z.string(),
-    webhook: z.object({ url: z.string(), events: z.array(z.string()).optional() }).nullable(),
+    webhook: z.object({ url: z.string(), events: z.array(z.enum(webhookEvents)).optional() }).nullable(),
   }),
   z.object({
     is: z.literal('sending'),

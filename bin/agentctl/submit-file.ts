@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import type { BatchResource } from '#contract/batch.ts';
 import { limits } from '#contract/limits.ts';
+import {
+  ApiError,
+  type ChatBatchClient,
+  ConnectionError,
+  type CreateBatchRequest,
+} from '#lib/client/index.ts';
 import { lockFile } from '#local/data/lock-file.ts';
 import { reasonOf } from '#local/data/reason-of.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
-import { ApiRejection, type HttpClient, responseTimeoutSeconds, TemporaryFailure } from './http-client.ts';
 import { type Portion, readPortions } from './read-portions.ts';
+import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
 import { type Accepted, type Intent, type Submission, SubmissionJournal } from './submission-journal.ts';
 
 export interface SubmitOptions {
@@ -54,7 +59,7 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
  * batch
  */
-export async function submitFile(client: HttpClient, options: SubmitOptions): Promise<Submitted> {
+export async function submitFile(client: ChatBatchClient, options: SubmitOptions): Promise<Submitted> {
   const { file, submission, restart } = options;
   const found = await stat(file).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
@@ -78,7 +83,7 @@ export async function submitFile(client: HttpClient, options: SubmitOptions): Pr
 }
 
 async function submitRemaining(
-  client: HttpClient,
+  client: ChatBatchClient,
   journal: SubmissionJournal,
   options: SubmitOptions,
   total: number,
@@ -116,7 +121,7 @@ async function shouldResend(journal: SubmissionJournal, { file }: SubmitOptions)
 
 /** Finds out whether the pending portion of an earlier run has become a batch. */
 async function resolvePending(
-  client: HttpClient,
+  client: ChatBatchClient,
   journal: SubmissionJournal,
   { submission, log }: SubmitOptions,
 ): Promise<void> {
@@ -137,40 +142,27 @@ async function resolvePending(
 
 /** @returns the batch's id */
 async function sendPortion(
-  client: HttpClient,
+  client: ChatBatchClient,
   journal: SubmissionJournal,
   portion: Portion,
   options: SubmitOptions & { isRetry: boolean },
 ): Promise<string> {
   const intent = journal.pending;
   if (intent === undefined) throw new Error('The journal has no pending portion');
-  const body = bodyOf(portion, options);
-  const headers = { 'Idempotency-Key': intent.key };
-  let isUncertain = options.isRetry;
-  const attempt = async (): Promise<string> => {
-    try {
-      return (await client.once<BatchResource>('/batches', { body, headers })).data.id;
-    } catch (error) {
-      const outcome = error instanceof TemporaryFailure ? error.outcome : 'failed';
-      isUncertain ||= !(
-        error instanceof ApiRejection ||
-        outcome === 'rate-limited' ||
-        outcome === 'not-connected'
-      );
-      throw error;
-    }
-  };
-  try {
-    const id = await client.withRetries(attempt);
-    await journal.accept(id);
-    return id;
-  } catch (error) {
+  const sent = client.batches.create(bodyOf(portion, options), { idempotencyKey: intent.key });
+  const { id } = await sent.catch(async (error: unknown) => {
     // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
-    if (!isUncertain) await journal.abandon();
-    if (!(error instanceof ApiRejection)) throw error;
+    if (!options.isRetry && !mayBeProcessed(error)) await journal.abandon();
+    if (!(error instanceof ApiError) || error.status >= 500) throw error;
     throw new Error(`${options.file} ${describeRejection(error, portion)}`);
-  }
+  });
+  await journal.accept(id);
+  return id;
 }
+
+/** Whether a failed request may have become a batch. An error that does not say so, as for the page of a proxy, may hide one. */
+const mayBeProcessed = (error: unknown): boolean =>
+  error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 
 const idsOf = (journal: SubmissionJournal): ReadonlySet<string> =>
   new Set(journal.accepted.map(({ batchId }) => batchId));
@@ -187,21 +179,21 @@ const intentOf = (portion: Portion, newest: string | null): Intent => ({
   at: new Date().toISOString(),
 });
 
-function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOptions): string {
+function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOptions): CreateBatchRequest {
   const { agent_id, webhook } = submission;
-  const head = JSON.stringify({
-    agent_id,
-    ...(webhook !== null && {
-      webhook: { ...webhook, ...(webhookSecret !== undefined && { secret: webhookSecret }) },
-    }),
-  });
-  return `${head.slice(0, -1)},"requests":[${requests.join(',')}]}`;
+  if (webhook === null) return { agent_id, requests };
+  const { url, events } = webhook;
+  const options = {
+    ...(events !== undefined && { events }),
+    ...(webhookSecret !== undefined && { secret: webhookSecret }),
+  };
+  return { agent_id, webhook: { url, ...options }, requests };
 }
 
 /** Replaces the request indexes in the service's message with line numbers of the file. */
-function describeRejection({ message }: ApiRejection, { fromLine, toLine, lines }: Portion): string {
+function describeRejection(error: ApiError, { fromLine, toLine, lines }: Portion): string {
   const location = `lines ${fromLine} to ${toLine}`;
-  const named = message.replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {
+  const named = describeServiceFailure(error).replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {
     const line = lines[Number(requestIndex)];
     return line === undefined ? match : `line ${line}: `;
   });

@@ -1,18 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BatchResource } from '#contract/batch.ts';
-import type { HttpClient } from './http-client.ts';
+import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 
-export const hasEnded = ({ status }: BatchResource): boolean =>
+export const hasEnded = ({ status }: Batch): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
-export async function readBatch(client: HttpClient, batchId: string): Promise<BatchResource> {
-  return (await client.sendRequest<BatchResource>(`/batches/${encodeURIComponent(batchId)}`)).data;
-}
-
 /** Reads one batch after another: the rate limiter would reject a thousand concurrent requests. */
-export async function readBatches(client: HttpClient, batchIds: readonly string[]): Promise<BatchResource[]> {
-  const found: BatchResource[] = [];
-  for (const id of batchIds) found.push(await readBatch(client, id));
+export async function readBatches(client: ChatBatchClient, batchIds: readonly string[]): Promise<Batch[]> {
+  const found: Batch[] = [];
+  for (const id of batchIds) found.push(await client.batches.get(id));
   return found;
 }
 
@@ -21,25 +16,25 @@ const pauseSeconds = 1;
 
 /** Polls the batches until all have ended. */
 export async function watchBatches(
-  client: HttpClient,
+  client: ChatBatchClient,
   batchIds: readonly string[],
-  onChange: (batches: BatchResource[]) => void,
-): Promise<BatchResource[]> {
+  onChange: (batches: Batch[]) => void,
+): Promise<Batch[]> {
   const batches = await readBatches(client, batchIds);
   onChange(batches);
   while (!batches.every(hasEnded)) {
     await pause(pauseSeconds * 1000);
     for (const [index, batch] of batches.entries())
       if (!hasEnded(batch)) {
-        batches[index] = await readBatch(client, batch.id);
+        batches[index] = await client.batches.get(batch.id);
         onChange(batches);
       }
   }
   return batches;
 }
 
-export function countRequests(batches: readonly BatchResource[]) {
-  const sum = (count: (batch: BatchResource) => number): number =>
+export function countRequests(batches: readonly Batch[]) {
+  const sum = (count: (batch: Batch) => number): number =>
     batches.reduce((total, batch) => total + count(batch), 0);
   const completed = sum(({ completed_requests }) => completed_requests);
   const failed = sum(({ failed_requests }) => failed_requests);

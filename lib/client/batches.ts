@@ -50,6 +50,20 @@ export class Batches {
     return listPages(this.#transport, `${pathOf(batchId)}/results`, query, options);
   }
 
+  /**
+   * Opens one page of results, as `results` does, but leaves the body of the response to be read as a stream: a page may
+   * have 1,000 replies of a megabyte. If the connection is lost meanwhile, open the page after the last whole result.
+   */
+  async openResults(
+    batchId: string,
+    query: ListBatchResultsQuery = {},
+    options?: RequestOptions,
+  ): Promise<Response> {
+    const call = { method: 'GET' as const, path: `${pathOf(batchId)}/results`, query, isRepeatable: true };
+    const { response } = await this.#transport.open(call, options);
+    return response;
+  }
+
   /** Cancels a batch: requests that have not started fail with 499, the others end normally. */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(

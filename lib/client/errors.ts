@@ -1,4 +1,4 @@
-import type { Batch, BatchRequestItem, BatchResult } from './schema.ts';
+import type { Batch, BatchRequestItem, BatchResult, ResponseErrorEvent } from './schema.ts';
 
 /** The base class of all errors of this library. An aborted signal is no error of it: its reason is thrown as it is. */
 export class ChatBatchError extends Error {
@@ -27,6 +27,8 @@ export class ApiError extends ChatBatchError {
   readonly retryAfter: number | undefined;
   /** The error of an earlier request with the same idempotency key: a retry gets the same one. */
   readonly isReplayed: boolean;
+  /** Whether the service may have carried the request out, in this attempt or in one before it. */
+  readonly mayBeProcessed: boolean;
   readonly headers: Headers;
 
   constructor(message: string, { status, errorCode, data, headers }: ErrorResponse) {
@@ -38,6 +40,7 @@ export class ApiError extends ChatBatchError {
     this.requestId = headers.get('x-request-id') ?? undefined;
     this.retryAfter = retryAfterSeconds(headers);
     this.isReplayed = headers.get('idempotency-replayed') === 'true';
+    this.mayBeProcessed = status >= 500;
   }
 }
 
@@ -108,7 +111,7 @@ export function apiErrorOf({ status, headers }: Response, text: string): ApiErro
   } catch {}
   const errorCode = typeof envelope.error_code === 'number' ? envelope.error_code : undefined;
   const message =
-    typeof envelope.message === 'string' ? envelope.message : `The response has the status ${status}`;
+    typeof envelope.message === 'string' ? envelope.message : `The service responded with HTTP ${status}`;
   const data = typeof envelope.data === 'object' ? (envelope.data as ApiError['data']) : null;
   const ErrorClass: typeof ApiError =
     errorClasses[`${status}/${errorCode}` as keyof typeof errorClasses] ?? classOfStatus(status);
@@ -126,7 +129,10 @@ function retryAfterSeconds(headers: Headers): number | undefined {
 /** No response, or only a part of it. */
 export class ConnectionError extends ChatBatchError {
   override readonly name: string = 'ConnectionError';
-  /** Whether the service may have received the request. False: no connection was opened, so it has done nothing. */
+  /**
+   * Whether the service may have carried the request out, in this attempt or in one before it. False: no connection was
+   * opened, so it has done nothing.
+   */
   readonly mayBeProcessed: boolean;
 
   constructor(message: string, options: { mayBeProcessed?: boolean; cause?: unknown } = {}) {
@@ -176,11 +182,13 @@ export class ReplyFailedError extends ChatBatchError {
   override readonly name = 'ReplyFailedError';
   /** `code` of the event, such as 10005. */
   readonly errorCode: number;
+  readonly event: ResponseErrorEvent;
   readonly reply: PartialReply;
 
-  constructor(message: string, errorCode: number, reply: PartialReply) {
-    super(message);
-    this.errorCode = errorCode;
+  constructor(event: ResponseErrorEvent, reply: PartialReply) {
+    super(event.message);
+    this.errorCode = event.code;
+    this.event = event;
     this.reply = reply;
   }
 }

@@ -19,6 +19,11 @@ export interface ClientOptions {
   streamTimeout?: number | undefined;
   /** Retries after the first attempt, 3 by default. */
   maxRetries?: number | undefined;
+  /**
+   * Waits as long as the service rejects a request with 429, for its rate or for too many open batches. By default such a
+   * rejection counts as a failed attempt.
+   */
+  waitForRateLimit?: boolean | undefined;
   /** Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute. */
   retryDelay?: number | undefined;
   /** Called before each wait for a retry, and before a stream is resumed, for example to log it. */
@@ -44,19 +49,23 @@ export class ChatBatchClient {
     timeout = 120_000,
     streamTimeout = 100_000,
     maxRetries = 3,
+    waitForRateLimit = false,
     retryDelay = 1000,
     onRetry = () => undefined,
     fetch = globalThis.fetch,
   }: ClientOptions) {
     // The errors of fetch would quote the key.
     if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))
-      throw new ChatBatchError('apiKey is missing or has characters that no header can have');
+      throw new ChatBatchError(
+        'apiKey cannot be sent: it is empty or has characters that no header can have',
+      );
     if (!URL.canParse(baseUrl)) throw new ChatBatchError('baseUrl is not an absolute address');
     const transport = createTransport({
       baseUrl: baseUrl.replace(/\/+$/, ''),
       apiKey,
       timeout,
       maxRetries,
+      waitForRateLimit,
       retryDelay,
       onRetry,
       // Browsers reject a call of fetch as a method of another object.

@@ -194,7 +194,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     // The service gives up a connection whose reader is slow, with the number of the last event. The reply goes on.
     if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
-    return new ReplyFailedError(event.message, event.code, partial);
+    return new ReplyFailedError(event, partial);
   }
 
   #note(event: StreamEvent): void {

@@ -16,6 +16,7 @@ export interface RequestOptions {
   /** Milliseconds for each attempt. */
   timeout?: number | undefined;
   maxRetries?: number | undefined;
+  waitForRateLimit?: boolean | undefined;
 }
 
 export interface TransportOptions {
@@ -24,6 +25,7 @@ export interface TransportOptions {
   fetch: typeof fetch;
   timeout: number;
   maxRetries: number;
+  waitForRateLimit: boolean;
   retryDelay: number;
   /** Called before each wait and each resume. */
   onRetry: (error: unknown, milliseconds: number) => void;
@@ -96,7 +98,7 @@ export function createTransport(defaults: TransportOptions): Transport {
     const wait =
       retryAfter === undefined
         ? Math.min(defaults.retryDelay * 2 ** (retry - 1), longestDelay)
-        : retryAfter * 1000;
+        : Math.max(retryAfter * 1000, defaults.retryDelay);
     // 10 to 25 % jitter: clients that were rejected at the same time do not come back at the same time.
     return wait * (1.1 + 0.15 * Math.random());
   };
@@ -167,12 +169,13 @@ function onAbort(signal: AbortSignal | undefined, callback: () => void): () => v
 
 async function withRetries<Value, Result>(
   call: Call<Value>,
-  { signal, maxRetries }: RequestOptions,
-  defaults: Pick<TransportOptions, 'maxRetries' | 'onRetry'> & Pick<Transport, 'delay'>,
+  options: RequestOptions,
+  defaults: TransportOptions & Pick<Transport, 'delay'>,
   attempt: () => Promise<Result>,
   recover: (error: unknown) => Promise<Result | undefined> = async () => undefined,
 ): Promise<Result> {
-  const failures = new Failures(call, maxRetries ?? defaults.maxRetries);
+  const { signal, maxRetries = defaults.maxRetries, waitForRateLimit = defaults.waitForRateLimit } = options;
+  const failures = new Failures(call, { maxRetries, waitForRateLimit });
   for (let retry = 1; ; retry += 1) {
     try {
       return await attempt();
@@ -180,7 +183,7 @@ async function withRetries<Value, Result>(
       signal?.throwIfAborted();
       const recovered = failures.mayHaveWorked ? await recover(error) : undefined;
       if (recovered !== undefined) return recovered;
-      if (!failures.allowRetry(error)) throw error;
+      if (!failures.allowRetry(error)) throw failures.mark(error);
       const delay = defaults.delay(retry, retryAfterOf(error));
       defaults.onRetry(error, delay);
       await sleep(delay, signal);
@@ -195,14 +198,19 @@ const retryAfterOf = (error: unknown): number | undefined =>
 class Failures {
   readonly #call: Call<unknown>;
   readonly #maxRetries: number;
+  readonly #waitsForRateLimit: boolean;
   readonly #startedAt = Date.now();
   /** When an attempt first failed without saying whether the service has done the work. */
   #lostAt: number | undefined;
   #count = 0;
 
-  constructor(call: Call<unknown>, maxRetries: number) {
+  constructor(
+    call: Call<unknown>,
+    { maxRetries, waitForRateLimit }: Pick<TransportOptions, 'maxRetries' | 'waitForRateLimit'>,
+  ) {
     this.#call = call;
     this.#maxRetries = maxRetries;
+    this.#waitsForRateLimit = (waitForRateLimit || call.isPatient === true) && call.throwsRateLimit !== true;
   }
 
   get mayHaveWorked(): boolean {
@@ -211,11 +219,17 @@ class Failures {
 
   allowRetry(error: unknown): boolean {
     if (mayHaveWorked(error)) this.#lostAt ??= Date.now();
+    if (error instanceof RateLimitError && !error.isReplayed && this.#waitsForRateLimit) return true;
     if (!isRetriable(error, this.#call)) return false;
-    if (this.#call.isPatient === true)
-      return error instanceof RateLimitError || Date.now() - this.#startedAt < longestOutage;
+    if (this.#call.isPatient === true) return Date.now() - this.#startedAt < longestOutage;
     if (!this.#isOwnReply(error)) this.#count += 1;
     return this.#count <= this.#maxRetries;
+  }
+
+  /** The last error, which says whether any attempt may have done the work. */
+  mark(error: unknown): unknown {
+    const isMarked = error instanceof ApiError || error instanceof ConnectionError;
+    return isMarked && this.mayHaveWorked ? Object.assign(error, { mayBeProcessed: true }) : error;
   }
 
   /** The reply in progress is that of a lost attempt: its end is worth waiting for. */
@@ -230,7 +244,7 @@ const isReplyInProgress = (error: unknown): boolean =>
 
 /** Whether the service may have carried the request out although it failed. */
 const mayHaveWorked = (error: unknown): boolean =>
-  error instanceof ConnectionError ? error.mayBeProcessed : error instanceof ApiError && error.status >= 500;
+  (error instanceof ConnectionError || error instanceof ApiError) && error.mayBeProcessed;
 
 function isRetriable(
   error: unknown,
@@ -252,7 +266,7 @@ async function requestOnce<Value>(
   return await attempt(transport, call, options, async (response) => {
     const text = await response.text();
     if (!response.ok) throw apiErrorOf(response, text);
-    const envelope = readEnvelope(text);
+    const envelope = readEnvelope(text, transport.baseUrl);
     const read = call.read ?? (({ data }: Envelope) => data as Value);
     return withResponse(read(envelope, response.headers), response.status, response.headers);
   });
@@ -282,15 +296,17 @@ const withResponse = <Value>(data: Value, status: number, headers: Headers): Wit
   requestId: headers.get('x-request-id') ?? undefined,
 });
 
-function readEnvelope(text: string): Envelope {
+function readEnvelope(text: string, baseUrl: string): Envelope {
   let envelope: Envelope | undefined;
   try {
     envelope = JSON.parse(text) as Envelope;
   } catch (cause) {
-    throw new ConnectionError('The response is incomplete', { cause });
+    // A connection that ends early leaves the start of an envelope, or nothing. Another text is a page of another server.
+    if (text === '' || text.startsWith('{'))
+      throw new ConnectionError('The response is incomplete', { cause });
   }
   if (envelope?.error_code === 0) return envelope;
-  throw new ChatBatchError('The response is not one of this service: is the base address right?');
+  throw new ChatBatchError(`The response of ${baseUrl} is not one of this service: is it the base address?`);
 }
 
 /** One attempt: `use` gets the response, and must have read it within the timeout, unless it stays open. */
@@ -331,7 +347,7 @@ async function attempt<Result>(
   } catch (error) {
     signal?.throwIfAborted();
     if (controller.signal.aborted) throw timeoutError;
-    throw error instanceof ChatBatchError ? error : connectionErrorOf(error);
+    throw error instanceof ChatBatchError ? error : connectionErrorOf(error, baseUrl);
   } finally {
     clearTimeout(timer);
     if (!isOpen) unsubscribe();
@@ -356,15 +372,18 @@ const notConnectedCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** `fetch` reports every failure of the network as a TypeError, in Node.js with a code in its cause. */
-export function connectionErrorOf(error: unknown): ConnectionError {
+/**
+ * `fetch` reports every failure of the network as a TypeError, in Node.js with a code in its cause.
+ * @param baseUrl of the request; undefined once its connection is open
+ */
+export function connectionErrorOf(error: unknown, baseUrl?: string): ConnectionError {
   const cause = (error as { cause?: { code?: unknown } }).cause;
   const code = typeof cause?.code === 'string' ? cause.code : undefined;
-  const isConnected = code === undefined || !notConnectedCodes.has(code);
+  const isConnected = baseUrl === undefined || code === undefined || !notConnectedCodes.has(code);
   return new ConnectionError(
     isConnected
       ? `The connection was lost${code === undefined ? '' : ` (${code})`}`
-      : `The service cannot be reached (${code})`,
+      : `The service cannot be reached at ${baseUrl}: ${code}`,
     { mayBeProcessed: isConnected, cause: error },
   );
 }

@@ -4,6 +4,7 @@ import {
   BatchSubmissionError,
   ChatBatchClient,
   type CreateBatchRequest,
+  NotFoundError,
   type SubmitProgress,
 } from '#lib/client/index.ts';
 import { envelope, startFront } from '#support/front-server.ts';
@@ -83,6 +84,18 @@ test('requests that cannot be submitted are an error before anything is sent', a
     results: [],
   });
   expect((await client.batches.list()).pagination.total_records).toBe(before);
+});
+
+test('a page of results can be read as a stream', async () => {
+  const requests = ['a', 'b'].map((custom_id) => ({ custom_id, message: 'Hi' }));
+  const { batches } = await client.batches.submitAndWait({ agent_id, requests }, quick);
+  const id = batches[0]?.id ?? '';
+  const { data, pagination } = await client.batches.results(id, { limit: 1, offset: 1 });
+  const response = await client.batches.openResults(id, { limit: 1, offset: 1 });
+  expect(response.bodyUsed).toBe(false);
+  expect(await response.json()).toMatchObject({ data, pagination });
+  expect(data.map(({ custom_id }) => custom_id)).toEqual(['b']);
+  await expect(client.batches.openResults(crypto.randomUUID())).rejects.toThrow(NotFoundError);
 });
 
 test('a batch of the maximum size is accepted, and the next waits for a slot', async () => {

@@ -114,8 +114,13 @@ describe('errors', () => {
       expect(error).toBeInstanceOf(ErrorClass);
       expect(error).toMatchObject({ status, errorCode: undefined });
     }
-    const { client } = await openFront(({ respond }) => respond(200, { hello: 'world' }));
-    await expect(client.chats.get(7)).rejects.toThrow('is the base address right?');
+    for (const text of ['{"hello":"world"}', '<html>Hello</html>']) {
+      const { front, client } = await openFront(({ response }) => response.end(text));
+      await expect(client.chats.get(7)).rejects.toThrow(
+        `The response of ${front.baseUrl} is not one of this service: is it the base address?`,
+      );
+      expect(front.requests.length).toBe(1);
+    }
   });
 
   test('no error and no text of the client has the key', async () => {
@@ -230,6 +235,71 @@ describe('retries', () => {
     expect(front.requests.length).toBe(5);
   });
 
+  test('wait longer each time, at most a minute, and 10 to 25 percent more', async () => {
+    const waits: number[] = [];
+    const { client } = await openFront(rejection(500), {
+      maxRetries: 6,
+      onRetry: (_, milliseconds) => void waits.push(milliseconds),
+    });
+    await expect(client.chats.get(7)).rejects.toThrow(ServerError);
+    expect(waits.length).toBe(6);
+    for (const [index, wait] of waits.entries()) {
+      expect(wait / 2 ** index).toBeGreaterThanOrEqual(1.1);
+      expect(wait / 2 ** index).toBeLessThanOrEqual(1.25);
+    }
+    const aborted = new AbortController();
+    const slow = await openFront(rejection(500), {
+      retryDelay: 100_000,
+      onRetry: (_, milliseconds) => aborted.abort(milliseconds),
+    });
+    const waited = await slow.client.chats
+      .get(7, {}, { signal: aborted.signal })
+      .catch((reason: unknown) => reason);
+    expect(waited).toBeGreaterThanOrEqual(66_000);
+    expect(waited).toBeLessThanOrEqual(75_000);
+  });
+
+  test('wait for the rate limit without an end, if the client says so', async () => {
+    const { front, client } = await openFront(
+      (request, number) => {
+        if (number < 8) rejection(429, { 'retry-after': '0' })(request);
+        else (number === 8 ? rejection(500) : success)(request);
+      },
+      { maxRetries: 1, waitForRateLimit: true },
+    );
+    expect(await client.chats.get(7)).toEqual(chat);
+    expect(front.requests.length).toBe(9);
+    front.requests.length = 0;
+    await expect(client.chats.get(7, {}, { waitForRateLimit: false })).rejects.toThrow(RateLimitError);
+    expect(front.requests.length).toBe(2);
+
+    const aborted = new AbortController();
+    const long = await openFront(rejection(429, { 'retry-after': '120' }), {
+      waitForRateLimit: true,
+      onRetry: (_, milliseconds) => aborted.abort(milliseconds),
+    });
+    const waited = await long.client.chats
+      .get(7, {}, { signal: aborted.signal })
+      .catch((reason: unknown) => reason);
+    expect(waited).toBeGreaterThanOrEqual(132_000);
+  });
+
+  test('end with an error that says whether any attempt may have been carried out', async () => {
+    for (const [name, first, mayBeProcessed] of [
+      ['429', rejection(429), false],
+      ['500', rejection(500), true],
+      ['a lost connection', ({ reset }: FrontRequest) => reset(), true],
+    ] as const) {
+      const { client } = await openFront((request, number) =>
+        (number === 1 ? first : rejection(400))(request),
+      );
+      const error = await client.chats
+        .create({ name: 'A', agent_id: 'a' })
+        .catch((reason: unknown) => reason);
+      expect([name, error]).toEqual([name, expect.objectContaining({ status: 400, mayBeProcessed })]);
+    }
+  });
+
   test('wait for a lost reply longer than maxRetries, and for one of others not', async () => {
     const { front, client } = await openFront((request, number) => {
       if (number === 1) request.reset();
@@ -308,7 +378,7 @@ describe('retries', () => {
     await front.close();
     await expect(client.chats.get(7, {}, { maxRetries: 0 })).rejects.toMatchObject({
       name: 'ConnectionError',
-      message: 'The service cannot be reached (ECONNREFUSED)',
+      message: `The service cannot be reached at ${front.baseUrl}: ECONNREFUSED`,
       mayBeProcessed: false,
     });
   });

@@ -129,6 +129,7 @@ test('the event response.error is an error with the text so far', async () => {
   expect(error).toBeInstanceOf(ReplyFailedError);
   expect(error).toMatchObject({
     errorCode: 10005,
+    event: { type: 'response.error', response_id: stream.responseId, code: 10005 },
     reply: { chatId, text: 'One, ', responseId: stream.responseId },
   });
 });

@@ -251,6 +251,35 @@ describe('agentctl batch submit, on a service in trouble', () => {
     expect(batches.customIds).toEqual(lineIds(1, 2500));
   });
 
+  it('waits for the rate limit more often than for failures', async () => {
+    let rejections = 0;
+    front.serve = (request) => {
+      if (!isCreation(request) || rejections === 8) return batches.serve(request);
+      rejections += 1;
+      const message = 'The workspace has too many open batches';
+      request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '0' });
+    };
+    await writeLines(messages(5));
+    await submit();
+    expect(batches.customIds).toEqual(lineIds(1, 5));
+  });
+
+  it('leaves a batch in the journal that was rejected after a response was lost', async () => {
+    let creations = 0;
+    front.serve = (request) => {
+      if (!isCreation(request)) return batches.serve(request);
+      creations += 1;
+      if (creations > 1) return request.respond(400, { data: null, message: 'Not now', error_code: 10006 });
+      batches.create(request);
+      request.reset();
+    };
+    await writeLines(messages(5));
+    expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
+    front.serve = (request) => batches.serve(request);
+    await submit();
+    expect([creations, batches.customIds]).toEqual([2, lineIds(1, 5)]);
+  });
+
   it('sends the same key with every try of a batch, and another with the next', async () => {
     const keys: unknown[] = [];
     front.serve = (request) => {

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -101,10 +102,10 @@ describe('agentctl batch results', () => {
     expect(await readdir(folder)).toEqual(['results.jsonl']);
   });
 
-  it('reads a page anew that broke off in the middle', async () => {
+  it('goes on after the last whole result of a page that broke off in the middle', async () => {
     let breaks = 0;
     serveResults('completed', ({ response }, text, offset) => {
-      if (offset !== 1000 || breaks === 2) return false;
+      if (offset < 1000 || breaks === 2) return false;
       breaks += 1;
       response.writeHead(200, { 'Content-Type': 'application/json' });
       // First the connection breaks, then the response ends early without an error.
@@ -114,8 +115,32 @@ describe('agentctl batch results', () => {
       return true;
     });
     const { code, stderr } = await download();
-    expect([code, stderr.trim().split('\n').length]).toEqual([0, 2]);
+    expect([code, stderr.trim().split('\n')]).toEqual([
+      0,
+      [1, 2].map(() =>
+        expect.stringMatching(/^The connection was lost; continuing after [12]\d{3} results$/),
+      ),
+    ]);
     expect(await writtenItems()).toEqual(itemsOf(0, total));
+  });
+
+  it('reads a page that is larger than its memory', async () => {
+    const count = 400;
+    const reply = 'x'.repeat(200_000);
+    front.serve = async (request) => {
+      if (!isPage(request)) return request.respond(200, envelope(batchOf('completed', count, count)));
+      const { response } = request;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"error_code":0,"data":[');
+      for (let index = 0; index < count; index += 1) {
+        const item = JSON.stringify({ custom_id: `line-${index}`, response_content: reply });
+        if (!response.write(`${index === 0 ? '' : ','}${item}`)) await once(response, 'drain');
+      }
+      response.end(`],"pagination":{"total_records":${count},"next_page":null}}`);
+    };
+    const args = ['batch', 'results', batchId, '--out', out];
+    const { code, stderr } = await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended;
+    expect([code, stderr]).toEqual([0, '']);
+    expect((await stat(out)).size).toBeGreaterThan(80_000_000);
   });
 
   it('leaves an earlier file alone when it fails, and nothing beside it', async () => {
@@ -183,7 +208,7 @@ describe('agentctl batch status --watch', () => {
     ]);
     expect(stderr.trim().split('\n')).toEqual([
       expect.stringMatching(/^Too many requests .* trying again in 1\.[12]/),
-      expect.stringMatching(/^The service sent no complete response .* trying again in 2\.[2-5]/),
+      expect.stringMatching(/^The connection was lost \(other side closed\); trying again in 2\.[2-5]/),
     ]);
     expect(script).toEqual([]);
   });

@@ -52,18 +52,19 @@ async function passEvents(
   }
 }
 
-/** Streams these events instead of a reply of the service. */
+/** Streams these events instead of a reply of the service. A resumed stream has none of them. */
 function serveEvents(events: (Record<string, unknown> | '[DONE]')[]): void {
   front.serve = (request) => {
-    if (!isSend(request)) return request.pass();
+    const isResumed = request.path.includes('/stream?');
+    if (!isSend(request) && !isResumed) return request.pass();
     const { response } = request;
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-    for (const event of events)
+    for (const [sequence_number, event] of isResumed ? [] : events.entries()) {
+      const data = JSON.stringify({ response_id: 'reply', chat_id: 1, sequence_number, ...Object(event) });
       response.write(
-        event === '[DONE]'
-          ? 'data: [DONE]\n\n'
-          : `: ping\n\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+        event === '[DONE]' ? 'data: [DONE]\n\n' : `: ping\n\nevent: ${Object(event).type}\ndata: ${data}\n\n`,
       );
+    }
     response.end();
   };
 }
@@ -109,6 +110,23 @@ describe('agentctl chat with a message', () => {
     await expect.poll(() => leaving.errors()).toContain('Ctrl-C again leaves');
     leaving.child.kill('SIGINT');
     expect(await leaving.ended).toMatchObject({ code: 130, stdout: 'Text\n' });
+  });
+
+  it('stops the reply when Ctrl-C is pressed before its first event', async () => {
+    const called = callFor('Stop at once');
+    front.serve = async (request) => {
+      if (isSend(request)) {
+        running.child.kill('SIGINT');
+        await expect.poll(() => running.errors()).toContain('Stopping the reply');
+      }
+      return request.pass();
+    };
+    const running = agentctl.start(chatArgs('Stop at once'));
+    const call = await called;
+    expect((await running.ended).code).toBe(130);
+    await call.gone;
+    const [, reply] = await tenant.history(await onlyChat());
+    expect(reply).toMatchObject({ content: '', meta: { incomplete: 'stopped' } });
   });
 
   it('continues a chat', async () => {
@@ -161,13 +179,21 @@ describe('agentctl chat with a message', () => {
       'Stream timed out (code 10005)',
     ]);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(120);
+    const json = await agentctl.run(...chatArgs('Search', '--json'));
+    const last = json.stdout.trim().split('\n').at(-1) ?? '';
+    expect([json.code, JSON.parse(last)]).toEqual([
+      1,
+      expect.objectContaining({ type: 'response.error', message: 'Stream timed out', code: 10005 }),
+    ]);
   });
 
-  it('says that a reply broke off', async () => {
+  it('says that a reply broke off, once it cannot be resumed', async () => {
     serveEvents([{ type: 'response.output_text.delta', delta: 'Half' }]);
     const { code, stdout, stderr } = await agentctl.run(...chatArgs('Hi'));
     expect([code, stdout]).toEqual([1, 'Half\n']);
-    expect(stderr).toMatch(/The stream was interrupted here .* stores it in the history\n$/);
+    expect(stderr).toMatch(
+      /\n(The connection was lost; resuming the reply\n){3}The stream has ended early.* stores it in the history\n$/,
+    );
   });
 
   it('repeats a send that failed, and makes one turn of it', async () => {

@@ -69,7 +69,8 @@ export class ScriptedBatches {
         : batch.customIds.map((custom_id) => ({ custom_id, status: 'pending' }));
     const limit = Number(searchParams.get('limit') ?? 50);
     const offset = Number(searchParams.get('offset') ?? 0);
-    const next_page = offset + limit < items.length ? 'http://front/next' : null;
+    const next_page =
+      offset + limit < items.length ? `http://front/next?limit=${limit}&offset=${offset + limit}` : null;
     const pagination = { limit, offset, total_records: items.length, next_page };
     return [200, envelope(items.slice(offset, offset + limit), { pagination })];
   }

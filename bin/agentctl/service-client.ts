@@ -1,0 +1,54 @@
+import {
+  ApiError,
+  AuthenticationError,
+  ChatBatchClient,
+  type ClientOptions,
+  ConnectionError,
+  ReplyFailedError,
+  StreamInterruptedError,
+} from '#lib/client/index.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
+import { describeFailure } from '../failures.ts';
+import type { ServiceAddress } from './service-address.ts';
+
+/**
+ * The timeout of a response, in seconds. The gateway ends a buffered route after 29 s. The rest is for the transfer of
+ * 6 MB over a slow connection.
+ */
+export const responseTimeoutSeconds = 120;
+
+/** @param log gets a line for each retry */
+export const openClient = (
+  { baseUrl, key }: ServiceAddress,
+  log: (line: string) => void,
+  options: Pick<ClientOptions, 'externalUserId' | 'maxRetries' | 'waitForRateLimit'>,
+): ChatBatchClient =>
+  new ChatBatchClient({
+    baseUrl,
+    apiKey: key,
+    timeout: responseTimeoutSeconds * 1000,
+    onRetry: (error, milliseconds) => log(describeRetry(error, milliseconds)),
+    ...options,
+  });
+
+const describeRetry = (error: unknown, milliseconds: number): string =>
+  error instanceof StreamInterruptedError
+    ? 'The connection was lost; resuming the reply'
+    : `${describeServiceFailure(error)}; trying again in ${(milliseconds / 1000).toFixed(1)} s`;
+
+/** Why a command has failed: as `describeFailure`, and for errors of the client library what they mean. */
+export function describeServiceFailure(error: unknown): string {
+  if (error instanceof StreamInterruptedError)
+    return `${error.message}; the service completes the reply and stores it in the history`;
+  if (error instanceof ConnectionError) return describeConnectionError(error);
+  if (!(error instanceof ApiError || error instanceof ReplyFailedError)) return describeFailure(error);
+  const { message, errorCode } = error;
+  const remedy = error instanceof AuthenticationError ? ': check --key, or AGENT_SERVICE_KEY' : '';
+  return errorCode === undefined ? message : `${message} (code ${errorCode})${remedy}`;
+}
+
+/** Says the reason in words instead of a code such as ECONNREFUSED. */
+function describeConnectionError({ message, cause }: ConnectionError): string {
+  const systemError = (cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined;
+  return systemError?.code === undefined ? message : message.replace(systemError.code, reasonOf(systemError));
+}
