@@ -16,6 +16,9 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
+/** The caller has aborted, and waits for the end. */
+const lastAttempt = { maxRetries: 1, timeout: 10_000 };
+
 export class Batches {
   readonly #transport: Transport;
   readonly #user: OfUser;
@@ -92,7 +95,7 @@ export class Batches {
     return submitAndWait(
       {
         create: (part, key, { signal, isLast = false }) => {
-          const patience = isLast ? { maxRetries: 0 } : {};
+          const patience = isLast ? lastAttempt : {};
           const call = { ...this.#creation(part, key), isPatient: !isLast, throwsRateLimit: true };
           return transport.request(call, { signal, ...patience });
         },
@@ -109,7 +112,7 @@ export class Batches {
             { signal },
             { isPatient: true },
           ),
-        cancel: (batchId) => this.cancel(batchId),
+        cancel: (batchId) => this.cancel(batchId, lastAttempt),
         delay: transport.delay,
       },
       { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },

@@ -1,4 +1,4 @@
-import { NotFoundError } from './errors.ts';
+import { ChatBatchError, NotFoundError } from './errors.ts';
 import { listPages, type PagePromise } from './page.ts';
 import type { Chat, CreateChatRequest, DeletedChat, ListChatsQuery, RenameChatRequest } from './schema.ts';
 import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
@@ -21,9 +21,21 @@ export interface KeyedOptions extends RequestOptions {
 export const withUser = <Params extends OfUser>(user: OfUser, params: Params): Params =>
   params.external_user_id === undefined ? { ...params, ...user } : params;
 
-export const keyHeader = (key: string = crypto.randomUUID()): Record<string, string> => ({
-  'Idempotency-Key': key,
-});
+export function keyHeader(key: string = crypto.randomUUID()): Record<string, string> {
+  if (!/^[\x20-\x7e]{1,255}$/.test(key))
+    throw new ChatBatchError('An idempotency key has 1 to 255 printable ASCII characters');
+  return { 'Idempotency-Key': key };
+}
+
+/**
+ * An id in a path. A program may have the id from a page, whose text could name another route or another user.
+ * @throws ChatBatchError
+ */
+export function idOf(id: number): number {
+  if (!Number.isSafeInteger(id) || id < 0)
+    throw new ChatBatchError(`${JSON.stringify(id)} is not the id of a chat or a message`);
+  return id;
+}
 
 export class Chats {
   readonly #transport: Transport;
@@ -60,7 +72,12 @@ export class Chats {
   /** Reads a chat. */
   get(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
-      { method: 'GET', path: `/chats/${chatId}`, query: withUser(this.#user, user), isRepeatable: true },
+      {
+        method: 'GET',
+        path: `/chats/${idOf(chatId)}`,
+        query: withUser(this.#user, user),
+        isRepeatable: true,
+      },
       options,
     );
   }
@@ -68,7 +85,12 @@ export class Chats {
   /** Renames a chat. */
   update(chatId: number, params: RenameChatRequest, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
-      { method: 'PATCH', path: `/chats/${chatId}`, body: withUser(this.#user, params), isRepeatable: true },
+      {
+        method: 'PATCH',
+        path: `/chats/${idOf(chatId)}`,
+        body: withUser(this.#user, params),
+        isRepeatable: true,
+      },
       options,
     );
   }
@@ -81,7 +103,7 @@ export class Chats {
     return this.#transport.request<DeletedChat>(
       {
         method: 'DELETE',
-        path: `/chats/${chatId}`,
+        path: `/chats/${idOf(chatId)}`,
         query: withUser(this.#user, user),
         isRepeatable: true,
         recover: (error) => (error instanceof NotFoundError ? { id: chatId, deleted: true } : undefined),

@@ -38,22 +38,24 @@ export class Files {
    * Uploads a file of up to 50 MB, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile` of
    * `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only if
    * the service cannot have received them.
-   * @param file a `File` or `Blob`, or bytes such as a `Buffer`
+   * @param file a `File` or `Blob`, or bytes such as a `Buffer`; not a stream
    */
   upload(
-    file: Blob | Uint8Array,
+    file: Blob | Uint8Array | ArrayBuffer,
     { name = (file as Partial<File>).name, type, scope }: UploadParams = {},
     options?: RequestOptions,
   ): ApiPromise<UploadedFile> {
     if (name === undefined || name === '')
       return apiPromise(Promise.reject(new ChatBatchError('The file has no name: give one')));
+    if (!(file instanceof Blob || file instanceof Uint8Array || file instanceof ArrayBuffer))
+      return apiPromise(Promise.reject(new ChatBatchError('The file must be a File, a Blob or bytes')));
     const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
     const ownType = file instanceof Blob ? file.type : '';
     const contentType = type ?? (ownType || contentTypes[extension] || 'application/octet-stream');
     const content =
       file instanceof Blob
         ? file.slice(0, file.size, contentType)
-        : new Blob([file as Uint8Array<ArrayBuffer>], { type: contentType });
+        : new Blob([file as Uint8Array<ArrayBuffer> | ArrayBuffer], { type: contentType });
     const form = new FormData();
     // Before the file, so that a server that reads the form as a stream knows it first.
     if (scope !== undefined) form.append('data', JSON.stringify({ scope }));

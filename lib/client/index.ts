@@ -59,7 +59,10 @@ export class ChatBatchClient {
       throw new ChatBatchError(
         'apiKey cannot be sent: it is empty or has characters that no header can have',
       );
-    if (!URL.canParse(baseUrl)) throw new ChatBatchError('baseUrl is not an absolute address');
+    if (!isBaseUrl(baseUrl))
+      throw new ChatBatchError(
+        'baseUrl must be an address with http or https, and without a user or a query',
+      );
     const transport = createTransport({
       baseUrl: baseUrl.replace(/\/+$/, ''),
       apiKey,
@@ -80,6 +83,12 @@ export class ChatBatchClient {
     this.users = new Users(transport);
   }
 }
+
+const isBaseUrl = (text: string): boolean => {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && `${username}${search}${hash}` === '' && text.trim() === text;
+};
 
 class Agents {
   readonly #transport: Transport;

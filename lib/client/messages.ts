@@ -1,4 +1,4 @@
-import { type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
+import { idOf, type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
 import { listPages, type PagePromise } from './page.ts';
 import type {
   ListMessagesQuery,
@@ -8,7 +8,7 @@ import type {
   StoppedReply,
   StopReplyRequest,
 } from './schema.ts';
-import { ReplyStream } from './stream.ts';
+import { ReplyStream, type StreamSource } from './stream.ts';
 import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
 
 /** A reply as one text. */
@@ -65,7 +65,7 @@ export class Messages {
     return this.#transport.request(
       {
         method: 'POST',
-        path: `/chats/${chatId}/messages`,
+        path: `/chats/${idOf(chatId)}/messages`,
         body: { ...withUser(this.#user, params), stream: false },
         headers: keyHeader(idempotencyKey),
         isRepeatable: true,
@@ -91,7 +91,7 @@ export class Messages {
     const isResumable = params.resumable === true;
     const call = {
       method: 'POST' as const,
-      path: `/chats/${chatId}/messages`,
+      path: `/chats/${idOf(chatId)}/messages`,
       body: { ...withUser(this.#user, params), stream: true },
       headers: {
         ...eventStream,
@@ -100,8 +100,8 @@ export class Messages {
       isRepeatable: isResumable,
     };
     const user = withUser(this.#user, pickUser(params));
-    const open = () => this.#transport.open(call, options);
-    return this.#replyStream({ chatId, user, open, isResumable }, options);
+    const open = (signal: AbortSignal) => this.#transport.open(call, { ...options, signal });
+    return this.#replyStream({ chatId, user, open, isResumable, isContinued: false }, options);
   }
 
   /** Streams a reply that was sent with `resumable: true`, after a known event or from its beginning, for an hour. */
@@ -111,8 +111,10 @@ export class Messages {
     options: StreamOptions = {},
   ) {
     const ofUser = withUser(this.#user, user);
-    const open = () => this.#resume(chatId, { response_id, starting_after, ...ofUser }, options);
-    return this.#replyStream({ chatId, user: ofUser, open, isResumable: true }, options);
+    const open = (signal: AbortSignal) =>
+      this.#resume(chatId, { response_id, starting_after, ...ofUser }, { ...options, signal });
+    const isContinued = starting_after !== undefined;
+    return this.#replyStream({ chatId, user: ofUser, open, isResumable: true, isContinued }, options);
   }
 
   /** Ends the reply that is in progress in a chat. With `response_id`, never one that comes after it. */
@@ -120,7 +122,7 @@ export class Messages {
     return this.#transport.request(
       {
         method: 'POST',
-        path: `/chats/${chatId}/stop`,
+        path: `/chats/${idOf(chatId)}/stop`,
         body: withUser(this.#user, params),
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
@@ -140,7 +142,12 @@ export class Messages {
     query: Omit<ListMessagesQuery, 'external_user_id'> & OfUser = {},
     options?: RequestOptions,
   ): PagePromise<Message> {
-    return listPages(this.#transport, `/chats/${chatId}/messages`, withUser(this.#user, query), options);
+    return listPages(
+      this.#transport,
+      `/chats/${idOf(chatId)}/messages`,
+      withUser(this.#user, query),
+      options,
+    );
   }
 
   /** Rates a reply. A second rating by the same user replaces the first. */
@@ -153,7 +160,7 @@ export class Messages {
     return this.#transport.request<void>(
       {
         method: 'POST',
-        path: `/chats/${chatId}/messages/${messageId}/feedbacks`,
+        path: `/chats/${idOf(chatId)}/messages/${idOf(messageId)}/feedbacks`,
         body: withUser(this.#user, params),
         isRepeatable: true,
         read: () => undefined,
@@ -168,19 +175,19 @@ export class Messages {
       user,
       open,
       isResumable,
-    }: Pick<ConstructorParameters<typeof ReplyStream>[0], 'chatId' | 'open' | 'isResumable'> & {
-      user: OfUser;
-    },
+      isContinued,
+    }: Pick<StreamSource, 'chatId' | 'open' | 'isResumable' | 'isContinued'> & { user: OfUser },
     options: StreamOptions,
   ): ReplyStream {
     return new ReplyStream({
       chatId,
       open,
-      resume: (response_id, starting_after) =>
-        this.#resume(chatId, { response_id, starting_after, ...user }, options),
+      resume: (response_id, starting_after, signal) =>
+        this.#resume(chatId, { response_id, starting_after, ...user }, { ...options, signal }),
       stop: (responseId) =>
         this.stop(chatId, { ...user, ...(responseId !== undefined && { response_id: responseId }) }),
       isResumable,
+      isContinued,
       maxResumes: options.maxRetries ?? this.#defaults.maxRetries,
       delay: this.#transport.delay,
       onRetry: this.#defaults.onRetry,
@@ -190,7 +197,7 @@ export class Messages {
   }
 
   #resume(chatId: number, query: object, options: StreamOptions) {
-    const path = `/chats/${chatId}/stream`;
+    const path = `/chats/${idOf(chatId)}/stream`;
     return this.#transport.open(
       { method: 'GET', path, query, headers: eventStream, isRepeatable: true },
       options,

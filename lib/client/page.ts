@@ -55,6 +55,8 @@ export function listPages<Item>(
     return request(call, options);
   };
   const first = readPage(query);
+  // A program may iterate the list only after the request has failed. The iteration throws the failure.
+  first.catch(() => undefined);
   return Object.assign(first, {
     async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
       yield* await first;

@@ -1,13 +1,13 @@
 import {
   ChatBatchError,
-  type ConnectionError,
+  ConnectionError,
   type PartialReply,
   ReplyFailedError,
   StreamInterruptedError,
   StreamTimeoutError,
 } from './errors.ts';
 import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
-import { connectionErrorOf, type OpenResponse, sleep } from './transport.ts';
+import { connectionErrorOf, type OpenResponse, onAbort, sleep, startTimer } from './transport.ts';
 
 /** The complete reply of a stream. */
 export interface FinalMessage {
@@ -27,11 +27,13 @@ export interface FinalMessage {
 export interface StreamSource {
   chatId: number;
   /** Sends the message, or opens the stream where a resume starts. A repeated call must be safe if `isResumable`. */
-  open: () => Promise<OpenResponse>;
+  open: (signal: AbortSignal) => Promise<OpenResponse>;
   /** Opens the stream after an event. */
-  resume: (responseId: string, startingAfter: number) => Promise<OpenResponse>;
+  resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
   isResumable: boolean;
+  /** The stream starts after an event, which may be its last one. */
+  isContinued: boolean;
   /** Resumes in a row that bring no event. */
   maxResumes: number;
   /** The wait before such a resume, in milliseconds. */
@@ -44,8 +46,8 @@ export interface StreamSource {
 
 /**
  * A streamed reply: an async iterator of its events, each once and in order. The request is sent at once; events are
- * read as they are iterated. To leave the loop, or to abort the signal, only disconnects: the service completes the
- * reply and stores it. `stop()` ends the reply.
+ * read as they are iterated. To leave the loop, to abort the signal, or `disconnect()`, only disconnects: the service
+ * completes the reply and stores it. `stop()` ends the reply.
  *
  * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before
  * `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
@@ -54,6 +56,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   readonly #source: StreamSource;
   readonly #first: Promise<OpenResponse>;
   readonly #final = promiseWithResolvers<FinalMessage>();
+  readonly #abort = new AbortController();
   #isRead = false;
   #last: StreamEvent | undefined;
   #messageId: number | undefined;
@@ -65,7 +68,10 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   /** @internal */
   constructor(source: StreamSource) {
     this.#source = source;
-    this.#first = source.open();
+    const { signal } = source;
+    onAbort(signal, () => this.#abort.abort(signal?.reason));
+    if (signal?.aborted === true) this.#abort.abort(signal.reason);
+    this.#first = source.open(this.#abort.signal).then(rejectOtherServers);
     // Both failures are thrown where the stream is read.
     this.#first.catch(() => undefined);
     this.#final.promise.catch(() => undefined);
@@ -91,7 +97,24 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#requestId;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
+  [Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
+    const events = this.#iterate();
+    const leave = events.return.bind(events);
+    // A generator returns only after the event that it waits for.
+    return Object.assign(events, {
+      return: () => {
+        this.disconnect();
+        return leave();
+      },
+    });
+  }
+
+  /** Ends the connection. The service completes the reply, and stores it. */
+  disconnect(): void {
+    this.#abort.abort(new ChatBatchError('The reader has left the stream before its end'));
+  }
+
+  async *#iterate(): AsyncGenerator<StreamEvent, void, undefined> {
     if (this.#isRead) throw new ChatBatchError('The stream is read already: it has one reader');
     this.#isRead = true;
     try {
@@ -99,6 +122,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
         this.#note(event);
         yield event;
       }
+      if (this.#completed === undefined && this.#source.isContinued) return;
       if (this.#completed === undefined) throw this.#interrupted('The stream has ended without a reply');
       this.#final.resolve({ ...this.#completed, ...(this.#title !== undefined && { title: this.#title }) });
     } catch (error) {
@@ -110,7 +134,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** The complete reply. Reads the stream if it is not being read. */
+  /** The complete reply. Reads the stream if it is not being read; else call it after the loop, which must end by itself. */
   async finalMessage(): Promise<FinalMessage> {
     if (!this.#isRead) for await (const _ of this);
     return await this.#final.promise;
@@ -127,7 +151,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   async *#events(): AsyncGenerator<StreamEvent> {
-    const { isResumable, maxResumes, delay, onRetry, signal } = this.#source;
+    const { isResumable, maxResumes, delay, onRetry } = this.#source;
     let connection = await this.#first;
     for (let resumes = 0; ; resumes += 1) {
       this.#requestId = connection.response.headers.get('x-request-id') ?? undefined;
@@ -143,7 +167,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
         // After events, the first resume is immediate.
         const wait = resumes === 0 ? 0 : delay(resumes);
         onRetry(error, wait);
-        await sleep(wait, signal);
+        await sleep(wait, this.#abort.signal);
       } finally {
         connection.close();
       }
@@ -151,27 +175,36 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  #reopen(): Promise<OpenResponse> {
+  async #reopen(): Promise<OpenResponse> {
     const { open, resume } = this.#source;
-    return this.#last === undefined ? open() : resume(this.#last.response_id, this.#last.sequence_number);
+    const { signal } = this.#abort;
+    try {
+      if (this.#last === undefined) return await open(signal);
+      return await resume(this.#last.response_id, this.#last.sequence_number, signal);
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      throw this.#interrupted(`The stream was interrupted: ${error.message}`, error);
+    }
   }
 
   /** The further events of one connection. */
   async *#read(connection: OpenResponse): AsyncGenerator<StreamEvent> {
-    const { silence, signal } = this.#source;
+    const { silence } = this.#source;
+    const { signal } = this.#abort;
     const timeout = new StreamTimeoutError(`The stream was silent for ${silence} ms`, this.#partial());
     try {
       for await (const data of readEventData(connection, silence, timeout)) {
+        signal.throwIfAborted();
         if (data === '[DONE]') return;
         const event = this.#parse(data);
         if (event.type === 'response.error') throw this.#failure(event);
         if (!this.#isKnown(event)) yield event;
       }
     } catch (error) {
-      signal?.throwIfAborted();
+      signal.throwIfAborted();
       if (error === timeout) throw new StreamTimeoutError(timeout.message, this.#partial());
       if (error instanceof ChatBatchError) throw error;
-      const cause: ConnectionError = connectionErrorOf(error);
+      const cause = connectionErrorOf(error);
       throw this.#interrupted(`The stream was interrupted: ${cause.message}`, cause);
     }
     throw this.#interrupted('The stream has ended early, without [DONE]');
@@ -251,8 +284,8 @@ async function* readLines(
   /** The start of the last line, in chunks: an event may have megabytes. */
   let chunks: string[] = [];
   for (;;) {
-    const timer = setTimeout(() => close(timeout), silence);
-    const { value, done } = await reader.read().finally(() => clearTimeout(timer));
+    const endTimer = startTimer(silence, () => close(timeout));
+    const { value, done } = await reader.read().finally(endTimer);
     if (done) return;
     const lines = decoder.decode(value, { stream: true }).split('\n');
     for (const line of lines.slice(0, -1)) {
@@ -262,6 +295,14 @@ async function* readLines(
     }
     chunks.push(lines.at(-1) ?? '');
   }
+}
+
+/** @throws ChatBatchError if the response is a page of another server */
+function rejectOtherServers(connection: OpenResponse): OpenResponse {
+  const { response, close } = connection;
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') === true) return connection;
+  close();
+  throw new ChatBatchError('The response is no stream of this service: is baseUrl the base address?');
 }
 
 /** `Promise.withResolvers` of newer runtimes. */

@@ -1,6 +1,6 @@
 import { BatchSubmissionError, ChatBatchError, type FailedPart, RateLimitError } from './errors.ts';
 import type { Batch, BatchRequestItem, BatchResult, CreateBatchRequest } from './schema.ts';
-import { sleep } from './transport.ts';
+import { onAbort, sleep } from './transport.ts';
 
 export interface SubmitParams extends Omit<CreateBatchRequest, 'requests'> {
   /** Any number of requests. Each `custom_id` is unique over all. */
@@ -20,9 +20,9 @@ export interface SubmitOptions {
   signal?: AbortSignal | undefined;
   /** When the signal is aborted, cancels the batches that have not ended, before the reason is thrown. */
   cancelOnAbort?: boolean;
-  /** Called after each batch is created, and after each poll. */
-  onProgress?: (progress: SubmitProgress) => void;
-  /** Called with each result, batch by batch as they end. The next result waits for a returned promise. */
+  /** Called after each batch is created, and after each poll. What it throws ends the waiting; the batches go on. */
+  onProgress?: (progress: SubmitProgress) => void | Promise<void>;
+  /** Called with each result, batch by batch as they end. The next result waits for a returned promise. Throws as `onProgress`. */
   onResult?: (result: BatchResult) => void | Promise<void>;
   /** Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, every 15 seconds. */
   pollInterval?: number;
@@ -75,13 +75,17 @@ export async function submitAndWait(
   params: SubmitParams,
   options: SubmitOptions,
 ): Promise<SubmittedBatches> {
-  const { signal } = options;
+  /** Aborted by the caller, or by a callback that throws. */
+  const ending = new AbortController();
+  const { signal } = ending;
+  const unsubscribe = onAbort(options.signal, () => ending.abort(options.signal?.reason));
+  if (options.signal?.aborted === true) ending.abort(options.signal.reason);
   const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
   const watches: Promise<void>[] = [];
   /** Aborted when a batch ends, which may free a slot for the next one. */
   let slot = new AbortController();
   for (const part of parts) {
-    if (signal?.aborted === true) break;
+    if (signal.aborted) break;
     try {
       await createBatch(api, part, signal, () => {
         slot = new AbortController();
@@ -91,9 +95,9 @@ export async function submitAndWait(
       part.error = error;
       continue;
     }
-    report(parts, options);
+    await report(parts, options).catch((error: unknown) => ending.abort(error));
     watches.push(
-      watchBatch(api, part, parts, options)
+      watchBatch(api, part, parts, { ...options, signal }, (error) => ending.abort(error))
         .catch((error: unknown) => {
           part.error = error;
         })
@@ -101,7 +105,8 @@ export async function submitAndWait(
     );
   }
   await Promise.all(watches);
-  if (signal?.aborted === true) {
+  unsubscribe();
+  if (signal.aborted) {
     if (options.cancelOnAbort === true) await Promise.all(parts.map((part) => cancelPart(api, part)));
     throw signal.reason;
   }
@@ -126,6 +131,9 @@ function resultOf(parts: readonly Part[]): SubmittedBatches {
 
 /** @throws ChatBatchError before anything is sent */
 function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Part[] {
+  // The number of the batch is added to it.
+  if (!/^[\x20-\x7e]{1,245}$/.test(key))
+    throw new ChatBatchError('The idempotency key of a submission has 1 to 245 printable ASCII characters');
   const ids = new Set<string>();
   const parts: BatchRequestItem[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
@@ -162,18 +170,19 @@ const payloadBytes = (request: BatchRequestItem): number =>
 async function createBatch(
   api: BatchApi,
   part: Part,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
   nextSlot: () => AbortSignal,
 ): Promise<void> {
-  part.isCreating = true;
   for (let attempt = 1; part.batch === undefined; attempt += 1) {
     const slot = nextSlot();
     try {
-      part.batch = await api.create(part.params, part.key, { ...(signal && { signal }) });
+      part.isCreating = true;
+      part.batch = await api.create(part.params, part.key, { signal });
     } catch (error) {
       if (!(error instanceof RateLimitError)) throw error;
-      const either = signal === undefined ? slot : AbortSignal.any([signal, slot]);
-      await sleep(api.delay(attempt, error.retryAfter), either).catch(() => signal?.throwIfAborted());
+      part.isCreating = error.mayBeProcessed;
+      const either = AbortSignal.any([signal, slot]);
+      await sleep(api.delay(attempt, error.retryAfter), either).catch(() => signal.throwIfAborted());
     }
   }
 }
@@ -183,19 +192,21 @@ async function watchBatch(
   part: Part & { batch?: Batch },
   parts: readonly Part[],
   options: SubmitOptions,
+  end: (error: unknown) => void,
 ): Promise<void> {
   const { signal, pollInterval = 2000, onResult } = options;
   const started = Date.now();
   for (;;) {
     const batch = await api.get(part.batch?.id ?? '', signal);
     part.batch = batch;
-    report(parts, options);
+    await report(parts, options).catch(end);
     if (endedStatuses.includes(batch.status)) break;
     const interval = Math.max(pollInterval, Math.min((Date.now() - started) / 10, longestPollInterval));
     await sleep(interval, signal);
   }
   for await (const result of api.results(part.batch.id, signal)) {
-    await onResult?.(result);
+    await Promise.resolve(result).then(onResult).catch(end);
+    signal?.throwIfAborted();
     part.results.push(result);
   }
   const { total_requests } = part.batch;
@@ -214,10 +225,10 @@ async function cancelPart(api: BatchApi, part: Part): Promise<void> {
   }
 }
 
-function report(parts: readonly Part[], { onProgress }: SubmitOptions): void {
+async function report(parts: readonly Part[], { onProgress }: SubmitOptions): Promise<void> {
   const batches = parts.flatMap(({ batch }) => batch ?? []);
   const sum = (count: (batch: Batch) => number) => batches.reduce((total, batch) => total + count(batch), 0);
-  onProgress?.({
+  await onProgress?.({
     total_requests: parts.reduce((total, { params }) => total + params.requests.length, 0),
     completed_requests: sum(({ completed_requests }) => completed_requests),
     failed_requests: sum(({ failed_requests }) => failed_requests),

@@ -145,13 +145,23 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
+/** The longest time that a timer can have, 24.8 days. Longer ones, and Infinity, would end at once. */
+const longestTimer = 2 ** 31 - 1;
+
+/** @returns a function that ends the timer */
+export function startTimer(milliseconds: number, callback: () => void): () => void {
+  if (milliseconds > longestTimer) return () => undefined;
+  const timer = setTimeout(callback, milliseconds);
+  return () => clearTimeout(timer);
+}
+
 const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
  * Calls back once the signal is aborted. Requests share one listener of a signal: Node.js warns of more than ten.
  * @returns a function that ends the subscription
  */
-function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => undefined;
   let callbacks = abortCallbacks.get(signal);
   if (callbacks === undefined) {
@@ -318,6 +328,9 @@ async function attempt<Result>(
   { staysOpen = false } = {},
 ): Promise<Result> {
   signal?.throwIfAborted();
+  const isForm = body instanceof FormData;
+  // Before the request, so that a value that is no JSON is not a lost connection.
+  const content = isForm ? body : JSON.stringify(body);
   const controller = new AbortController();
   const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));
   const close = (reason?: unknown) => {
@@ -325,8 +338,7 @@ async function attempt<Result>(
     controller.abort(reason);
   };
   const timeoutError = new RequestTimeoutError(`No response within ${timeout} ms`);
-  const timer = setTimeout(() => controller.abort(timeoutError), timeout);
-  const isForm = body instanceof FormData;
+  const endTimer = startTimer(timeout, () => controller.abort(timeoutError));
   let isOpen = false;
   try {
     const response = await fetch(`${baseUrl}${path}${queryOf(query)}`, {
@@ -338,7 +350,7 @@ async function attempt<Result>(
         ...(body !== undefined && !isForm && { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+      ...(content !== undefined && { body: content }),
       signal: controller.signal,
     });
     const result = await use(response, close);
@@ -349,7 +361,7 @@ async function attempt<Result>(
     if (controller.signal.aborted) throw timeoutError;
     throw error instanceof ChatBatchError ? error : connectionErrorOf(error, baseUrl);
   } finally {
-    clearTimeout(timer);
+    endTimer();
     if (!isOpen) unsubscribe();
   }
 }

@@ -44,13 +44,14 @@ export interface UIMessageStreamOptions {
  * - A step of the agent is a part `data-agent-step`, and the texts before and after it are parts of their own.
  * - A new name of the chat is the transient part `data-chat-title`.
  * - An error of the stream, also one before its first event, is a chunk `error`, and the stream ends.
- * - If the page goes away, only the stream ends: the service finishes and stores the reply.
+ * - If the page goes away, only the connection ends: the service finishes and stores the reply.
  */
 export const toUIMessageStream = (
   events: AsyncIterable<StreamEvent>,
   { onError = messageOf }: UIMessageStreamOptions = {},
 ): ReadableStream<UIMessageChunk> => {
-  const chunks = chunksOf(events, onError);
+  const iterator = events[Symbol.asyncIterator]();
+  const chunks = chunksOf({ [Symbol.asyncIterator]: () => iterator }, onError);
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await chunks.next();
@@ -58,7 +59,7 @@ export const toUIMessageStream = (
       else controller.enqueue(value);
     },
     async cancel() {
-      await chunks.return(undefined);
+      await iterator.return?.();
     },
   });
 };
@@ -84,8 +85,7 @@ async function* chunksOf(
         yield { type: 'text-delta', id: textId(), delta: event.delta };
         continue;
       }
-      // A title may come in the middle of a text.
-      if (isTextOpen && event.type !== 'response.chat.title.updated') {
+      if (isTextOpen && endsText.has(event.type)) {
         yield { type: 'text-end', id: textId() };
         isTextOpen = false;
       }
@@ -97,6 +97,12 @@ async function* chunksOf(
     yield { type: 'error', errorText: onError(error) };
   }
 }
+
+const endsText: ReadonlySet<string> = new Set<StreamEvent['type']>([
+  'response.reasoning_step.start',
+  'response.output_text.completed',
+  'response.error',
+]);
 
 type OtherEvent = Exclude<StreamEvent, { type: 'response.output_text.delta' }>;
 

@@ -1,4 +1,4 @@
-import { WebhookVerificationError } from './errors.ts';
+import { ChatBatchError, WebhookVerificationError } from './errors.ts';
 import type { BatchEndedEvent } from './schema.ts';
 
 export interface UnwrapOptions {
@@ -14,19 +14,22 @@ type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string
  * Checks the signature of a webhook call, and returns its event. The id of the header `x-service-event-id` is in the
  * result: an event may come more than once, with the same id.
  * @param body the body exactly as it came, before any JSON parser
- * @throws WebhookVerificationError
+ * @throws WebhookVerificationError; ChatBatchError if a secret is empty, or the body is something else
  */
 export async function unwrapWebhook(
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
   { secret, tolerance = 300 }: UnwrapOptions,
 ): Promise<BatchEndedEvent & { id: string }> {
+  const secrets = typeof secret === 'string' ? [secret] : [...(secret ?? [])];
+  if (secrets.length === 0 || secrets.some((each) => !each))
+    throw new ChatBatchError('The secret of the webhook is empty');
+  const bytes = bytesOf(body);
   const timestamp = headerOf(headers, 'x-service-timestamp');
   const signature = /^sha256=([\da-f]{64})$/.exec(headerOf(headers, 'x-service-signature'))?.[1];
   if (signature === undefined || !/^\d+$/.test(timestamp))
     throw new WebhookVerificationError('The call has no signature');
   const text = new TextEncoder();
-  const bytes = typeof body === 'string' ? text.encode(body) : body;
   const prefix = text.encode(`${timestamp}.`);
   const signed = new Uint8Array(prefix.length + bytes.length);
   signed.set(prefix);
@@ -34,7 +37,7 @@ export async function unwrapWebhook(
   const digest = Uint8Array.from(signature.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
   let isSigned = false;
-  for (const each of typeof secret === 'string' ? [secret] : secret) {
+  for (const each of secrets) {
     const key = await crypto.subtle.importKey('raw', text.encode(each), algorithm, false, ['verify']);
     // Compares in constant time.
     if (await crypto.subtle.verify('HMAC', key, digest, signed)) isSigned = true;
@@ -44,6 +47,13 @@ export async function unwrapWebhook(
     throw new WebhookVerificationError('The time of the call is too far from now');
   const event = JSON.parse(new TextDecoder().decode(bytes)) as BatchEndedEvent;
   return { ...event, id: headerOf(headers, 'x-service-event-id') };
+}
+
+function bytesOf(body: string | Uint8Array | ArrayBuffer): Uint8Array {
+  if (typeof body === 'string') return new TextEncoder().encode(body);
+  if (body instanceof Uint8Array) return body;
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  throw new ChatBatchError('The body must be the text or the bytes that came, not parsed JSON');
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string {

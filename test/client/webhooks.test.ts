@@ -28,14 +28,18 @@ test('a delivered call is unwrapped, and a changed, old or foreign one rejected'
   const bytes = new TextEncoder().encode(body);
   expect(await unwrapWebhook(bytes, new Headers(headers), { secret: ['next', secret] })).toEqual(event);
 
-  const rejected = (given: string, changed: Record<string, string>, key: string | string[] = secret) =>
+  const rejected = (given: string, changed: Record<string, string>, key = secret) =>
     expect(unwrapWebhook(given, { ...headers, ...changed }, { secret: key })).rejects.toThrow(
       WebhookVerificationError,
     );
   await rejected(body.replace('"completed_requests":1', '"completed_requests":2'), {});
   await rejected(`${body} `, {});
   await rejected(body, {}, 'another');
-  await rejected(body, {}, []);
+  for (const empty of ['', [], ['', secret]])
+    await expect(unwrapWebhook(body, headers, { secret: empty })).rejects.toThrow(
+      'secret of the webhook is empty',
+    );
+  await expect(unwrapWebhook(JSON.parse(body), headers, { secret })).rejects.toThrow('not parsed JSON');
   await rejected(body, { 'x-service-timestamp': String(Number(headers['x-service-timestamp']) + 1) });
   await rejected(body, { 'x-service-signature': '' });
   await rejected(body, { 'x-service-signature': `sha256=${'0'.repeat(64)}` });

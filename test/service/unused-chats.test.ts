@@ -246,7 +246,9 @@ it('is set by agentctl, which says what is wrong with a value, shows it and writ
     const { code, stderr } = await update(wrong);
     expect([code === 0, stderr.trim()]).toEqual([
       false,
-      expect.stringMatching(/^error: .*It must be off, or whole days from 1 .* to 3650 .*\.$/),
+      expect.stringMatching(
+        /^error: .*It must be off, or whole days from 1 .* to 3650 .*\. Try agentctl .*--help$/,
+      ),
     ]);
   }
   const show = () => agentctl.json<{ retention_days: number | null }>('workspaces', 'get', workspaceId);

@@ -17,6 +17,7 @@ export async function POST(request) {
     .parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
     .join('');
 
+  request.signal.throwIfAborted();
   const stream = client.messages.stream(chatId, { message, agent_id, external_user_id });
   // `stop` of `useChat` closes the connection. Without this line the service would finish the reply.
   request.signal.addEventListener('abort', () => stream.stop().catch(console.error));
