@@ -7,7 +7,8 @@ import {
   StreamTimeoutError,
 } from './errors.ts';
 import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
-import { connectionErrorOf, type OpenResponse, onAbort, sleep, startTimer } from './transport.ts';
+import { connectionErrorOf, type OpenResponse } from './transport.ts';
+import { onAbort, sleep, startTimer } from './waiting.ts';
 
 /** The complete reply of a stream. */
 export interface FinalMessage {

@@ -1,6 +1,6 @@
 import { BatchSubmissionError, ChatBatchError, type FailedPart, RateLimitError } from './errors.ts';
 import type { Batch, BatchRequestItem, BatchResult, CreateBatchRequest } from './schema.ts';
-import { onAbort, sleep } from './transport.ts';
+import { onAbort, sleep } from './waiting.ts';
 
 export interface SubmitParams extends Omit<CreateBatchRequest, 'requests'> {
   /** Any number of requests. Each `custom_id` is unique over all. */

@@ -8,6 +8,7 @@ import {
   ServiceUnavailableError,
 } from './errors.ts';
 import type { Pagination } from './schema.ts';
+import { onAbort, sleep, startTimer } from './waiting.ts';
 
 /** Options of one request. */
 export interface RequestOptions {
@@ -128,53 +129,6 @@ export function apiPromise<Value>(promise: Promise<WithResponse<Value>>): ApiPro
       return promise;
     },
   });
-}
-
-/** Waits. Throws the signal's reason when it is aborted. */
-export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    const timer = setTimeout(() => {
-      unsubscribe();
-      resolve();
-    }, milliseconds);
-    const unsubscribe = onAbort(signal, () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    });
-  });
-}
-
-/** The longest time that a timer can have, 24.8 days. Longer ones, and Infinity, would end at once. */
-const longestTimer = 2 ** 31 - 1;
-
-/** @returns a function that ends the timer */
-export function startTimer(milliseconds: number, callback: () => void): () => void {
-  if (milliseconds > longestTimer) return () => undefined;
-  const timer = setTimeout(callback, milliseconds);
-  return () => clearTimeout(timer);
-}
-
-const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
-
-/**
- * Calls back once the signal is aborted. Requests share one listener of a signal: Node.js warns of more than ten.
- * @returns a function that ends the subscription
- */
-export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
-  if (signal === undefined) return () => undefined;
-  let callbacks = abortCallbacks.get(signal);
-  if (callbacks === undefined) {
-    const added = new Set<() => void>();
-    const notify = () => {
-      for (const each of added) each();
-    };
-    signal.addEventListener('abort', notify, { once: true });
-    abortCallbacks.set(signal, added);
-    callbacks = added;
-  }
-  const all = callbacks.add(callback);
-  return () => void all.delete(callback);
 }
 
 async function withRetries<Value, Result>(
