@@ -61,6 +61,7 @@ export const operations = {
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 5 },
     [4, 7],
   ),
+  // Without the cache of histories, which a stage with many environments cannot use. With it there is no query.
   'send-message, streamed': callsOf(
     'SendMessage',
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },

@@ -142,4 +142,35 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
       }),
     );
   });
+
+  it('gives the model the whole history of a chat whose turns environments serve by turns', async () => {
+    const [tenant] = (await openTenants(1)) as [Tenant];
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    const contents: unknown[] = [];
+    const take = async (message: string) => {
+      const called = callFor(message);
+      const response = client.post(`/chats/${chatId}/messages`, {
+        ...{ message, agent_id: tenant.agentId, stream: false },
+      });
+      const call = await called;
+      const { messages } = call.request;
+      expect(messages.flatMap(({ role, content }) => (role === 'system' ? [] : [content]))).toEqual([
+        ...contents,
+        message,
+      ]);
+      call.chunk(`To ${message}`);
+      call.finish();
+      expect((await response).status).toBe(200);
+      contents.push(message, `To ${message}`);
+    };
+    await take('one');
+    await take('two');
+    // The first environment is full, so another one serves the next turn.
+    const replies = await startReplies(requestsPerEnvironment);
+    await take('three');
+    for (const { call } of replies) call.finish();
+    await Promise.all(replies.map(({ events }) => events.rest()));
+    for (const message of ['four', 'five', 'six']) await take(message);
+  });
 });

@@ -1,3 +1,4 @@
+import { historyCache } from '#adapters/dynamo/chats/history-cache.ts';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
@@ -45,7 +46,7 @@ const services = {
   identifiers,
   log,
   meter,
-  messages: messages(),
+  messages: historyCache(messages(), clock),
   replyEvents: replyEvents(),
   replySettings: replySettings(),
   stops: stops(),

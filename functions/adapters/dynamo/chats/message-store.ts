@@ -179,5 +179,6 @@ const recent =
     return newestFirst.reverse();
   };
 
-const wholeTurns = (messages: Message[]): Message[] =>
+/** The messages without an assistant message at the start, whose user message is missing. */
+export const wholeTurns = (messages: Message[]): Message[] =>
   messages[0]?.role === 'assistant' ? messages.slice(1) : messages;

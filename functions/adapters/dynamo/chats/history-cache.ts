@@ -1,0 +1,114 @@
+import type { Chat } from '#domain/chats/chat.ts';
+import type { Message } from '#domain/chats/message.ts';
+import type { MessageStore } from '#domain/chats/message-store.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import { wholeTurns } from './message-store.ts';
+
+/** Characters of all cached messages: at most 16 MB, because a character of a string takes one or two bytes. */
+const mostCharacters = 8_000_000;
+
+/**
+ * Characters of one chat. A longer history is read for each turn. So a cached one never reaches the limits of
+ * `MessageStore.recent` for steps and for the number of messages.
+ */
+const mostCharactersOfChat = 250_000;
+
+/** What a message without texts counts as. */
+const charactersOfAttributes = 500;
+
+/** How long nothing is cached after another environment has added to a cached chat, in milliseconds. */
+const pause = 60_000;
+
+/**
+ * The messages of `store`, with a cache of the histories of chats to which this environment has added a message. Such a
+ * history needs no read, and no check: positions have no gaps, and messages never change, so it is complete if it has
+ * the last position. A history that is not complete is read only when the last position is known, which takes longer
+ * than without a cache. It shows that several environments serve the same chats, so the cache pauses.
+ */
+export function historyCache(store: MessageStore, clock: Clock): MessageStore {
+  const cached = new Map<string, { messages: readonly Message[]; characters: number }>();
+  let sum = 0;
+  let pausedUntil = 0;
+
+  const remove = (name: string) => {
+    sum -= cached.get(name)?.characters ?? 0;
+    cached.delete(name);
+  };
+  const isPaused = () => clock.now().getTime() < pausedUntil;
+  const startPause = () => {
+    pausedUntil = clock.now().getTime() + pause;
+    for (const name of cached.keys()) remove(name);
+  };
+  const cache = (name: string, messages: readonly Message[], characters: number) => {
+    remove(name);
+    if (isPaused() || characters > mostCharactersOfChat) return;
+    for (const oldest of cached.keys()) {
+      if (sum + characters <= mostCharacters) break;
+      remove(oldest);
+    }
+    cached.set(name, { messages, characters });
+    sum += characters;
+  };
+  const add = (chat: Chat, message: Message) => {
+    const name = nameOf(chat);
+    const { messages, characters } = cached.get(name) ?? { messages: [], characters: 0 };
+    const isNext = message.position === (messages.at(-1)?.position ?? 0) + 1;
+    if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
+  };
+
+  const read: MessageStore['recent'] = async (chat, ...window) => {
+    const messages = await store.recent(chat, ...window);
+    const characters = messages.reduce((total, message) => total + charactersOf(message), 0);
+    if (messages.length > 0) cache(nameOf(chat), messages, characters);
+    return messages;
+  };
+
+  return {
+    ...store,
+    async put(chat, message) {
+      const stored = await store.put(chat, message);
+      if (stored) add(chat, message);
+      return stored;
+    },
+    async putWithKey(chat, message, key) {
+      const outcome = await store.putWithKey(chat, message, key);
+      if (outcome === 'stored') add(chat, message);
+      return outcome;
+    },
+    async putAndRelease(chat, leaseId, message) {
+      const outcome = await store.putAndRelease(chat, leaseId, message);
+      if (outcome === 'stored') add(chat, message);
+      return outcome;
+    },
+    async recent(chat, upTo, characters) {
+      const name = nameOf(chat);
+      const messages = cached.get(name)?.messages;
+      if (messages === undefined) return read(chat, upTo, characters);
+      const last = await upTo;
+      const history = newestOf(messages, last, characters);
+      if (history !== undefined) return history;
+      if (last > (messages.at(-1)?.position ?? 0)) startPause();
+      return read(chat, last, characters);
+    },
+  };
+}
+
+const nameOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string => `${workspaceId} ${id}`;
+
+const charactersOf = (message: Message): number =>
+  charactersOfAttributes +
+  message.content.length +
+  (message.role === 'assistant' ? JSON.stringify(message.reasoningSteps).length : 0);
+
+/** @returns undefined if more messages are needed */
+function newestOf(messages: readonly Message[], last: number, characters: number): Message[] | undefined {
+  const end = messages.findIndex(({ position }) => position === last) + 1;
+  let left = characters;
+  const isTooOld = ({ content }: Message) => {
+    left -= content.length;
+    return left < 0;
+  };
+  const first = messages.slice(0, end).findLastIndex(isTooOld) + 1;
+  const isWhole = first > 0 || messages[0]?.position === 1;
+  return end > 0 && isWhole ? wholeTurns(messages.slice(first, end)) : undefined;
+}
