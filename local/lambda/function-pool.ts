@@ -80,6 +80,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     async prewarm() {
       if (threads.count === 0 && !closed) await startThread();
     },
+    endIdleThreads: threads.endIdle,
     threads: threads.all,
     killThreads: threads.kill,
     async close() {
@@ -90,7 +91,9 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   };
 }
 
-function describeFunction(definition: FunctionDefinition): Omit<InvokableFunction, 'invoke'> {
+function describeFunction(
+  definition: FunctionDefinition,
+): Omit<InvokableFunction, 'invoke' | 'endIdleThreads'> {
   const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;
   return { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds };
 }

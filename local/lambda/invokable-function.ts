@@ -10,6 +10,8 @@ export interface InvokableFunction {
   readonly timeoutSeconds: number;
   /** Never rejects: errors are in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
+  /** Ends idle threads at once. The next call starts a new one. */
+  endIdleThreads(): void;
 }
 
 /** Receives a streamed response while the function writes it. Without a sink, the streamed bytes become the payload. */

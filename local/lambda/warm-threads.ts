@@ -15,13 +15,14 @@ export interface WarmThreads {
   takeWarmest(): FunctionThread | undefined;
   /** Makes a thread idle again, unless it has ended. */
   release(thread: FunctionThread): void;
+  endIdle(): void;
   /** Ends all threads, busy ones too. Returns how many. */
   kill(): number;
   close(): Promise<void>;
 }
 
-// AWS usually removes an idle environment after about this time.
-const IDLE_MILLISECONDS = 5 * 60_000;
+/** AWS usually removes an idle environment after about this time. */
+export const IDLE_MILLISECONDS = 5 * 60_000;
 
 /** Manages the threads of one function. Ends threads that are idle for 5 minutes. */
 export function createWarmThreads(
@@ -47,10 +48,11 @@ export function createWarmThreads(
     if (threads.has(thread)) idle.push({ thread, since: Date.now() });
   }
 
-  const sweep = setInterval(() => {
-    const oldest = Date.now() - IDLE_MILLISECONDS;
-    for (const { thread } of idle.filter(({ since }) => since < oldest)) void thread.terminate();
-  }, IDLE_MILLISECONDS / 5);
+  function endIdleSince(time: number): void {
+    for (const { thread } of idle.filter(({ since }) => since <= time)) void thread.terminate();
+  }
+
+  const sweep = setInterval(() => endIdleSince(Date.now() - IDLE_MILLISECONDS), IDLE_MILLISECONDS / 5);
   sweep.unref();
 
   return {
@@ -83,6 +85,7 @@ export function createWarmThreads(
       return thread;
     },
     release,
+    endIdle: () => endIdleSince(Date.now()),
     kill() {
       const running = [...threads];
       for (const thread of running) void thread.terminate();

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
+import { IDLE_MILLISECONDS } from './warm-threads.ts';
 import type { WebFunctionDefinition } from './web-function-definition.ts';
 import { type Environment, startEnvironment } from './web-function-environment.ts';
 
@@ -30,9 +31,6 @@ const WINDOW_MILLISECONDS = 1000;
 // With more environments that compute than processors, they would only slow each other. One processor is for the gateway
 // and the emulators.
 const MAX_COMPUTING = availableParallelism() - 1;
-
-// AWS usually removes an idle environment after about this time.
-const IDLE_MILLISECONDS = 5 * 60_000;
 
 interface Slot {
   readonly starting: Promise<Environment>;

@@ -1,3 +1,4 @@
+import { IDLE_MILLISECONDS } from '../lambda/warm-threads.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { RULE, readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
@@ -77,6 +78,8 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
     backoff = FIRST_BACKOFF_MILLISECONDS,
   ): void {
     void target.function.invoke(payload).then((result) => {
+      // The next call comes when the threads would have ended anyway.
+      if (periodMilliseconds > IDLE_MILLISECONDS) target.function.endIdleThreads();
       if (result.succeeded || stopped) return;
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
         const next = Math.min(2 * backoff, MAX_BACKOFF_MILLISECONDS);

@@ -77,6 +77,18 @@ describe('a schedule', () => {
     expect(timer.pending()).toBe(0);
   });
 
+  it('ends the idle thread of a function that it calls less often than every five minutes', async () => {
+    const timer = createManualTimer();
+    const run = await startBackground({ timer });
+    const names = () => run.workers().map(({ functionName }) => functionName);
+    for (const call of [1, 2]) {
+      timer.advanceTo(35 * (call - 1));
+      await vi.waitFor(() => expect(run.events('HourlyCalled')).toHaveLength(call), 60_000);
+      await vi.waitFor(() => expect(names()).toEqual([expect.stringContaining('Scheduled')]), 60_000);
+    }
+    await run.close();
+  });
+
   it('tells when its function fails, and waits until requests may be answered', async () => {
     const timer = createManualTimer();
     let pendingBefore = -1;
