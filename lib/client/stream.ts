@@ -1,4 +1,5 @@
 import {
+  ApiError,
   ChatBatchError,
   ConnectionError,
   type PartialReply,
@@ -152,6 +153,15 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   async *#events(): AsyncGenerator<StreamEvent> {
+    try {
+      yield* this.#connections();
+    } catch (error) {
+      // The reply is whole and stored. Only a new name of the chat may have followed.
+      if (!(error instanceof StreamInterruptedError) || this.#completed === undefined) throw error;
+    }
+  }
+
+  async *#connections(): AsyncGenerator<StreamEvent> {
     const { isResumable, maxResumes, delay, onRetry } = this.#source;
     let connection = await this.#first;
     for (let resumes = 0; ; resumes += 1) {
@@ -183,7 +193,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       if (this.#last === undefined) return await open(signal);
       return await resume(this.#last.response_id, this.#last.sequence_number, signal);
     } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error;
+      const isRejectedResume = error instanceof ApiError && this.#last !== undefined;
+      if (!(error instanceof ConnectionError) && !isRejectedResume) throw error;
       throw this.#interrupted(`The stream was interrupted: ${error.message}`, error);
     }
   }

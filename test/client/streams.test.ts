@@ -201,14 +201,19 @@ test('a stream may come in chunks of any size, with comments and other line ends
   }
 });
 
-test('a stream without [DONE] is an error, also if its reply is complete', async () => {
-  for (const text of [created, created + hello, created + completed, `${created}data: {"type`]) {
+test('a stream without [DONE] is an error, unless its reply is complete', async () => {
+  for (const text of [created, created + hello, `${created}data: {"type`]) {
     const { client: reader } = await openStreams([text]);
     const error = await reader.messages
       .stream(7, send)
       .finalMessage()
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StreamInterruptedError);
+  }
+  for (const resumable of [false, true]) {
+    const { client: reader } = await openStreams([created + hello + world + completed]);
+    const stream = reader.messages.stream(7, { ...send, resumable });
+    expect((await stream.finalMessage()).text).toBe('Hello wörld');
   }
   const { client: reader } = await openStreams([created + done]);
   await expect(reader.messages.stream(7, send).finalMessage()).rejects.toThrow('ended without a reply');
@@ -228,6 +233,26 @@ test('each event comes once if a resumed stream repeats some, and a slow reader 
     '/chats/7/stream?response_id=resp_1&starting_after=1',
     '/chats/7/stream?response_id=resp_1&starting_after=2',
   ]);
+});
+
+test('a resume that is rejected is an interrupted stream, with the text so far and the cause', async () => {
+  const { front, client: reader } = await openStreams([created, hello]);
+  const { serve } = front;
+  front.serve = async (exchange) => {
+    if (front.requests.length === 1) return serve(exchange);
+    exchange.response.writeHead(404, { 'Content-Type': 'application/json' });
+    exchange.response.end('{"data":null,"message":"Reply not found","error_code":10004}');
+  };
+  const error = await reader.messages
+    .stream(7, { ...send, resumable: true })
+    .finalMessage()
+    .catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StreamInterruptedError);
+  expect(error).toMatchObject({
+    message: 'The stream was interrupted: Reply not found',
+    reply: { text: 'Hello ' },
+  });
+  expect((error as Error).cause).toBeInstanceOf(NotFoundError);
 });
 
 test('resumes that bring nothing end after maxRetries', async () => {
