@@ -1,5 +1,8 @@
 import { route } from '#contract/routes/create-chat.ts';
 import { observedRoute } from '#runtime/http/observed-route.ts';
-import { respond } from '#runtime/routes/create-chat.ts';
+import { respondWith } from '#runtime/routes/create-chat.ts';
 
-export const handler = observedRoute(route, respond);
+export const handler = observedRoute(
+  route,
+  respondWith(() => undefined),
+);

@@ -4,15 +4,15 @@ import { route as resumeStreamRoute } from '#contract/routes/resume-stream.ts';
 import { route as sendMessageRoute } from '#contract/routes/send-message.ts';
 import { serveBuffered } from '#runtime/http/buffered-route.ts';
 import { serveRoutes } from '#runtime/http/serve-routes.ts';
-import { respond } from '#runtime/routes/create-chat.ts';
+import { respondWith } from '#runtime/routes/create-chat.ts';
 import { serve as resumeStream } from '#runtime/routes/resume-stream.ts';
-import { serve as sendMessage } from '#runtime/routes/send-message.ts';
+import { histories, serve as sendMessage } from '#runtime/routes/send-message.ts';
 
 /** Replies wait for their models together in one environment, and each costs only what it computes. */
 serveRoutes([
   { route: sendMessageRoute, serve: sendMessage },
   { route: resumeStreamRoute, serve: resumeStream },
-  { route: createChatRoute, serve: serveBuffered(createChatRoute, respond) },
+  { route: createChatRoute, serve: serveBuffered(createChatRoute, respondWith(histories.addNewChat)) },
   {
     route: completeChatRoute,
     // Loaded with its first request, because most workspaces do not use it.

@@ -241,7 +241,7 @@ test('a resume that is rejected is an interrupted stream, with the text so far a
   front.serve = async (exchange) => {
     if (front.requests.length === 1) return serve(exchange);
     exchange.response.writeHead(404, { 'Content-Type': 'application/json' });
-    exchange.response.end('{"data":null,"message":"Reply not found","error_code":10004}');
+    exchange.response.end('{"data":null,"message":"Reply not found","error_code":10003}');
   };
   const error = await reader.messages
     .stream(7, { ...send, resumable: true })

@@ -20,7 +20,7 @@ const budgetBytes = 120 * 1024;
  * (1.7 KB). Reads beside a purge take 0.4 KB, the hashes of users
  * in the audit log 0.6 KB, the keys and the setting of retention 0.5 KB. A reply loop that also runs without a chat takes
  * 0.3 KB, and a form of responses for each interface 0.6 KB. `serve-chats` loads what serves OpenAI's clients with its first
- * request; its route and what it shares with the rest take 2.7 KB.
+ * request; its route and what it shares with the rest take 2.7 KB. `send-message` and `serve-chats` cache histories (1.3 KB).
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
   'process-batch-items': 132 * 1024,
@@ -29,11 +29,11 @@ const budgetBytesOf: Partial<Record<string, number>> = {
 };
 
 /**
- * Above today's maximum, 96 and 168: there is room for some files of our own, and a package of many small modules fails
+ * Above today's maximum, 96 and 176: there is room for some files of our own, and a package of many small modules fails
  * the test. Raise a limit when our own files need it.
  */
 const budgetModules = 100;
-const budgetModulesWithModel = 175;
+const budgetModulesWithModel = 180;
 
 const remedy =
   'import what few calls need at its first use, as functions/runtime/composition/services.ts does with tool-adapters.ts';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { webFunctions } from '#support/entry-points.ts';
 import { measureOperations } from '#support/operations.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { startWebhookReceiver } from '#support/webhook-receiver.ts';
@@ -39,4 +40,6 @@ it('asks of AWS no more in any operation than docs/cost.md reckons with', async 
   expect(exceeded).toEqual([]);
   // The budget has the read of a history that the environment has not cached.
   expect(measured['send-message, streamed'].dynamodb).not.toHaveProperty('Query');
+  if (webFunctions === 'all')
+    expect(measured['send-message, first of a chat'].dynamodb).not.toHaveProperty('Query');
 });

@@ -4,6 +4,7 @@ import { historyCache } from '#adapters/dynamo/chats/history-cache.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
+import type { MessageStore } from '#domain/chats/message-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { messageAt, replyMessage, userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
@@ -18,18 +19,24 @@ const create = (): Promise<Chat> =>
 
 /** A cache of its own, as each environment has, that counts its reads. */
 function openEnvironment() {
-  const environment = { reads: 0, messages: stores.messages };
-  environment.messages = historyCache(
-    {
-      ...stores.messages,
-      recent(...request) {
-        environment.reads += 1;
-        return stores.messages.recent(...request);
-      },
+  let reads = 0;
+  const counted: MessageStore = {
+    ...stores.messages,
+    recent(chat, upTo, characters) {
+      // Position 0 needs no read.
+      if (upTo !== 0) reads += 1;
+      return stores.messages.recent(chat, upTo, characters);
     },
-    clock,
-  );
-  return environment;
+  };
+  return {
+    ...historyCache(counted, clock),
+    get reads() {
+      return reads;
+    },
+    set reads(count) {
+      reads = count;
+    },
+  };
 }
 
 type Environment = ReturnType<typeof openEnvironment>;
@@ -52,6 +59,21 @@ it('an environment reads no history of a chat that it serves', async () => {
   for (const [index, turn] of turns.entries())
     expect(await take(environment, chat, turn)).toEqual(turns.slice(0, index).flat());
   expect(environment.reads).toBe(1);
+});
+
+it('an environment reads no history of a chat that it has created', async () => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  environment.addNewChat(chat);
+  for (const position of [1, 3])
+    expect(await take(environment, chat, turnAt(position))).toHaveLength(position - 1);
+  expect(environment.reads).toBe(0);
+});
+
+it('the first turn of a chat that another environment has served meanwhile has its whole history', async () => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  environment.addNewChat(chat);
+  await take(openEnvironment(), chat, turnAt(1));
+  expect(await take(environment, chat, turnAt(3))).toEqual(turnAt(1));
 });
 
 it('an environment reads the history of a chat once that others have served', async () => {

@@ -1,5 +1,5 @@
 import { route } from '#contract/routes/create-chat.ts';
-import { chatResource } from '#domain/chats/chat.ts';
+import { type Chat, chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
@@ -14,22 +14,27 @@ const create = createChat({
   workspaces: workspaces(),
 });
 
-/** The route of create-chat, for the Lambda function and for the web function. */
-export const respond = respondBuffered(
-  route,
-  async (request, awaitRateLimit) => {
-    const { workspaceId, body } = request;
-    const { chat, replayed } = await create(
-      {
-        workspaceId,
-        agentId: body.agent_id,
-        name: body.name,
-        externalUserId: body.external_user_id,
-      },
-      { client: idempotencyKeyOf(route, request), gateway: gatewayKeyOf(request) },
-      awaitRateLimit,
-    );
-    return { data: chatResource(chat), headers: replayHeaders(replayed) };
-  },
-  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
-);
+/**
+ * The route of create-chat, for the Lambda function and for the web function.
+ * @param onCreated called for each new chat
+ */
+export const respondWith = (onCreated: (chat: Chat) => void) =>
+  respondBuffered(
+    route,
+    async (request, awaitRateLimit) => {
+      const { workspaceId, body } = request;
+      const { chat, replayed } = await create(
+        {
+          workspaceId,
+          agentId: body.agent_id,
+          name: body.name,
+          externalUserId: body.external_user_id,
+        },
+        { client: idempotencyKeyOf(route, request), gateway: gatewayKeyOf(request) },
+        awaitRateLimit,
+      );
+      if (!replayed) onCreated(chat);
+      return { data: chatResource(chat), headers: replayHeaders(replayed) };
+    },
+    { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+  );

@@ -37,6 +37,8 @@ import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 import { timeForModel } from './time-for-model.ts';
 
+export const histories = historyCache(messages(), clock);
+
 const services = {
   agentRuntime: agentRuntime(),
   agents: agents(),
@@ -46,7 +48,7 @@ const services = {
   identifiers,
   log,
   meter,
-  messages: historyCache(messages(), clock),
+  messages: histories.messages,
   replyEvents: replyEvents(),
   replySettings: replySettings(),
   stops: stops(),

@@ -19,13 +19,19 @@ const charactersOfAttributes = 500;
 /** How long nothing is cached after another environment has added to a cached chat, in milliseconds. */
 const pause = 60_000;
 
+export interface HistoryCache {
+  messages: MessageStore;
+  /** The history of a chat that this environment has just created is empty. */
+  addNewChat(chat: Chat): void;
+}
+
 /**
- * The messages of `store`, with a cache of the histories of chats to which this environment has added a message. Such a
- * history needs no read, and no check: positions have no gaps, and messages never change, so it is complete if it has
- * the last position. A history that is not complete is read only when the last position is known, which takes longer
+ * The messages of `store`, with a cache of the histories of chats that this environment has created or served. Such a
+ * history needs no read: positions have no gaps, and messages never change, so it is complete if it has the last
+ * position. A history that is not complete is read only when the last position is known, which takes longer
  * than without a cache. It shows that several environments serve the same chats, so the cache pauses.
  */
-export function historyCache(store: MessageStore, clock: Clock): MessageStore {
+export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = new Map<string, { messages: readonly Message[]; characters: number }>();
   let sum = 0;
   let pausedUntil = 0;
@@ -63,7 +69,7 @@ export function historyCache(store: MessageStore, clock: Clock): MessageStore {
     return messages;
   };
 
-  return {
+  const messages: MessageStore = {
     ...store,
     async put(chat, message) {
       const stored = await store.put(chat, message);
@@ -91,6 +97,8 @@ export function historyCache(store: MessageStore, clock: Clock): MessageStore {
       return read(chat, last, characters);
     },
   };
+
+  return { messages, addNewChat: (chat) => cache(nameOf(chat), [], charactersOfAttributes) };
 }
 
 const nameOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string => `${workspaceId} ${id}`;
