@@ -156,7 +156,7 @@ it('tells the model of a file that is gone by a follow-up', async () => {
   expect(lastPrompt(model)).not.toContain(fact);
 });
 
-/** Makes an ephemeral file expire now, both in its own item and in the chat's first message. */
+/** Makes an ephemeral file expire now, in its own item and in the chat's first message, which is not cached any more. */
 async function endDay({ workspaceId, chatId }: Chat, uuid: string): Promise<void> {
   const table = dataTableOf(service);
   const past = { expires_at: new Date(Date.now() - 1).toISOString() };
@@ -164,6 +164,7 @@ async function endDay({ workspaceId, chatId }: Chat, uuid: string): Promise<void
   const key = keys.message(workspaceId, chatId, 1);
   const [file] = ((await table.read(key))?.files ?? []) as object[];
   await table.change(key, { files: [{ ...file, ...past }] });
+  service.run.killWorkers(functionIds['send-message']);
 }
 
 type Chat = Awaited<ReturnType<typeof openAttachmentChat>>;

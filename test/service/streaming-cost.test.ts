@@ -4,7 +4,7 @@ import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
-import { isReplier } from '#support/entry-points.ts';
+import { functionIds, isReplier } from '#support/entry-points.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -24,69 +24,80 @@ proxy.emulator = service.run.endpoints.dynamodb;
  * The service's own part of a turn with warm functions, without a title, with texts under 1 KB. There are two round
  * trips before the model is called, and each may reject the send: (1) one read of workspace and published agent,
  * concurrently with the key's rate limit; (2) the chat lease, which also finds the chat, concurrently with the query of
- * the history. The user message is stored concurrently with the model's call, and before the client gets an event.
+ * the history, unless it is cached. The user message is stored concurrently with the model's call, and before the client gets an event.
  * There are six write units: rate limit, lease, user message, reply, release of the lease, and usage. Each renewal,
  * every third of the lease's time, adds one.
  */
-it('takes two round trips before the model is asked and six write units in all', async () => {
-  const chatId = await createChat(client, tenant);
-  const body = (message: string) => ({ message, agent_id: tenant.agentId });
-  await (await client.stream(chatId, body('warm'))).all();
+it.each([
+  ['a cached history', []],
+  ['another history', ['2 Query']],
+])(
+  'with %s, a turn takes two round trips before the model is called and six write units',
+  async (_which, reads) => {
+    proxy.handle = (_call, pass) => pass();
+    const chatId = await createChat(client, tenant);
+    const body = (message: string) => ({ message, agent_id: tenant.agentId });
+    await (await client.stream(chatId, body('warm'))).all();
+    if (reads.length > 0) {
+      service.run.killWorkers(functionIds['send-message']);
+      await (await client.stream(await createChat(client, tenant), body('warm'))).all();
+    }
 
-  // The depth of a call is the number of sequential round trips it may have waited for: one more than the deepest call
-  // that had ended when it started.
-  let deepest = 0;
-  const chain: { target: string; depth: number }[] = [];
-  let itemsRead = 0;
-  proxy.handle = async (call, pass) => {
-    if (!isReplier(call.functionName)) return pass();
-    const depth = deepest + 1;
-    chain.push({ target: call.target, depth });
-    const requestItems = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
-    for (const { Keys } of Object.values(requestItems ?? {})) itemsRead += Keys.length;
-    const response = await pass();
-    // By now, all calls that were sent concurrently have arrived.
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    deepest = Math.max(deepest, depth);
-    return response;
-  };
-  const recorded = service.run.dynamoCalls().length;
-  const called = callFor('How long does it take?');
-  const events = stepThrough(await client.stream(chatId, body('How long does it take?')));
-  const call = await called;
-  await vi.waitFor(() => expect(chain.map(({ target }) => target)).toContain('PutItem'));
-  const before = chain.length;
-  expect(chain.map(({ target, depth }) => `${depth} ${target}`).sort()).toEqual([
-    '1 BatchGetItem',
-    '1 UpdateItem',
-    '2 Query',
-    '2 UpdateItem',
-    '3 PutItem',
-  ]);
-  // Without an Idempotency-Key, no idempotency record is read.
-  expect(itemsRead).toBe(2);
-  call.chunk('x'.repeat(500));
-  call.finish();
-  expect((await events.rest()).at(-1)).toBe('[DONE]');
-  expect(chain.slice(before).map(({ target, depth }) => `${depth - 3} ${target}`)).toEqual([
-    '1 PutItem',
-    '2 UpdateItem',
-    '2 UpdateItem',
-  ]);
+    // The depth of a call is the number of sequential round trips it may have waited for: one more than the deepest call
+    // that had ended when it started.
+    let deepest = 0;
+    const chain: { target: string; depth: number }[] = [];
+    let itemsRead = 0;
+    proxy.handle = async (call, pass) => {
+      if (!isReplier(call.functionName)) return pass();
+      const depth = deepest + 1;
+      chain.push({ target: call.target, depth });
+      const requestItems = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
+      for (const { Keys } of Object.values(requestItems ?? {})) itemsRead += Keys.length;
+      const response = await pass();
+      // By now, all calls that were sent concurrently have arrived.
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      deepest = Math.max(deepest, depth);
+      return response;
+    };
+    const recorded = service.run.dynamoCalls().length;
+    const called = callFor('How long does it take?');
+    const events = stepThrough(await client.stream(chatId, body('How long does it take?')));
+    const call = await called;
+    await vi.waitFor(() => expect(chain.map(({ target }) => target)).toContain('PutItem'));
+    const before = chain.length;
+    expect(chain.map(({ target, depth }) => `${depth} ${target}`).sort()).toEqual([
+      '1 BatchGetItem',
+      '1 UpdateItem',
+      ...reads,
+      '2 UpdateItem',
+      '3 PutItem',
+    ]);
+    // Without an Idempotency-Key, no idempotency record is read.
+    expect(itemsRead).toBe(2);
+    call.chunk('x'.repeat(500));
+    call.finish();
+    expect((await events.rest()).at(-1)).toBe('[DONE]');
+    expect(chain.slice(before).map(({ target, depth }) => `${depth - 3} ${target}`)).toEqual([
+      '1 PutItem',
+      '2 UpdateItem',
+      '2 UpdateItem',
+    ]);
 
-  const own = service.run
-    .dynamoCalls()
-    .slice(recorded)
-    .filter(({ functionName }) => isReplier(functionName));
-  const units = (kind: 'readUnits' | 'writeUnits') =>
-    own.reduce((sum, { consumed }) => sum + consumed[kind], 0);
-  console.log(
-    `a turn: ${own.map(({ target }) => target).join(', ')}; ` +
-      `${units('writeUnits')} write units, ${units('readUnits')} read units`,
-  );
-  expect(deepest).toBeLessThanOrEqual(5);
-  expect(units('writeUnits')).toBe(6);
-});
+    const own = service.run
+      .dynamoCalls()
+      .slice(recorded)
+      .filter(({ functionName }) => isReplier(functionName));
+    const units = (kind: 'readUnits' | 'writeUnits') =>
+      own.reduce((sum, { consumed }) => sum + consumed[kind], 0);
+    console.log(
+      `a turn: ${own.map(({ target }) => target).join(', ')}; ` +
+        `${units('writeUnits')} write units, ${units('readUnits')} read units`,
+    );
+    expect(deepest).toBeLessThanOrEqual(5);
+    expect(units('writeUnits')).toBe(6);
+  },
+);
 
 it('reads a large agent once, and then only which version is published', async () => {
   const large = { llm_model: 'openai:test', meta: { notes: 'x'.repeat(340_000) } };
