@@ -141,19 +141,34 @@ describe('a title', () => {
     expect((await memory.read(chat)).name).toBe('A chat');
   });
 
-  it('is started with the first text, and has the budget of the reply', async () => {
+  it('is started half a second after the first text, and has the budget of the reply', async () => {
     const { reply, finishing } = await play();
     reply.startCall()();
     const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
     reply.emit({ type: 'step-start', step });
     await memory.clock.advance(1000);
-    expect(memory.model.titles).toEqual([]);
     reply.text('Hel');
+    await memory.clock.advance(499);
+    expect(memory.model.titles).toEqual([]);
+    await memory.clock.advance(1);
     expect(memory.model.titles).toHaveLength(1);
     expect(memory.model.titles[0]?.budget).toBe(reply.request.budget);
     reply.text('lo');
     reply.end();
     await finishing;
+    expect(memory.model.titles).toHaveLength(1);
+  });
+
+  it.each<[end: string, end: (reply: ScriptedReply) => void]>([
+    ['ends', (reply) => reply.end()],
+    ['fails', (reply) => reply.fail(new Error('No model'))],
+  ])('is started at once when the reply %s before', async (_what, end) => {
+    const { reply, finishing } = await play();
+    reply.text('Hello');
+    end(reply);
+    const { events } = await finishing;
+    expect(events.at(-1)).toEqual({ type: 'response.chat.title.updated', name: 'A title' });
+    await memory.clock.advance(500);
     expect(memory.model.titles).toHaveLength(1);
   });
 

