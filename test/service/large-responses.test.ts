@@ -9,6 +9,7 @@ import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches
 import { clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
+import { openAiRequests } from '#support/openai-requests.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant } from '#support/service.ts';
@@ -32,15 +33,18 @@ function largeText(position: number): string {
 }
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-const { callFor, service, tenant, client } = await useScriptedService({
-  variables: {
-    REPLY_BYTES: String(8 * 1024 * 1024),
-    // So long that no lease is renewed after a test has ended it, even on a slow machine.
-    LEASE_SECONDS: '600',
+const { callFor, service, tenant, client } = await useScriptedService(
+  {
+    variables: {
+      REPLY_BYTES: String(8 * 1024 * 1024),
+      // So long that no lease is renewed after a test has ended it, even on a slow machine.
+      LEASE_SECONDS: '600',
+    },
+    recordCalls: true,
+    maxConcurrency: 2,
   },
-  recordCalls: true,
-  maxConcurrency: 2,
-});
+  { openai: true },
+);
 const { workspaceId, agentId } = tenant;
 const table = dataTableOf(service);
 await table.writeItems(
@@ -288,4 +292,20 @@ it('holds no more than some megabytes for a client that does not read, and store
   expect(received).toBeLessThan(30_000_000);
   expect(end).toContain('"message":"The stream is read too slowly');
   expect(end).toContain('data: [DONE]');
+});
+
+it('breaks off a completion for a client that reads too slowly, and ends the call of the model', async () => {
+  const called = callFor('Unread');
+  const sent = openAiRequests(service, tenant).send({ message: 'Unread', stream: true });
+  const call = await called;
+  // Each character has six bytes in JSON: 36 MB. The service holds 4 million characters, and sockets 20 MB at most.
+  for (let count = 0; count < 6000; count += 1) call.chunk('\u0001'.repeat(1000));
+  const { body } = await sent;
+  await call.gone;
+  let received = 0;
+  const read = async (): Promise<void> => {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) received += chunk.length;
+  };
+  await expect(read()).rejects.toThrow('terminated');
+  expect(received).toBeLessThan(30_000_000);
 });
