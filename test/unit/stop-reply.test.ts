@@ -180,11 +180,10 @@ it('aborts the title at once, and makes none that has not begun', async () => {
   const finishing = memory.finish(started);
   await memory.clock.advance(0);
   memory.model.replies[0]?.text('Text');
-  await memory.clock.advance(500);
   expect(memory.model.titles).toHaveLength(1);
   const stopping = stop();
   await memory.clock.advance(0);
-  await memory.clock.advance(500);
+  await memory.clock.advance(1000);
   // Without a further moment of the clock: a title has two seconds after a reply that ends by itself.
   const { reply, events } = await finishing;
   expect(reply).toMatchObject({ content: 'Text', error: null, incomplete: 'stopped' });
@@ -193,7 +192,8 @@ it('aborts the title at once, and makes none that has not begun', async () => {
   expect(await stopping).toMatchObject({ hasEnded: true });
 
   const early = await memory.createChat();
-  const finishingEarly = memory.finish(await memory.start(memory.inputOf(early, 'Hi')));
+  const busy = { processLoad: { measure: () => () => 1 } };
+  const finishingEarly = memory.finish(await memory.start(memory.inputOf(early, 'Hi')), busy);
   await memory.clock.advance(0);
   const stoppingEarly = stop(early.id);
   await memory.clock.advance(0);
@@ -203,5 +203,15 @@ it('aborts the title at once, and makes none that has not begun', async () => {
   expect((await finishingEarly).reply).toMatchObject({ content: 'Text', incomplete: 'stopped' });
   await memory.clock.advance(1000);
   await stoppingEarly;
+  expect(memory.model.titles).toHaveLength(1);
+
+  const silent = await memory.createChat();
+  const finishingSilent = memory.finish(await memory.start(memory.inputOf(silent, 'Hi')));
+  await memory.clock.advance(0);
+  const stoppingSilent = stop(silent.id);
+  await memory.clock.advance(0);
+  await memory.clock.advance(2000);
+  expect((await finishingSilent).reply).toMatchObject({ content: '', incomplete: 'stopped' });
+  await stoppingSilent;
   expect(memory.model.titles).toHaveLength(1);
 });

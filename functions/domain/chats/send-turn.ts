@@ -7,6 +7,7 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { acquireChatLease, type PreviousTurn } from './acquire-chat-lease.ts';
 import { type CheckedSend, checkSend, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
+import { ReplyAborted } from './collect-reply.ts';
 import { findReplay, type LiveReply, type Replay } from './find-replay.ts';
 import { forwardReply, type ReplySink } from './forward-reply.ts';
 import type { Reply } from './gather-reply.ts';
@@ -24,7 +25,8 @@ type StartServices = Parameters<typeof checkSend>[0] &
   Pick<PlatformServices, 'clock' | 'idempotency'>;
 
 type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
-  Parameters<typeof storeReply>[0];
+  Parameters<typeof storeReply>[0] &
+  Parameters<typeof nameChat>[0];
 
 /** A turn with a stored user message and a running reply, or the reply of a repeated send. */
 export type StartedTurn = RunningTurn | LiveReply | StoredReply;
@@ -174,7 +176,7 @@ export const finishTurn =
   ): Promise<{ reply: Reply; closed: Promise<void>; finished: Promise<unknown> }> => {
     const title = nameChat(services, turn, running.budget, emit);
     const forwarded = await forwardReply(services)(turn, running, { emit }, title.start);
-    if (forwarded.reply.incomplete === 'stopped') title.cancel();
+    if (endsAtOnce(running.stop.signal.reason)) title.cancel();
     const { reply, counted } = await storeReply(services)(turn, forwarded.reply);
     if (reply.error === null) {
       // A form is a reply without a text.
@@ -190,3 +192,7 @@ export const finishTurn =
     const closed = title.finish().then(done);
     return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
   };
+
+/** Whether a reply ends without a title: nobody waits for it, or there is no time. */
+const endsAtOnce = (reason: unknown): boolean =>
+  reason instanceof ReplyAborted && ['stopped-by-client', 'shutdown', 'lease-lost'].includes(reason.kind);
