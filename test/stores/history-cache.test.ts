@@ -6,6 +6,7 @@ import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
 import type { MessageStore } from '#domain/chats/message-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { file } from '#support/frozen/entities.ts';
 import { messageAt, replyMessage, userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';
@@ -18,10 +19,11 @@ const create = (): Promise<Chat> =>
   });
 
 /** A cache of its own, as each environment has, that counts its reads. */
-function openEnvironment() {
+function openEnvironment(changes: Partial<MessageStore> = {}) {
   let reads = 0;
   const counted: MessageStore = {
     ...stores.messages,
+    ...changes,
     recent(chat, upTo, characters) {
       // Position 0 needs no read.
       if (upTo !== 0) reads += 1;
@@ -142,6 +144,40 @@ it('a message that was not stored is not in the history', async () => {
   ]);
 });
 
+it('a history has the reply that comes while the lease is taken, without a read or a pause', async () => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  await take(environment, chat, turnAt(1));
+  await environment.messages.put(chat, messageAt(3));
+  environment.reads = 0;
+  const lease = Promise.withResolvers<number>();
+  const reading = environment.messages.recent(chat, lease.promise, 60_000);
+  await environment.messages.put(chat, messageAt(4));
+  lease.resolve(4);
+  expect(await reading).toHaveLength(4);
+  expect(environment.reads).toBe(0);
+});
+
+it.each([
+  ['whose response is lost', () => Promise.reject(new Error('Timed out'))],
+  ['that finds its position taken', async () => false],
+])('a write %s makes the next turn read, without a pause for other chats', async (_what, respond) => {
+  let respondTo = (stored: boolean): Promise<boolean> => Promise.resolve(stored);
+  const environment = openEnvironment({
+    put: async (chat, message) => respondTo(await stores.messages.put(chat, message)),
+  });
+  const [chat, other] = [await create(), await create()];
+  for (const one of [chat, other]) await take(environment, one, turnAt(1));
+  respondTo = respond;
+  await environment.messages.put(chat, messageAt(3)).catch(() => undefined);
+  respondTo = async (stored) => stored;
+  await environment.messages.put(chat, messageAt(4));
+  environment.reads = 0;
+  expect(await environment.messages.recent(chat, 4, 60_000)).toHaveLength(4);
+  expect(environment.reads).toBe(1);
+  expect(await environment.messages.recent(other, 2, 60_000)).toHaveLength(2);
+  expect(environment.reads).toBe(1);
+});
+
 it('a rejected position is thrown, with and without a cached history', async () => {
   const [chat, environment] = [await create(), openEnvironment()];
   const rejected = () => Promise.reject<number>(new Error('No lease'));
@@ -163,6 +199,16 @@ it.each([
     expect(environment.reads).toBe(reads);
   },
 );
+
+it.each([
+  { files: 499, reads: 0 },
+  { files: 500, reads: 1 },
+])('an attached file counts as 500 characters: $files, $reads', async ({ files, reads }) => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  await environment.messages.put(chat, userMessage(1, '', { attachments: Array(files).fill(file) }));
+  await environment.messages.recent(chat, 1, 100);
+  expect(environment.reads).toBe(reads);
+});
 
 it('the oldest histories leave when all have 8,000,000 characters', async () => {
   const [environment, content] = [openEnvironment(), 'c'.repeat(200_000)];

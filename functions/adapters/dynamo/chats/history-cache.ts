@@ -13,7 +13,7 @@ const mostCharacters = 8_000_000;
  */
 const mostCharactersOfChat = 250_000;
 
-/** What a message without texts counts as. */
+/** What a message without texts counts as, and each attached file. */
 const charactersOfAttributes = 500;
 
 /** How long nothing is cached after another environment has added to a cached chat, in milliseconds. */
@@ -55,11 +55,23 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     cached.set(name, { messages, characters });
     sum += characters;
   };
-  const add = (chat: Chat, message: Message) => {
-    const name = nameOf(chat);
+  const add = (name: string, message: Message) => {
     const { messages, characters } = cached.get(name) ?? { messages: [], characters: 0 };
     const isNext = message.position === (messages.at(-1)?.position ?? 0) + 1;
     if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
+    else remove(name);
+  };
+  /** If a message was not stored, or nobody knows whether it was, the table may have more than the cache. */
+  const keep = async <Outcome>(chat: Chat, message: Message, storing: Promise<Outcome>): Promise<Outcome> => {
+    let isStored = false;
+    try {
+      const outcome = await storing;
+      isStored = outcome === true || outcome === 'stored';
+      return outcome;
+    } finally {
+      if (isStored) add(nameOf(chat), message);
+      else remove(nameOf(chat));
+    }
   };
 
   const read: MessageStore['recent'] = async (chat, ...window) => {
@@ -71,26 +83,17 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
 
   const messages: MessageStore = {
     ...store,
-    async put(chat, message) {
-      const stored = await store.put(chat, message);
-      if (stored) add(chat, message);
-      return stored;
-    },
-    async putWithKey(chat, message, key) {
-      const outcome = await store.putWithKey(chat, message, key);
-      if (outcome === 'stored') add(chat, message);
-      return outcome;
-    },
-    async putAndRelease(chat, leaseId, message) {
-      const outcome = await store.putAndRelease(chat, leaseId, message);
-      if (outcome === 'stored') add(chat, message);
-      return outcome;
-    },
+    put: (chat, message) => keep(chat, message, store.put(chat, message)),
+    putWithKey: (chat, message, key) => keep(chat, message, store.putWithKey(chat, message, key)),
+    putAndRelease: (chat, leaseId, message) =>
+      keep(chat, message, store.putAndRelease(chat, leaseId, message)),
     async recent(chat, upTo, characters) {
       const name = nameOf(chat);
-      const messages = cached.get(name)?.messages;
-      if (messages === undefined) return read(chat, upTo, characters);
+      if (!cached.has(name)) return read(chat, upTo, characters);
       const last = await upTo;
+      // Until now, the reply of the turn before may have come.
+      const messages = cached.get(name)?.messages;
+      if (messages === undefined) return read(chat, last, characters);
       const history = newestOf(messages, last, characters);
       if (history !== undefined) return history;
       if (last > (messages.at(-1)?.position ?? 0)) startPause();
@@ -106,7 +109,9 @@ const nameOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string =
 const charactersOf = (message: Message): number =>
   charactersOfAttributes +
   message.content.length +
-  (message.role === 'assistant' ? JSON.stringify(message.reasoningSteps).length : 0);
+  (message.role === 'assistant'
+    ? JSON.stringify(message.reasoningSteps).length
+    : message.attachments.length * charactersOfAttributes);
 
 /** @returns undefined if more messages are needed */
 function newestOf(messages: readonly Message[], last: number, characters: number): Message[] | undefined {
