@@ -168,6 +168,8 @@ export interface WebhookConfiguration {
   url: string;
   /**
    * The events to send. An empty array selects no event. A repeated event is sent once.
+   *
+   * @maxItems 100
    */
   events?: ('completed' | 'failed' | 'cancelled')[] | null;
   /**

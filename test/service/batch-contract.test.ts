@@ -69,6 +69,20 @@ it('takes null for whatever may be left out', async () => {
   expect(summaryOf(await post({ url: null }))).toBe('400/10006 webhook.url must be a string');
 });
 
+it('takes the events of a webhook up to a hundred times, and counts a million wrong ones as one problem', async () => {
+  const own = await openTenant(service, { titles: false });
+  const post = (events: unknown[]) =>
+    own.client.post<BatchResource>('/batches', {
+      agent_id: own.agentId,
+      requests: [{ custom_id: 'one', message: 'Hi' }],
+      webhook: { url: 'https://nowhere.invalid/', events },
+    });
+  expect(summaryOf(await post(Array(100).fill('completed')))).toBe('202/0 success');
+  const tooMany = '400/10006 webhook.events must have at most 100 elements';
+  expect(summaryOf(await post(Array(101).fill('completed')))).toBe(tooMany);
+  expect(summaryOf(await post(Array(1_000_000).fill(5)))).toBe(tooMany);
+});
+
 describe('refuses, naming the request and the field,', () => {
   const long = 'x'.repeat(257);
   it.each<[string, RequestFields, string]>([

@@ -86,6 +86,17 @@ describe('a wrong value is rejected', () => {
     );
   });
 
+  it.each([
+    ['messages', (count: number) => Array(count).fill(5), 'messages[0]'],
+    ['parts', (count: number) => [user([]), user(Array(count - 2).fill(5))], 'messages[1].content[0]'],
+  ])('more than 10,000 %s, before each is an error', async (_what, messagesOf, param) => {
+    expect(await openai.rejection({ messages: messagesOf(10_000) })).toMatchObject({ status: 400, param });
+    const tooMany = rejected('messages', /^messages must have at most 10000 messages and parts together$/);
+    // The most that fit in a body would be errors of 2 GB.
+    for (const count of [10_001, 2_900_000])
+      expect(await openai.rejection({ messages: messagesOf(count) })).toMatchObject(tooMany);
+  });
+
   it('a body that is no JSON object', async () => {
     for (const body of ['', '{', '[]', 'null'])
       expect(await (await openai.request('POST', '/chat/completions', { body })).json(), body).toMatchObject({
@@ -191,6 +202,7 @@ describe('an image', () => {
     ['an address', 'https://example.com/a.png', /no address is fetched/],
     ['nothing', '', /data: URL/],
     ['plain text', 'data:image/png,abc', /data: URL/],
+    ['millions of parameters', `data:image/png${';'.repeat(5_900_000)}`, /data: URL/],
     ['what is no base64', 'data:image/png;base64,a b', /data: URL/],
     ['another type', urlOf('image/bmp', png), /one of the types/],
     ['a document', urlOf('application/pdf', png), /one of the types/],

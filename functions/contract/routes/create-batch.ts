@@ -46,9 +46,12 @@ const webhook = z
         error: 'must be an https URL without a user name and password',
       })
       .meta({ format: 'uri' }),
-    events: withDefault(z.array(z.enum(webhookEvents)), ['completed', 'failed']).transform((events) => [
-      ...new Set(events),
-    ]),
+    events: withDefault(
+      z.array(z.enum(webhookEvents)).max(limits.webhookEvents, {
+        error: `must have at most ${limits.webhookEvents} elements`,
+      }),
+      ['completed', 'failed'],
+    ).transform((events) => [...new Set(events)]),
     secret: optional(text(limits.webhookSecretCharacters)),
   })
   .meta({ id: 'WebhookConfiguration' });

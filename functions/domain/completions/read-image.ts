@@ -21,7 +21,7 @@ export async function readImage(
   url: string,
   param: string,
 ): Promise<{ type: 'image'; mediaType: string; bytes: Uint8Array }> {
-  const [, given, text] = /^data:([^;,]*)(?:;[^,;]*)*;base64,([A-Za-z0-9+/]+={0,2})$/i.exec(url) ?? [];
+  const [, given, text] = /^data:([^;,]*)(?:;[^,]*)?;base64,([A-Za-z0-9+/]+={0,2})$/i.exec(url) ?? [];
   if (given === undefined || text === undefined)
     throw invalidParameter(
       param,

@@ -1,10 +1,11 @@
 import type * as z from 'zod';
 import { imageInspector } from '#adapters/images/inspect-image.ts';
+import { limits } from '#contract/limits.ts';
 import {
   type ChatCompletionRequest,
   chatCompletionRequest,
 } from '#contract/openai/chat-completion-request.ts';
-import { OpenAiError } from '#contract/openai/error.ts';
+import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/complete-chat.ts';
 import { type CollectedReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { stopped } from '#domain/chats/gather-reply.ts';
@@ -97,12 +98,27 @@ export const serve = serveStreamed(
 
 /** @throws clientNotAllowed, which comes before errors of parameters; OpenAiError that names the first wrong parameter */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
+  if (partsOf(body.messages) > limits.completionParts) {
+    await checkUsers(workspaceId, [body.user]);
+    throw invalidParameter(
+      'messages',
+      `must have at most ${limits.completionParts} messages and parts together`,
+    );
+  }
   const parsed = chatCompletionRequest.safeParse(body, { reportInput: true });
   if (parsed.success) return parsed.data;
   await checkUsers(workspaceId, [body.user]);
   const issues = parsed.error.issues.flatMap(issuesOfParts);
   const [param] = describeIssues(issues.slice(0, 1)).split(' ');
   throw new OpenAiError('badRequest', describeIssues(issues), { param: param ?? '' });
+}
+
+/** The number of messages and of their parts, of a body that is not validated. */
+function partsOf(messages: unknown): number {
+  if (!Array.isArray(messages)) return 0;
+  let count = messages.length;
+  for (const message of messages) if (Array.isArray(message?.content)) count += message.content.length;
+  return count;
 }
 
 /** The issues of the parts in a list of parts, which are more exact than one of the whole list. */
