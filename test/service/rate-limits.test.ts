@@ -214,7 +214,7 @@ describe('a send', () => {
   });
 
   it('that is refused is an envelope, and leaves the chat as it was', async () => {
-    const tenant = await openTenant(service, { limits });
+    const tenant = await openTenant(service, { limits, titles: false });
     const chat = await tenant.createChat();
     dataOf(await tenant.send(chat));
     const everything = async () =>

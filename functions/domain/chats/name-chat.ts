@@ -11,8 +11,8 @@ type NameServices = Pick<ChatServices, 'agentRuntime' | 'chats'> &
 
 /**
  * A process that has computed for a larger share of the time until the first text is busy: the first texts of other
- * replies come before the title. In three pairs of runs with 200 replies at once, 95 % had their first text 0.70 to
- * 0.81 times as late.
+ * replies come before the title. In three pairs of runs with 200 replies at once, where every title waited, 95 % had
+ * their first text 0.70 to 0.81 times as late. A title that waits without need makes short replies end later.
  */
 const busyShare = 0.9;
 
