@@ -37,11 +37,6 @@ export const limits = {
   batchRequests: 1000,
   /** An event may be named twice. More elements would each be an error of its own. */
   webhookEvents: 100,
-  /**
-   * Messages of a completion and their parts together. Each wrong one is an error: 2.9 million, which fit in a body of
-   * 6 MB, need 2 GB of memory.
-   */
-  completionParts: 10_000,
   customIdCharacters: 256,
   webhookSecretCharacters: 255,
   /** Stripe's limit: enough for any UUID, hash or path. */

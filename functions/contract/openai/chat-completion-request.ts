@@ -20,6 +20,12 @@ const message = z.looseObject({
 const tokens = optional(z.int().min(1));
 const penalty = optional(z.number().min(-2).max(2));
 
+/**
+ * Messages of a completion and their parts together. Each wrong one is an error: 2.9 million, which fit in a body of
+ * 6 MB, need 2 GB of memory.
+ */
+export const mostParts = 10_000;
+
 /** OpenAI's limit of stop sequences. */
 const stopSequences = 4;
 

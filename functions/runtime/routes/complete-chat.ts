@@ -1,9 +1,9 @@
 import type * as z from 'zod';
 import { imageInspector } from '#adapters/images/inspect-image.ts';
-import { limits } from '#contract/limits.ts';
 import {
   type ChatCompletionRequest,
   chatCompletionRequest,
+  mostParts,
 } from '#contract/openai/chat-completion-request.ts';
 import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/complete-chat.ts';
@@ -98,12 +98,9 @@ export const serve = serveStreamed(
 
 /** @throws clientNotAllowed, which comes before errors of parameters; OpenAiError that names the first wrong parameter */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
-  if (partsOf(body.messages) > limits.completionParts) {
+  if (partsOf(body.messages) > mostParts) {
     await checkUsers(workspaceId, [body.user]);
-    throw invalidParameter(
-      'messages',
-      `must have at most ${limits.completionParts} messages and parts together`,
-    );
+    throw invalidParameter('messages', `must have at most ${mostParts} messages and parts together`);
   }
   const parsed = chatCompletionRequest.safeParse(body, { reportInput: true });
   if (parsed.success) return parsed.data;
