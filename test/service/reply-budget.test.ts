@@ -112,8 +112,16 @@ describe('a reply', () => {
     });
     const titledClient = clientOf(service, titled);
     // A call with invalid arguments does not reach the tool, so it does not count as a use.
-    model.onCall = (call) => {
+    const { onPlainCall } = model;
+    const titleCall = Promise.withResolvers<void>();
+    model.onPlainCall = (call) => {
+      titleCall.resolve();
+      onPlainCall(call);
+    };
+    model.onCall = async (call) => {
       call.chunk('Well,');
+      // The title's call comes while the reply goes on.
+      await titleCall.promise;
       if (call.request.tools !== undefined) call.callTools({ name: fetchType, arguments: {} });
       call.finish();
     };
@@ -121,6 +129,7 @@ describe('a reply', () => {
     const events = await (
       await titledClient.stream(chatId, { message: 'go', agent_id: titled.agentId })
     ).all();
+    model.onPlainCall = onPlainCall;
     expect(events).toContainEqual(expect.objectContaining({ type: 'response.output_text.completed' }));
     expect(model.plainCalls).toHaveLength(1);
     expect(model.calls).toHaveLength(limits.modelCalls - 1);
