@@ -62,7 +62,11 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     else remove(name);
   };
   /** If a message was not stored, or nobody knows whether it was, the table may have more than the cache. */
-  const keep = async <Outcome>(chat: Chat, message: Message, storing: Promise<Outcome>): Promise<Outcome> => {
+  const storeThrough = async <Outcome>(
+    chat: Chat,
+    message: Message,
+    storing: Promise<Outcome>,
+  ): Promise<Outcome> => {
     let isStored = false;
     try {
       const outcome = await storing;
@@ -83,10 +87,10 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
 
   const messages: MessageStore = {
     ...store,
-    put: (chat, message) => keep(chat, message, store.put(chat, message)),
-    putWithKey: (chat, message, key) => keep(chat, message, store.putWithKey(chat, message, key)),
+    put: (chat, message) => storeThrough(chat, message, store.put(chat, message)),
+    putWithKey: (chat, message, key) => storeThrough(chat, message, store.putWithKey(chat, message, key)),
     putAndRelease: (chat, leaseId, message) =>
-      keep(chat, message, store.putAndRelease(chat, leaseId, message)),
+      storeThrough(chat, message, store.putAndRelease(chat, leaseId, message)),
     async recent(chat, upTo, characters) {
       const name = nameOf(chat);
       if (!cached.has(name)) return read(chat, upTo, characters);
