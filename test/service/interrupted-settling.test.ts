@@ -18,7 +18,6 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { processLoad } from '#runtime/environment/process-load.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { clientOf } from '#support/client.ts';
 import { createTenant } from '#support/service.ts';
@@ -54,7 +53,6 @@ const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): Tur
   log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   messages: messages(),
   meter,
-  processLoad,
   replyEvents: replyEvents(),
   replySettings: {
     ...{ streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },

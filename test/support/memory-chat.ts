@@ -189,7 +189,6 @@ function recordingServices(
     chatDeletion: stores.chats,
     chatPages: stores.chats,
     newChats: stores.chats,
-    processLoad: { measure: () => () => 0 },
     purgeQueue: { send: async () => undefined },
     stops: watchStops({ chats: stores.chats, clock, log }),
     clock,

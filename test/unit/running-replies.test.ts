@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { type MemoryChat, type MemoryServices, openMemoryChat } from '#support/memory-chat.ts';
+import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import type { ScriptedReply } from '#support/scripted-runtime.ts';
 
 let memory: MemoryChat;
@@ -15,10 +15,10 @@ beforeEach(async () => {
 const failure = (message: string) => ({ code: 10005, message });
 
 /** Starts a turn whose reply the test plays. */
-async function play(deadline?: number, services?: Partial<MemoryServices>) {
+async function play(deadline?: number) {
   memory.model.pause();
   const options = deadline === undefined ? {} : { deadline };
-  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), options), services);
+  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), options));
   return { reply: memory.model.replies.at(-1) as ScriptedReply, finishing };
 }
 
@@ -125,12 +125,10 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
 describe('a title', () => {
   beforeEach(() => memory.changeWorkspace({ titlesEnabled: true }));
 
-  const titleUpdated = { type: 'response.chat.title.updated', name: 'A title' };
-
   it('is made for the first message of a chat alone, and stored and emitted', async () => {
     await memory.clock.advance(1000);
     const { events } = await memory.talk(chat, 'Hi');
-    expect(events).toContainEqual(titleUpdated);
+    expect(events).toContainEqual({ type: 'response.chat.title.updated', name: 'A title' });
     const updatedAt = memory.clock.now().toISOString();
     expect(await memory.read(chat)).toMatchObject({ name: 'A title', updatedAt, messageCount: 2 });
     await memory.talk(chat, 'Again');
@@ -160,46 +158,17 @@ describe('a title', () => {
     expect(memory.model.titles).toHaveLength(1);
   });
 
-  describe('in a busy process', () => {
-    const busy = { processLoad: { measure: () => () => 1 } };
-
-    it('waits half a second for the first texts of other replies', async () => {
-      const { reply, finishing } = await play(undefined, busy);
-      reply.text('Hel');
-      await memory.clock.advance(499);
-      expect(memory.model.titles).toEqual([]);
-      await memory.clock.advance(1);
-      expect(memory.model.titles).toHaveLength(1);
-      reply.end();
-      expect((await finishing).events).toContainEqual(titleUpdated);
-      expect(memory.model.titles).toHaveLength(1);
-    });
-
-    it.each<[end: string, end: (reply: ScriptedReply) => void]>([
-      ['ends', (reply) => reply.end()],
-      ['fails', (reply) => reply.fail(new Error('No model'))],
-    ])('is made at once when the reply %s', async (_what, end) => {
-      const { reply, finishing } = await play(undefined, busy);
-      reply.text('Hello');
-      end(reply);
-      expect((await finishing).events.at(-1)).toEqual(titleUpdated);
-      await memory.clock.advance(500);
-      expect(memory.model.titles).toHaveLength(1);
-    });
-  });
-
-  it.each(['shutdown', 'lease-lost'] as const)('is not made after the abort: %s', async (kind) => {
+  it.each(['shutdown', 'lease-lost'] as const)('is aborted with the reply: %s', async (kind) => {
     memory.model.pause();
     memory.model.onTitle = () => new Promise(() => undefined);
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
-    const finishing = memory.finish(started, { processLoad: { measure: () => () => 1 } });
+    const finishing = memory.finish(started);
     await memory.clock.advance(0);
     memory.model.replies[0]?.text('Text');
     started.running.stop.abort(new ReplyAborted(kind, 'The reply was interrupted'));
     // Without a further moment of the clock.
     expect((await finishing).reply).toMatchObject({ content: 'Text', error: expect.anything() });
-    await memory.clock.advance(500);
-    expect(memory.model.titles).toEqual([]);
+    expect(memory.model.titles.map(({ signal }) => signal.aborted)).toEqual([true]);
   });
 
   it('is made after a reply without a text, such as a form', async () => {

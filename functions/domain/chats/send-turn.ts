@@ -25,8 +25,7 @@ type StartServices = Parameters<typeof checkSend>[0] &
   Pick<PlatformServices, 'clock' | 'idempotency'>;
 
 type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
-  Parameters<typeof storeReply>[0] &
-  Parameters<typeof nameChat>[0];
+  Parameters<typeof storeReply>[0];
 
 /** A turn with a stored user message and a running reply, or the reply of a repeated send. */
 export type StartedTurn = RunningTurn | LiveReply | StoredReply;

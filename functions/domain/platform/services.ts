@@ -3,13 +3,11 @@ import type { IdempotencyStore } from './idempotency-store.ts';
 import type { Identifiers } from './identifiers.ts';
 import type { Log } from './log.ts';
 import type { Meter } from './meter.ts';
-import type { ProcessLoad } from './process-load.ts';
 
 export interface PlatformServices {
   clock: Clock;
   identifiers: Identifiers;
   log: Log;
   meter: Meter;
-  processLoad: ProcessLoad;
   idempotency: IdempotencyStore;
 }

@@ -28,7 +28,6 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { processLoad } from '#runtime/environment/process-load.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
@@ -50,7 +49,6 @@ const services = {
   log,
   meter,
   messages: histories.messages,
-  processLoad,
   replyEvents: replyEvents(),
   replySettings: replySettings(),
   stops: stops(),
