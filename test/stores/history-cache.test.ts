@@ -8,7 +8,7 @@ import type { MessageStore } from '#domain/chats/message-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { file } from '#support/frozen/entities.ts';
 import { messageAt, replyMessage, userMessage } from '#support/messages.ts';
-import { openStores } from '#support/open-stores.ts';
+import { openStores, seeds } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
 const { stores, clock } = closeAfterTests(await openStores());
@@ -224,7 +224,7 @@ it('the oldest histories leave when all have 8,000,000 characters', async () => 
   expect(areRead.indexOf(true)).toBe(39);
 });
 
-it.each([1, 2, 3])('each history is as the table has it, with the seed %i', async (seed) => {
+it.each(seeds)('each history is as the table has it, with the seed %i', async (seed) => {
   const random = seededRandom(seed);
   const below = (end: number) => Math.floor(random() * end);
   const step: ReasoningStep = {

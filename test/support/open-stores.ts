@@ -20,6 +20,9 @@ declare module 'vitest' {
   }
 }
 
+/** Seeds for tests with random steps. On a table, a seed takes 6 to 12 s. */
+export const seeds = inject('stores') === 'memory' ? [1, 2, 3, 4] : [1];
+
 export type Stores = {
   chats: ChatServices['chats'] &
     ChatServices['newChats'] &
