@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { startLocally } from './local/start-locally.ts';
 
-// `npm start` limits the young generation of the main thread to 3 x 16 MB: V8's own limit is 3 x 64, which only needs
+// `npm start` limits the young generation of the main thread to 3 x 8 MB: V8’s own limit is 3 x 64, which only needs
 // more memory. V8 applies this flag to all threads, and these have limits of their own, so it is removed here.
 setFlagsFromString('--max-semi-space-size=0');
 

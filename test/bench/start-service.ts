@@ -20,7 +20,7 @@ export async function startService(folder: string, model: string): Promise<Serve
   const program = join(import.meta.dirname, '../../bin/local.js');
   const { child, printed, ended } = startProgram(
     // As the script `start` in package.json.
-    [process.execPath, '--max-semi-space-size=16', program, '--port', '0', '--data', data],
+    [process.execPath, '--max-semi-space-size=8', program, '--port', '0', '--data', data],
     { OPENAI_BASE_URL: model, OPENAI_API_KEY: 'bench' },
   );
   const pid = child.pid ?? 0;
