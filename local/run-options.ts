@@ -43,6 +43,11 @@ export interface RunOptions {
   /** The maximum number of threads of one function. Default 128. */
   readonly maxConcurrency?: number;
   /**
+   * By the beginning of a web function's logical id: how many of its environments one thread replaces. Default 1. A
+   * thread then takes the requests of all of them, because more threads than processors only slow each other.
+   */
+  readonly environmentsPerThread?: Readonly<Record<string, number>>;
+  /**
    * Loads functions in the background after the start: authorizers, the web functions of the gateway's routes, and then
    * the functions whose logical ids begin with these prefixes.
    */

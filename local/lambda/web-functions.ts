@@ -133,6 +133,7 @@ function startServer(
     ...Object.fromEntries(variables),
     ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime, roleArn }),
   };
+  const environmentsPerThread = environmentsPerThreadOf(logicalId, context);
   return startWebFunction({
     logicalId,
     functionName,
@@ -143,11 +144,18 @@ function startServer(
     timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     limits: {
       requestsPerSecond: ThrottleConfig?.RateLimit,
-      maxEnvironments: ScalingConfig?.MaxEnvironments ?? Number.POSITIVE_INFINITY,
-      requestsPerEnvironment: resolved.ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY,
+      maxEnvironments: Math.ceil(
+        (ScalingConfig?.MaxEnvironments ?? Number.POSITIVE_INFINITY) / environmentsPerThread,
+      ),
+      requestsPerEnvironment:
+        (resolved.ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY) * environmentsPerThread,
     },
     hasLogListener: context.options.onLog !== undefined,
     emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
     onLine: (line) => context.options.onLog?.({ functionName, line }),
   });
 }
+
+const environmentsPerThreadOf = (logicalId: string, { options }: RunContext): number =>
+  Object.entries(options.environmentsPerThread ?? {}).find(([prefix]) => logicalId.startsWith(prefix))?.[1] ??
+  1;

@@ -1,10 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { changeAssembly } from './fixture/change-assembly.ts';
-import { startFixture } from './fixture/start-fixture.ts';
+import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
-/** Starts a run whose web function has these limits, and returns its address. */
-async function startWeb(endpoint: Record<string, object>, perEnvironment = 64): Promise<string> {
+/** Starts a run whose web function has these limits. */
+async function startRun(
+  endpoint: Record<string, object>,
+  perEnvironment = 64,
+  environmentsPerThread: Record<string, number> = {},
+): Promise<FixtureRun> {
   const assembly = await changeAssembly('Web', (resources) => {
     for (const { Type, Properties = {} } of Object.values(resources)) {
       if (Type === 'AWS::Lambda::WebFunctionEndpoint') Object.assign(Properties, endpoint);
@@ -13,10 +17,12 @@ async function startWeb(endpoint: Record<string, object>, perEnvironment = 64): 
     }
   });
   onTestFinished(() => rm(assembly, { recursive: true }));
-  const run = await startFixture({ assembly });
+  const run = await startFixture({ assembly, environmentsPerThread });
   onTestFinished(() => run.close());
-  return `${new URL(run.url).origin}/live/web`;
+  return run;
 }
+
+const addressOf = ({ url }: FixtureRun): string => `${new URL(url).origin}/live/web`;
 
 const statusesOf = async (count: number, send: () => Promise<Response>): Promise<Record<number, number>> => {
   const statuses: Record<number, number> = {};
@@ -29,7 +35,7 @@ const statusesOf = async (count: number, send: () => Promise<Response>): Promise
 };
 
 it('takes as many requests a second as its endpoint may, and says 429 to the others', async () => {
-  const web = await startWeb({ ThrottleConfig: { RateLimit: 100 } });
+  const web = addressOf(await startRun({ ThrottleConfig: { RateLimit: 100 } }));
   // Whole milliseconds: differences of fractions would be rounded.
   const clock = vi.spyOn(performance, 'now').mockReturnValue(Math.ceil(performance.now()));
   try {
@@ -47,14 +53,24 @@ it('takes as many requests a second as its endpoint may, and says 429 to the oth
 });
 
 it('takes none at a rate of 0', async () => {
-  const web = await startWeb({ ThrottleConfig: { RateLimit: 0 } });
+  const web = addressOf(await startRun({ ThrottleConfig: { RateLimit: 0 } }));
   expect(await statusesOf(2, () => fetch(`${web}/x`, { method: 'POST', body: 'x' }))).toEqual({ 429: 2 });
 });
 
-it('takes at once what its environments take together, and rejects more without a queue', async () => {
-  const web = await startWeb({ ScalingConfig: { MaxEnvironments: 2 } }, 1);
-  const silent = [fetch(`${web}/silent`), fetch(`${web}/silent`)];
-  await vi.waitFor(async () => expect((await fetch(`${web}/x`)).status).toBe(429), 2500);
-  expect((await Promise.all(silent)).map(({ status }) => status)).toEqual([504, 504]);
-  expect((await fetch(`${web}/x`)).status).toBe(201);
-});
+it.each([
+  [2, 1],
+  [1, 2],
+])(
+  'takes at once what its %i threads for %i environments each take together, and rejects more without a queue',
+  async (threads, each) => {
+    const run = await startRun({ ScalingConfig: { MaxEnvironments: 2 } }, 1, { Server: each });
+    const web = addressOf(run);
+    const silent = [fetch(`${web}/silent`), fetch(`${web}/silent`)];
+    await vi.waitFor(async () => expect((await fetch(`${web}/x`)).status).toBe(429), 2500);
+    expect(run.workers().filter(({ functionName, busy }) => busy && /web/i.test(functionName))).toHaveLength(
+      threads,
+    );
+    expect((await Promise.all(silent)).map(({ status }) => status)).toEqual([504, 504]);
+    expect((await fetch(`${web}/x`)).status).toBe(201);
+  },
+);
