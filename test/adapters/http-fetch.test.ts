@@ -133,7 +133,7 @@ it('lets no more come than is read', async () => {
   expect(sent).toBeLessThan(16 * 1024 * 1024);
   await reader?.cancel();
   const { socket } = await arrived.promise;
-  await vi.waitFor(() => expect(socket.destroyed).toBe(true));
+  await vi.waitFor(() => expect(socket.destroyed).toBe(true), 60_000);
 });
 
 it('tells of a connection that is cut before the answer', async () => {
@@ -221,7 +221,7 @@ it.each(['before the answer', 'within it'])(
     if (when === 'within it') await fetched;
     abort.abort(reason);
     expect(await failureOf(whole)).toBe(reason);
-    await vi.waitFor(() => expect(socket.destroyed).toBe(true));
+    await vi.waitFor(() => expect(socket.destroyed).toBe(true), 60_000);
   },
 );
 

@@ -50,5 +50,5 @@ it('a process with messages, executions and schedules under way ends by itself s
     expect(recorder.events('Scheduled')).not.toEqual([]);
   }, 10_000);
   child.kill('SIGTERM');
-  await vi.waitFor(() => expect(child.exitCode).toBe(0), 2000);
+  await vi.waitFor(() => expect(child.exitCode).toBe(0), 60_000);
 });

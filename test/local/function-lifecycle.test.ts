@@ -40,7 +40,7 @@ describe('a function that', () => {
 
   it('is killed while busy fails its caller, and the next call gets a new thread', async () => {
     const hanging = run.act({ do: 'hang' });
-    await vi.waitFor(() => expect(actThreads().some(({ busy }) => busy)).toBe(true));
+    await vi.waitFor(() => expect(actThreads().some(({ busy }) => busy)).toBe(true), 60_000);
     expect(run.killWorkers('Act')).toBeGreaterThan(0);
     expect((await hanging).status).toBe(502);
     expect(actThreads()).toEqual([]);
@@ -55,8 +55,10 @@ describe('a function that', () => {
 
   it('writes to its outputs is heard line by line', async () => {
     await run.act({ do: 'log' });
-    await vi.waitFor(() =>
-      expect(run.logs.map(({ line }) => line)).toEqual(expect.arrayContaining(['to stdout', 'to stderr'])),
+    await vi.waitFor(
+      () =>
+        expect(run.logs.map(({ line }) => line)).toEqual(expect.arrayContaining(['to stdout', 'to stderr'])),
+      60_000,
     );
     expect(run.logs.find(({ line }) => line === 'to stdout')?.functionName).toMatch(/^Fixture-Act/);
   });
@@ -126,10 +128,12 @@ describe('a network call', () => {
     const checkpoint = await openCheckpoint();
     checkpoint.release('late');
     expect((await run.act({ do: 'call-late', url: `${checkpoint.url}/late` })).status).toBe(200);
-    await vi.waitFor(() =>
-      expect(run.violations()).toContainEqual(
-        expect.stringMatching(/^Fixture-Act\w+: GET http:.*\/late began after the handler had resolved$/),
-      ),
+    await vi.waitFor(
+      () =>
+        expect(run.violations()).toContainEqual(
+          expect.stringMatching(/^Fixture-Act\w+: GET http:.*\/late began after the handler had resolved$/),
+        ),
+      60_000,
     );
     await checkpoint.close();
   });

@@ -53,7 +53,7 @@ describe('a streamed response', () => {
     await checkpoint.reached('ended');
     expect(isBusy()).toBe(true);
     checkpoint.release('ended');
-    await vi.waitFor(() => expect(isBusy()).toBe(false));
+    await vi.waitFor(() => expect(isBusy()).toBe(false), 60_000);
     expect(run.violations()).toEqual([]);
   });
 
@@ -65,7 +65,7 @@ describe('a streamed response', () => {
       await checkpoint.reached(name);
       checkpoint.release(name);
     }
-    await vi.waitFor(() => expect(isBusy()).toBe(false));
+    await vi.waitFor(() => expect(isBusy()).toBe(false), 60_000);
   });
 
   it('waits for a slow client, and a client that left holds nothing up', async () => {

@@ -117,7 +117,7 @@ it('with duplicates on, every batch comes twice and is then gone', async () => {
     await sqs.send(new SendMessageCommand({ QueueUrl: run.ref('Plain'), MessageBody }));
   }
   await vi.waitFor(() => expect(seen().sort()).toEqual([...bodies, ...bodies].sort()), 60_000);
-  await vi.waitFor(async () => expect(await isEmpty(sqs, run.ref('Plain'))).toBe(true));
+  await vi.waitFor(async () => expect(await isEmpty(sqs, run.ref('Plain'))).toBe(true), 60_000);
   await run.close();
 });
 

@@ -161,7 +161,7 @@ describe('an event', () => {
       eventSourceARN: expect.stringMatching(/^arn:aws:sqs:us-east-1:000000000000:Background-Work/),
       awsRegion: 'us-east-1',
     });
-    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0), 60_000);
   });
 });
 
@@ -177,7 +177,7 @@ describe('a batch', () => {
     await Promise.all(['good', 'bad'].map((body) => send('Work', body)));
     await vi.waitFor(() => expect(deliveries('Worker', 'bad')).toHaveLength(2), 60_000);
     expect(deliveries('Worker', 'good')).toHaveLength(1);
-    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0), 60_000);
   });
 
   it.each([
@@ -190,7 +190,7 @@ describe('a batch', () => {
     );
     await send('Work', name);
     await vi.waitFor(() => expect(deliveries('Worker', name)).toHaveLength(2), 60_000);
-    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0), 60_000);
   });
 
   it('that fails comes again, then goes to the dead-letter queue and its function', async () => {
@@ -206,7 +206,7 @@ describe('a batch', () => {
     });
     expect(run.logs).toContain('Broken: on purpose');
     run.script('Worker', () => ({}));
-    await vi.waitFor(async () => expect(await depth('Dead')).toBe(0));
+    await vi.waitFor(async () => expect(await depth('Dead')).toBe(0), 60_000);
   });
 
   it('whose function is killed is delivered again', async () => {
@@ -221,7 +221,7 @@ describe('a batch', () => {
     expect(run.killWorkers('Worker')).toBeGreaterThan(0);
     await vi.waitFor(() => expect(deliveries('Worker', 'killed')).toHaveLength(2), 60_000);
     run.script('Worker', () => ({}));
-    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0), 60_000);
   });
 
   it('is filled up within the batching window', async () => {
@@ -271,7 +271,7 @@ describe('invocations', () => {
     expect(most).toBe(2);
     expect(order.filter((group) => group === 'few')).toHaveLength(3);
     expect(order.lastIndexOf('few')).toBeLessThan(9);
-    await vi.waitFor(async () => expect(await depth('Plain')).toBe(0));
+    await vi.waitFor(async () => expect(await depth('Plain')).toBe(0), 60_000);
     expect(records('Simple').filter(({ body }) => /^(many|few)-/.test(body))).toHaveLength(33);
   });
 });

@@ -80,11 +80,12 @@ describe('a schedule', () => {
   it('ends the idle thread of a function that it calls less often than every five minutes', async () => {
     const timer = createManualTimer();
     const run = await startBackground({ timer });
-    const names = () => run.workers().map(({ functionName }) => functionName);
+    // Both schedules are due at once, and calls of the other one may overlap, in a thread each.
+    const others = () => run.workers().filter(({ functionName }) => !functionName.includes('Scheduled'));
     for (const call of [1, 2]) {
       timer.advanceTo(35 * (call - 1));
       await vi.waitFor(() => expect(run.events('HourlyCalled')).toHaveLength(call), 60_000);
-      await vi.waitFor(() => expect(names()).toEqual([expect.stringContaining('Scheduled')]), 60_000);
+      await vi.waitFor(() => expect(others()).toEqual([]), 60_000);
     }
     await run.close();
   });

@@ -58,7 +58,7 @@ describe('a start', () => {
     const { port } = server.address() as { port: number };
     const dataDir = await dataFolder();
     await expect(runTemplate({ assembly, dataDir, port })).rejects.toThrow(`Port ${port} is in use`);
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]));
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), 60_000);
     server.close();
     const run = await runTemplate({ assembly, dataDir, port: 0 });
     await run.close();

@@ -188,9 +188,9 @@ describe('a function that is throttled when called by', () => {
       for (const callback of due.splice(0)) callback();
     };
     next();
-    await vi.waitFor(() => expect(waits).toEqual([1000]));
+    await vi.waitFor(() => expect(waits).toEqual([1000]), 60_000);
     next();
-    await vi.waitFor(() => expect(waits).toEqual([1000, 2000]));
+    await vi.waitFor(() => expect(waits).toEqual([1000, 2000]), 60_000);
     release.resolve({});
     await waiting;
     next();

@@ -80,10 +80,12 @@ it('fills substitutions into a definition', async () => {
   const run = await startBackground({ assembly });
   const sfn = new SFNClient(clientOptions(run.endpoints.sfn));
   const { executionArn } = await sfn.send(new StartExecutionCommand({ stateMachineArn: run.ref('Corners') }));
-  await vi.waitFor(async () =>
-    expect(await sfn.send(new DescribeExecutionCommand({ executionArn }))).toMatchObject({
-      output: '"filled in"',
-    }),
+  await vi.waitFor(
+    async () =>
+      expect(await sfn.send(new DescribeExecutionCommand({ executionArn }))).toMatchObject({
+        output: '"filled in"',
+      }),
+    60_000,
   );
   await run.close();
 });
@@ -110,7 +112,10 @@ it('over a restart names stay used, what ran is ABORTED, and its token is unknow
   });
   const { executionArn: waiting } = await before.start('Flow', { n: 1 }, 'waits');
   const { executionArn: failed } = await before.start('Patient', failing, 'fails');
-  await vi.waitFor(async () => expect((await before.describeExecution(failed)).status).toBe('FAILED'));
+  await vi.waitFor(
+    async () => expect((await before.describeExecution(failed)).status).toBe('FAILED'),
+    60_000,
+  );
   const taskToken = await received.promise;
   await before.run.close();
   const log = path.join(dataDir, 'executions.jsonl');

@@ -245,7 +245,7 @@ describe('an execution', () => {
           .events<{ token: string; execution: { Id: string } }>('Asked')
           .find(({ execution }) => execution.Id === executionArn);
         return found ?? Promise.reject(new Error('not yet asked'));
-      });
+      }, 60_000);
       if (when === 'between two attempts') await fail(token, 'Again', '');
       const calls = () =>
         run

@@ -64,7 +64,7 @@ it.each([
     const called = callFor('How long does it take?');
     const events = stepThrough(await client.stream(chatId, body('How long does it take?')));
     const call = await called;
-    await vi.waitFor(() => expect(chain.map(({ target }) => target)).toContain('PutItem'));
+    await vi.waitFor(() => expect(chain.map(({ target }) => target)).toContain('PutItem'), 60_000);
     const before = chain.length;
     expect(chain.map(({ target, depth }) => `${depth} ${target}`).sort()).toEqual([
       '1 BatchGetItem',
