@@ -48,7 +48,7 @@ it('a process with messages, executions and schedules under way ends by itself s
     expect(recorder.events('Simple')).not.toEqual([]);
     expect(recorder.events('Asked')).not.toEqual([]);
     expect(recorder.events('Scheduled')).not.toEqual([]);
-  }, 10_000);
+  }, 60_000);
   child.kill('SIGTERM');
   await vi.waitFor(() => expect(child.exitCode).toBe(0), 60_000);
 });
