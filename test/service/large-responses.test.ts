@@ -311,9 +311,10 @@ it('holds no more than some megabytes for a client that does not read, and store
 
 it('breaks off a completion for a client that reads too slowly, and ends the call of the model', async () => {
   const called = callFor('Unread');
-  const messages = [{ role: 'user', content: 'Unread' }];
   const { readAll } = sendUnread('/openai/chat/completions', `Authorization: Bearer ${tenant.apiKey}`, {
-    ...{ model: tenant.agentId, stream: true, messages },
+    model: tenant.agentId,
+    stream: true,
+    messages: [{ role: 'user', content: 'Unread' }],
   });
   const call = await called;
   sayMuch(call);
