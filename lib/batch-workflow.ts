@@ -30,6 +30,7 @@ import { workerTimeoutSeconds } from './function-table.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
+import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
 /** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
@@ -251,20 +252,21 @@ export class BatchWorkflow extends Construct {
       removalPolicy: removalPolicyOf(settings),
     });
     pinLogicalId(logGroup, 'BatchWorkflowLogs');
-    const machine = new StateMachine(this, 'Machine', {
+    const role = new ServiceRole(this, 'MachineRole', 'states.amazonaws.com');
+    Validations.of(role).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason: 'Delivery of logs and X-Ray have no permissions for single resources.',
+    });
+    return new StateMachine(this, 'Machine', {
       comment: 'Carries one batch from its first request to its end',
       definitionBody: DefinitionBody.fromChainable(first),
+      role,
       tracingEnabled: true,
       logs: {
         destination: logGroup,
         level: LogLevel.ALL,
       },
     });
-    Validations.of(machine).acknowledge({
-      id: 'AwsSolutions-IAM5[Resource::*]',
-      reason: 'Delivery of logs and X-Ray have no permissions for single resources.',
-    });
-    return machine;
   }
 }
 

@@ -14,48 +14,58 @@ export const bedrockModel = new RegExp(
 /** The id of an inference profile that AWS defines: a geography and the model's id. */
 const profileId = /^(?<geography>global|apac|us-gov|[a-z]{2})\.(?<model>[^.]+\..+)$/;
 
-/**
- * The permissions that a role needs to invoke a model by Converse or ConverseStream. An inference profile also needs
- * permissions for the models that it routes to. As in AWS's documentation, these hold only for calls through the
- * profile.
- */
-export function bedrockStatements(scope: Construct, model: string): PolicyStatement[] {
+/** What a role must be allowed to invoke for one model that agents may name. */
+interface Invocable {
+  /** The model, or the inference profile. */
+  readonly arn: string;
+  /** The models that the profile routes to. */
+  readonly routesTo: readonly string[];
+}
+
+function invocableOf(scope: Construct, model: string): Invocable {
   const { partition, region, account } = Stack.of(scope);
   const isArn = model.startsWith('arn:');
   const id = isArn ? model.slice(model.indexOf('/') + 1) : model;
   const profile = profileId.exec(id)?.groups;
   const arnOf = (type: string) => (isArn ? model : `arn:${partition}:bedrock:${region}:${type}/${id}`);
   if (model.includes(':application-inference-profile/'))
-    return [invoke(model), invokeThrough(model, `arn:${partition}:bedrock:*::foundation-model/*`)];
+    return { arn: model, routesTo: [`arn:${partition}:bedrock:*::foundation-model/*`] };
   if (profile === undefined || (isArn && !model.includes(':inference-profile/')))
-    return [invoke(arnOf(':foundation-model'))];
-  const profileArn = arnOf(`${account}:inference-profile`);
+    return { arn: arnOf(':foundation-model'), routesTo: [] };
   const modelIn = (modelRegion: string) =>
     `arn:${partition}:bedrock:${modelRegion}::foundation-model/${profile.model}`;
-  return [
-    invoke(profileArn),
+  return {
+    arn: arnOf(`${account}:inference-profile`),
     // For a global profile AWS checks the model's ARN in the caller's Region, and then an ARN without a Region.
-    profile.geography === 'global'
-      ? invokeThrough(profileArn, modelIn(region), modelIn(''))
-      : invokeThrough(profileArn, modelIn('*')),
-  ];
+    routesTo: profile.geography === 'global' ? [modelIn(region), modelIn('')] : [modelIn('*')],
+  };
 }
 
-const actions = ['bedrock:InvokeModel', 'bedrock:InvokeModelWithResponseStream'];
-
-const invoke = (resource: string): PolicyStatement => new PolicyStatement({ actions, resources: [resource] });
-
-const invokeThrough = (profile: string, ...resources: string[]): PolicyStatement =>
-  new PolicyStatement({
-    actions,
-    resources,
-    conditions: { StringEquals: { 'bedrock:InferenceProfileArn': profile } },
-  });
+/**
+ * The permissions that a role needs to invoke models by Converse or ConverseStream. An inference profile also needs
+ * permissions for the models that it routes to. These hold only for calls through a profile, which must be one of those
+ * that the role may invoke. The policies of a role have 10,240 characters, so the condition does not list the profiles
+ * again.
+ */
+export function bedrockStatements(scope: Construct, models: readonly string[]): PolicyStatement[] {
+  const invocable = models.map((model) => invocableOf(scope, model));
+  const actions = ['bedrock:InvokeModel', 'bedrock:InvokeModelWithResponseStream'];
+  return [
+    { actions, resources: invocable.map(({ arn }) => arn) },
+    {
+      actions,
+      resources: [...new Set(invocable.flatMap(({ routesTo }) => routesTo))],
+      // The key exists.
+      conditions: { Null: { 'bedrock:InferenceProfileArn': 'false' } },
+    },
+  ]
+    .filter(({ resources }) => resources.length > 0)
+    .map((statement) => new PolicyStatement(statement));
+}
 
 /** Acknowledges the findings of cdk-nag about permissions for a profile's models in every Region. */
 export function acknowledgeRegions(scope: Construct, models: readonly string[]): void {
-  const wildcards = models
-    .flatMap((model) => bedrockStatements(scope, model))
+  const wildcards = bedrockStatements(scope, models)
     .flatMap(({ resources }) => resources)
     .filter((resource) => resource.includes('*'));
   for (const resource of new Set(wildcards))

@@ -1,16 +1,11 @@
 import type { FunctionName } from './function-names.ts';
+import { type EntryPointSettings, entryPointsOfChats, isChatRoute } from './function-table.ts';
 
 /**
  * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would leave
  * less.
  */
 export const minUnreservedExecutions = 100;
-
-/**
- * With fewer concurrent replies, Lambda would throttle the burst of one API key: ten sends at once
- * (`rateLimits.sends`).
- */
-const minSends = 10;
 
 /** With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
@@ -20,6 +15,10 @@ const deadLetterHandlers = 2;
 
 /** Lambda's minimum as well. A purge may wait: the chat is deleted for clients. */
 const purgers = 2;
+
+/** The defaults of the settings `authorizerConcurrency` and `shortRouteConcurrency` in an account of 1,000. */
+const usualAuthorizers = 200;
+const usualShortRoutes = 200;
 
 /**
  * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that
@@ -37,15 +36,25 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'complete-chat': 50,
   // A batch of 1,000 requests takes 2 s, so 20 executions dispatch ten batches a second.
   'dispatch-batch': 20,
-  // Two concurrent runs would resume the same batches.
-  'reconcile-batches': 1,
+  // What an account of 1,000 has left; a larger account gives it the rest.
+  'send-message': 255,
 };
 
-type Part = readonly [name: string, executions: number];
+/** Two concurrent runs would resume the same batches, so this one is the same in every account. */
+const reconcilers = 1;
+
+/**
+ * The smallest part of the usual reservations that is reserved. It gives the authorizer 10 executions, enough for the
+ * burst of one API key (`rateLimits.sends`). A reservation is also a ceiling, so a smaller one would do more harm than
+ * none.
+ */
+const minScale = 0.05;
 
 export interface ConcurrencyPlan {
   /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
+  /** What the account's functions without a reservation share, if no other stack has reserved a part of it. */
+  readonly unreserved: number;
   readonly batchWorkers: number;
   readonly deadLetterHandlers: number;
   readonly purgers: number;
@@ -53,70 +62,150 @@ export interface ConcurrencyPlan {
   readonly warning: string | undefined;
 }
 
-/** lib/settings/concurrency.ts and batches.ts describe each of these settings. */
-export interface ConcurrencySettings {
+/** lib/settings/concurrency.ts, batches.ts and access.ts describe each of these settings. */
+export interface ConcurrencySettings extends EntryPointSettings {
   readonly batchWorkers?: number | undefined;
   readonly accountConcurrency: number;
-  readonly authorizerConcurrency: number;
-  readonly shortRouteConcurrency: number;
+  readonly authorizerConcurrency?: number | undefined;
+  readonly shortRouteConcurrency?: number | undefined;
   readonly otherStacksConcurrency: number;
   readonly reservedConcurrency: boolean;
 }
 
 /**
- * Divides the account's concurrency. The authorizer and long-running functions have reservations. Short routes share
- * the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once need a hundred
- * executions of one function. `send-message` reserves the rest.
+ * Divides the account's concurrency. The authorizer and long-running functions that the stage has have reservations.
+ * Short routes share the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once
+ * need a hundred executions of one function. In an account that has no room for all, each gets the same part of what it
+ * has in an account of 1,000.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
-  const { accountConcurrency } = settings;
-  const workers = { batchWorkers: workersOf(settings), deadLetterHandlers, purgers };
-  if (!settings.reservedConcurrency) return { reserved: new Map(), ...workers, warning: undefined };
-  if (accountConcurrency <= minUnreservedExecutions)
-    return {
-      reserved: new Map(),
-      ...workers,
-      warning: `Nothing is reserved: Lambda keeps ${minUnreservedExecutions} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few concurrent replies, or the ${workers.batchWorkers} workers of batches, can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`,
-    };
-  const reserved = new Map<FunctionName, number>([
-    ...reservedParts(settings),
-    ['send-message', accountConcurrency - sumOf(partsWithoutSends(settings))],
-  ]);
-  return { reserved, ...workers, warning: undefined };
+  const { accountConcurrency, reservedConcurrency } = settings;
+  const scale = scaleOf(settings);
+  const isReserved = reservedConcurrency && scale >= minScale;
+  const reserved = isReserved ? reservationsOf(settings, scale) : new Map<FunctionName, number>();
+  return {
+    reserved,
+    unreserved: accountConcurrency - sumOf(reserved.values()),
+    batchWorkers: workersOf(settings),
+    deadLetterHandlers,
+    purgers,
+    warning: reservedConcurrency && !isReserved ? describeUnreserved(settings) : undefined,
+  };
 }
 
-/** A message with the sum of all parts if they exceed the account's concurrency; undefined if they fit. */
+/** What is wrong with settings that the account's concurrency has no room for; undefined if they fit. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
-  // A new account has 10. The plan warns.
-  if (accountConcurrency <= minUnreservedExecutions) return undefined;
   const workers = workersOf(settings);
+  // Lambda's minimum for an event source is 2, and new accounts have 10.
   if (workers >= accountConcurrency)
     return `batchWorkers is ${workers}, and leaves nothing of ${accountConcurrency} to other functions`;
-  if (!reservedConcurrency) return undefined;
-  const parts: Part[] = [...partsWithoutSends(settings), ['send-message (at least)', minSends]];
-  const sum = sumOf(parts);
-  if (sum <= accountConcurrency) return undefined;
-  const terms = parts.map(([name, executions]) => `${executions} ${name}`).join(' + ');
-  return `${accountConcurrency} is less than ${terms} = ${sum}; lower authorizerConcurrency, shortRouteConcurrency, batchWorkers or otherStacksConcurrency, or set reservedConcurrency to false`;
+  const given = givenParts(settings);
+  if (!reservedConcurrency || given.length === 0 || scaleOf(settings) >= minScale) return undefined;
+  const terms = [...given, ['other stacks', settings.otherStacksConcurrency] as const]
+    .map(([name, executions]) => `${executions} ${name}`)
+    .join(' + ');
+  return `${accountConcurrency} has no room for ${terms} and the other functions; lower or leave out what you have set, or set reservedConcurrency to false`;
+}
+
+/** Lambda's number of file descriptors for an environment. A connection takes one. */
+const descriptors = 1024;
+
+/**
+ * What an environment uses whatever it serves: up to 50 connections of each client of an AWS service, of which a
+ * function has four, and its own files.
+ */
+const ownDescriptors = 256;
+
+export interface DescriptorSettings {
+  readonly requestsPerEnvironment: number;
+  readonly requestsPerWorker: number;
+  readonly replyToolsAtOnce: number;
+}
+
+/**
+ * What is wrong with settings whose replies could use up the file descriptors of an environment; undefined if they fit.
+ * A reply has a connection to its client, one to a model for its title, and one for each of its tools at once; while no
+ * tool runs, one to its model.
+ */
+export function descriptorProblem({ replyToolsAtOnce, ...settings }: DescriptorSettings): string | undefined {
+  for (const name of ['requestsPerEnvironment', 'requestsPerWorker'] as const) {
+    const most = Math.floor((descriptors - ownDescriptors) / settings[name]) - 2;
+    if (replyToolsAtOnce > most)
+      return `with ${settings[name]} requests in one environment (${name}) it must be at most ${most}, because an environment has 1,024 file descriptors`;
+  }
+  return undefined;
 }
 
 /** By default a fifth of a small account: the rest is for clients that wait for a response. */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
 
-const reservedParts = ({ authorizerConcurrency }: ConcurrencySettings): [FunctionName, number][] => [
-  ['authorize-request', authorizerConcurrency],
-  ...(Object.entries(longRunning) as [FunctionName, number][]),
-];
+/** The reservations of an account of 1,000, except the parts that have settings. */
+const usualReservations = (settings: ConcurrencySettings): [FunctionName, number][] =>
+  (Object.entries(longRunning) as [FunctionName, number][]).filter(
+    ([name]) => settings.webFunctions !== 'all' || !isChatRoute(name),
+  );
 
-const partsWithoutSends = (settings: ConcurrencySettings): Part[] => [
-  ...reservedParts(settings),
-  ['short routes', settings.shortRouteConcurrency],
-  ['process-batch-items', workersOf(settings)],
-  ['fail-dead-letters', deadLetterHandlers],
-  ['purge-chat', purgers],
-  ['other stacks', settings.otherStacksConcurrency],
-];
+/** The parts whose size an operator has set. */
+const givenParts = ({
+  authorizerConcurrency,
+  shortRouteConcurrency,
+  batchWorkers,
+}: ConcurrencySettings): (readonly [name: string, executions: number])[] =>
+  (
+    [
+      ['authorizerConcurrency', authorizerConcurrency],
+      ['shortRouteConcurrency', shortRouteConcurrency],
+      ['batchWorkers', batchWorkers],
+    ] as const
+  ).flatMap(([name, executions]) => (executions === undefined ? [] : [[name, executions] as const]));
 
-const sumOf = (parts: readonly Part[]): number => parts.reduce((sum, [, executions]) => sum + executions, 0);
+/** Which part of its usual size each reservation and the short routes get, unless a setting says it: 1 if all fit. */
+function scaleOf(settings: ConcurrencySettings): number {
+  const { accountConcurrency, authorizerConcurrency, shortRouteConcurrency } = settings;
+  const fixed =
+    (authorizerConcurrency ?? 0) +
+    (shortRouteConcurrency ?? 0) +
+    ofEventSources(settings) +
+    settings.otherStacksConcurrency +
+    reconcilers;
+  const scaled =
+    sumOf(usualReservations(settings).map(([, executions]) => executions)) +
+    (authorizerConcurrency === undefined ? usualAuthorizers : 0) +
+    (shortRouteConcurrency === undefined ? usualShortRoutes : 0);
+  return Math.min(1, (accountConcurrency - fixed) / scaled);
+}
+
+function reservationsOf(settings: ConcurrencySettings, scale: number): Map<FunctionName, number> {
+  const reserved = new Map<FunctionName, number>([
+    ['authorize-request', settings.authorizerConcurrency ?? Math.floor(usualAuthorizers * scale)],
+    ['reconcile-batches', reconcilers],
+    ...usualReservations(settings).map(
+      ([name, executions]) => [name, Math.floor(executions * scale)] as [FunctionName, number],
+    ),
+  ]);
+  const sends = reserved.get('send-message');
+  if (sends !== undefined && scale === 1)
+    reserved.set('send-message', sends + settings.accountConcurrency - wholeOf(settings, reserved));
+  return reserved;
+}
+
+/** All reservations and all that must stay unreserved. */
+const wholeOf = (settings: ConcurrencySettings, reserved: ReadonlyMap<FunctionName, number>): number =>
+  sumOf(reserved.values()) +
+  (settings.shortRouteConcurrency ?? usualShortRoutes) +
+  ofEventSources(settings) +
+  settings.otherStacksConcurrency;
+
+/** What the maximum concurrency of the event sources lets run at once, in every account. */
+const ofEventSources = (settings: ConcurrencySettings): number =>
+  workersOf(settings) + deadLetterHandlers + purgers;
+
+function describeUnreserved(settings: ConcurrencySettings): string {
+  const waiting = entryPointsOfChats(settings).functions ? 'A few concurrent replies, or the' : 'The';
+  return `Nothing is reserved: Lambda keeps ${minUnreservedExecutions} executions unreserved, and accountConcurrency is ${settings.accountConcurrency}. ${waiting} ${workersOf(settings)} workers of batches, can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`;
+}
+
+const sumOf = (numbers: Iterable<number>): number =>
+  [...numbers].reduce((sum, executions) => sum + executions, 0);

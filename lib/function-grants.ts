@@ -83,8 +83,7 @@ export class FunctionGrants {
   }
 
   invokesModels(models: readonly string[]): void {
-    for (const statement of models.flatMap((model) => bedrockStatements(this.scope, model)))
-      this.target.addStatement(statement);
+    for (const statement of bedrockStatements(this.scope, models)) this.target.addStatement(statement);
   }
 
   invokes({ functionArn }: IFunction, variable: string): void {

@@ -218,10 +218,25 @@ export const webAccess: Readonly<Record<WebFunctionName, Access & { updated: rea
   'serve-chats': { ...access['send-message'], updated: updatedItemsOf('send-message'), signsCallers: true },
 };
 
-/** The routes that `serve-chats` serves behind the gateway. */
-export const chatRoutes: readonly RouteName[] = [
-  'send-message',
-  'create-chat',
-  'resume-stream',
-  'complete-chat',
-];
+/** The routes that the web function `serve-chats` or four Lambda functions serve behind the gateway. */
+export const chatRoutes = ['send-message', 'create-chat', 'resume-stream', 'complete-chat'] as const;
+
+export const isChatRoute = (name: FunctionName): boolean => chatRoutes.some((route) => route === name);
+
+/** lib/settings/access.ts describes both settings. */
+export interface EntryPointSettings {
+  readonly webFunctions: 'all' | 'uploads' | 'none';
+  readonly bothEntryPoints: boolean;
+}
+
+/**
+ * What a stage has to serve `chatRoutes`. Both only while it changes from one to the other: the gateway calls the one
+ * of `webFunctions`, and the other one ends its replies.
+ */
+export const entryPointsOfChats = ({
+  webFunctions,
+  bothEntryPoints,
+}: EntryPointSettings): { webFunction: boolean; functions: boolean } => ({
+  webFunction: webFunctions === 'all' || bothEntryPoints,
+  functions: webFunctions !== 'all' || bothEntryPoints,
+});

@@ -1,13 +1,14 @@
 import {
   AccessLogFormat,
+  AwsIntegration,
   DomainName,
   EndpointType,
   RestApi as GatewayRestApi,
   HttpIntegration,
   IdentitySource,
+  type Integration,
   type IResource,
   type IRestApi,
-  LambdaIntegration,
   LogGroupLogDestination,
   MethodLoggingLevel,
   type MethodOptions,
@@ -17,6 +18,7 @@ import {
 } from 'aws-cdk-lib/aws-apigateway';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
+import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
@@ -29,12 +31,13 @@ import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { gatewayHeaders, signedCallerField } from '#runtime/environment/variables.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
-import { chatRoutes } from './function-table.ts';
+import { isChatRoute } from './function-table.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { addPreflight } from './preflights.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
+import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 import type { WebServer } from './web-server.ts';
 
@@ -60,14 +63,17 @@ export class RestApi extends Construct {
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
   private readonly api: GatewayRestApi;
+  /** The gateway calls functions with this role. Permissions in the functions would be a resource for each method. */
+  private readonly callerRole: ServiceRole;
 
   constructor(
     scope: Construct,
     id: string,
     props: {
       authorizer: ServiceFunction;
+      /** The functions of the routes that the web server does not serve. */
       handlerOf: (route: RouteName) => ServiceFunction;
-      /** Serves messages and new chats in place of their functions; undefined if functions serve them. */
+      /** Serves `chatRoutes` in place of their functions; undefined if functions serve them. */
       webServer: WebServer | undefined;
       /** The custom domain; undefined if the distribution has it, or if there is none. */
       domain: CustomDomain | undefined;
@@ -82,6 +88,7 @@ export class RestApi extends Construct {
     },
   ) {
     super(scope, id);
+    this.callerRole = new ServiceRole(this, 'CallerRole', 'apigateway.amazonaws.com');
     const api = this.createApi(props);
     this.api = api;
     const resources = this.addRoutes(api, props);
@@ -151,11 +158,14 @@ export class RestApi extends Construct {
     const resources = new Set<IResource>();
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
-      const added = addRoute(api, route, {
-        handler: props.handlerOf(name),
-        webServer: chatRoutes.includes(name) ? props.webServer : undefined,
-        options: isOpenAi ? { authorizer: openAiAuthorizer } : {},
-      });
+      const options = isOpenAi ? { authorizer: openAiAuthorizer } : {};
+      const added =
+        props.webServer !== undefined && isChatRoute(name)
+          ? addRoute(api, route, forward(route, props.webServer), {
+              ...options,
+              requestParameters: pathOf(route),
+            })
+          : addRoute(api, route, this.invoke(route, props.handlerOf(name)), options);
       // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
       if (!isOpenAi) for (const resource of added) resources.add(resource);
     }
@@ -177,9 +187,42 @@ export class RestApi extends Construct {
   ): RequestAuthorizer {
     return new RequestAuthorizer(this, webServer === undefined ? id : `Signing${id}`, {
       handler: authorizer.alias,
+      assumeRole: this.roleFor(authorizer),
       identitySources: [IdentitySource.header(header)],
       resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
     });
+  }
+
+  /** Calls a function for each request of a route. The library's `LambdaIntegration` would also add a permission. */
+  private invoke(route: Route, handler: ServiceFunction): Integration {
+    const isStreamed = route.transfer === 'streamed';
+    const path = isStreamed
+      ? `2021-11-15/functions/${handler.alias.functionArn}/response-streaming-invocations`
+      : `2015-03-31/functions/${handler.alias.functionArn}/invocations`;
+    return new AwsIntegration({
+      service: 'lambda',
+      proxy: true,
+      path,
+      options: {
+        credentialsRole: this.roleFor(handler),
+        ...(isStreamed && {
+          responseTransferMode: ResponseTransferMode.STREAM,
+          timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
+        }),
+      },
+    });
+  }
+
+  /** Returns the gateway's role, which then may call the function. */
+  private roleFor(handler: ServiceFunction): IRole {
+    this.callerRole.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunction'],
+        resources: [handler.aliasByName.functionArn],
+      }),
+    );
+    // The library adds a policy to the role of an authorizer if it may.
+    return this.callerRole.withoutPolicyUpdates();
   }
 
   private createApi(props: {
@@ -236,37 +279,17 @@ export class RestApi extends Construct {
 }
 
 /** Adds the methods of a route. Returns their resources. */
-function addRoute(
+const addRoute = (
   api: GatewayRestApi,
   route: Route,
-  {
-    handler,
-    webServer,
-    options,
-  }: {
-    handler: ServiceFunction;
-    /** Serves the route in place of its function. */
-    webServer: WebServer | undefined;
-    options: MethodOptions;
-  },
-): IResource[] {
-  const integration = webServer === undefined ? integrate(route, handler) : forward(route, webServer);
-  const parameters = webServer === undefined ? {} : { requestParameters: pathOf(route) };
-  return pathsOf(route).map((path) => {
+  integration: Integration,
+  options: MethodOptions,
+): IResource[] =>
+  pathsOf(route).map((path) => {
     const resource = api.root.resourceForPath(versionPath + path);
-    resource.addMethod(route.method, integration, { ...parameters, ...options });
+    resource.addMethod(route.method, integration, options);
     return resource;
   });
-}
-
-function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
-  if (route.transfer === 'buffered') return new LambdaIntegration(handler.alias, { allowTestInvoke: false });
-  return new LambdaIntegration(handler.alias, {
-    allowTestInvoke: false,
-    responseTransferMode: ResponseTransferMode.STREAM,
-    timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
-  });
-}
 
 /** Forwards a request to the web function, with the caller that the authorizer has signed. */
 function forward(route: Route, { domainName }: WebServer): HttpIntegration {

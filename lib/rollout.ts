@@ -5,11 +5,12 @@ import {
   LambdaDeploymentConfig,
   LambdaDeploymentGroup,
 } from 'aws-cdk-lib/aws-codedeploy';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Aws, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import type { GradualRollout } from './rollout-names.ts';
 import type { ServiceFunction } from './service-function.ts';
+import { ServiceRole } from './service-role.ts';
 
 const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> = {
   Canary10Percent5Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES,
@@ -28,7 +29,7 @@ const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> 
  */
 export class Rollout extends Construct {
   private readonly application: LambdaApplication;
-  private readonly role: Role;
+  private readonly role: ServiceRole;
   private readonly configuration: ILambdaDeploymentConfig;
 
   constructor(scope: Construct, id: string, name: GradualRollout) {
@@ -36,7 +37,7 @@ export class Rollout extends Construct {
     this.configuration = configurations[name];
     this.application = new LambdaApplication(this, 'Application');
     // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
-    this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('codedeploy.amazonaws.com') });
+    this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
     const functions = `function:${functionNamePrefix(Stack.of(this).stackName)}*`;
     this.role.addToPolicy(
@@ -61,14 +62,13 @@ export class Rollout extends Construct {
 
   /** @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
-    const group = new LambdaDeploymentGroup(this, handler.node.id, {
+    new LambdaDeploymentGroup(this, handler.node.id, {
       application: this.application,
       alias: handler.alias,
       deploymentConfig: this.configuration,
       role: this.role.withoutPolicyUpdates(),
       alarms: [...alarms],
     });
-    group.node.addDependency(this.role);
   }
 }
 

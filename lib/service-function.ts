@@ -1,4 +1,4 @@
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
   Alias,
@@ -20,6 +20,7 @@ import { variables } from '#runtime/environment/variables.ts';
 import { FunctionGrants } from './function-grants.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
+import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
 /**
@@ -60,7 +61,7 @@ export class ServiceFunction extends LambdaFunction {
       removalPolicy: removalPolicyOf(settings),
     });
     // The role that the CDK would create may write to every log group of the account.
-    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    const role = new ServiceRole(scope, `${id}Role`, 'lambda.amazonaws.com');
     logGroup.grantWrite(role);
     Validations.of(role).acknowledge({
       id: 'AwsSolutions-IAM5[Resource::*]',

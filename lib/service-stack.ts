@@ -17,6 +17,7 @@ import { DataTables } from './data-tables.ts';
 import { Distribution } from './distribution.ts';
 import { FileBucket } from './file-bucket.ts';
 import { webAclArnOf } from './firewall-stack.ts';
+import { chatRoutes, entryPointsOfChats } from './function-table.ts';
 import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
 import { Rollout } from './rollout.ts';
@@ -44,7 +45,8 @@ interface StackProps {
 
 /** The web functions. */
 interface WebServers {
-  chats: WebServer;
+  /** Undefined if Lambda functions serve its routes. */
+  chats: WebServer | undefined;
   uploads: WebServer;
 }
 
@@ -142,17 +144,19 @@ export class ServiceStack extends Stack {
   ): RestApi {
     // With a distribution, its response headers policy sets the allowed origins.
     const corsOrigin = originSecret === undefined ? settings.corsOrigins[0] : undefined;
+    const webServer = settings.webFunctions === 'all' ? servers?.chats : undefined;
+    if (entryPointsOfChats(settings).functions) for (const name of chatRoutes) functions.create(name);
     return new RestApi(this, 'Api', {
       authorizer: functions.create('authorize-request'),
       handlerOf: (name) => {
-        const handler = functions.create(name);
+        const handler = functions.created.get(name) ?? functions.create(name);
         if (name === 'create-batch') handler.starts(workflow.machine);
         if (name === 'cancel-batch') handler.completesCallbacksOf(workflow.machine);
         if (name === 'delete-chat' || name === 'erase-user') purge.isFilledBy(handler);
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
-      webServer: settings.webFunctions === 'all' ? servers?.chats : undefined,
+      webServer,
       // If there is a distribution, it has the custom domain.
       domain: originSecret === undefined ? settings.domain : undefined,
       firewall: settings.firewall,
@@ -162,25 +166,24 @@ export class ServiceStack extends Stack {
     });
   }
 
-  /**
-   * Creates the servers of uploads, and of messages and new chats. The latter is there as well while only uploads have
-   * web functions, so that a change between `all` and `uploads` changes nothing but the gateway's integrations.
-   */
+  /** Creates the servers of uploads and of `chatRoutes`. */
   private createWebServers(
     { stage: { settings }, bundles }: StackProps,
     functions: ServiceFunctions,
   ): WebServers | undefined {
     if (settings.webFunctions === 'none') return undefined;
-    const chats = new WebServer(this, 'Chats', {
-      codeFolder: bundles.folderOf('serve-chats'),
-      name: 'chats',
-      logsId: 'ServeChatsLogs',
-      grant: (grants) => functions.grantWeb(grants, 'serve-chats'),
-      timeout: Duration.seconds(routes['send-message'].timeoutSeconds),
-      requestsPerEnvironment: settings.requestsPerEnvironment,
-      publicReason: 'Every request must have a caller that the authorizer has signed.',
-      settings,
-    });
+    const chats = entryPointsOfChats(settings).webFunction
+      ? new WebServer(this, 'Chats', {
+          codeFolder: bundles.folderOf('serve-chats'),
+          name: 'chats',
+          logsId: 'ServeChatsLogs',
+          grant: (grants) => functions.grantWeb(grants, 'serve-chats'),
+          timeout: Duration.seconds(routes['send-message'].timeoutSeconds),
+          requestsPerEnvironment: settings.requestsPerEnvironment,
+          publicReason: 'Every request must have a caller that the authorizer has signed.',
+          settings,
+        })
+      : undefined;
     const uploads = new WebServer(this, 'Uploads', {
       codeFolder: bundles.folderOf('receive-uploads'),
       name: 'uploads',
@@ -236,7 +239,7 @@ export class ServiceStack extends Stack {
     alarms.watchPurges(purge);
     alarms.watchUnusedChats(functions.get('delete-unused-chats'), purge);
     alarms.watchReplies();
-    const webServers = Object.values<WebServer>({ ...servers });
+    const webServers = Object.values({ ...servers }).filter((server) => server instanceof WebServer);
     if (webServers.length > 0) alarms.watchWebServers(webServers);
     const { address } = new Dashboard(this, 'Dashboard', {
       api,
@@ -245,11 +248,11 @@ export class ServiceStack extends Stack {
       functions: [...functions.created.values()],
       webServers,
       replyLogs: [
-        functions.get('send-message'),
-        functions.get('complete-chat'),
+        functions.created.get('send-message'),
+        functions.created.get('complete-chat'),
         functions.get('process-batch-items'),
-        ...(servers === undefined ? [] : [servers.chats]),
-      ].map(({ logGroup }) => logGroup),
+        servers?.chats,
+      ].flatMap((server) => server?.logGroup ?? []),
     });
     new CfnOutput(this, 'DashboardAddress', { value: address });
     return alarms;

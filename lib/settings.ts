@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { type ConcurrencySettings, concurrencyProblem } from './concurrency.ts';
+import {
+  type ConcurrencySettings,
+  concurrencyProblem,
+  type DescriptorSettings,
+  descriptorProblem,
+} from './concurrency.ts';
 import { oneOriginOnly } from './cors-origins.ts';
 import { accessSettings } from './settings/access.ts';
 import { batchSettings } from './settings/batches.ts';
@@ -62,9 +67,17 @@ const schema = z
     path: ['corsOrigins'],
     error: oneOriginOnly,
   })
+  .refine(({ bothEntryPoints, webFunctions }) => !bothEntryPoints || webFunctions !== 'none', {
+    path: ['bothEntryPoints'],
+    error: 'must be false if webFunctions is none',
+  })
   .refine((settings) => settings.leaseSeconds < replyTimeoutSeconds, {
     path: ['leaseSeconds'],
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
+  })
+  .refine((settings) => descriptorProblem(settings) === undefined, {
+    path: ['replyToolsAtOnce'],
+    error: ({ input }) => descriptorProblem(input as DescriptorSettings),
   })
   .refine((settings) => concurrencyProblem(settings) === undefined, {
     path: ['accountConcurrency'],

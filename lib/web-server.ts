@@ -1,5 +1,5 @@
 import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
-import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { ManagedPolicy } from 'aws-cdk-lib/aws-iam';
 import {
   WebFunction,
   WebFunctionAuthType,
@@ -14,6 +14,7 @@ import { variables } from '#runtime/environment/variables.ts';
 import { FunctionGrants } from './function-grants.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
+import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
 /** An HTTP server: a Lambda Web Function with its endpoint. Many requests share one environment. */
@@ -49,12 +50,10 @@ export class WebServer extends Construct {
     const logGroup = new LogGroup(this, 'Logs', logs);
     pinLogicalId(logGroup, props.logsId);
     this.logGroup = logGroup;
-    const role = new Role(this, 'Role', {
-      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
-      // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that
-      // of `logGroup` followed by `.local`, and creates it with this role.
-      managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaBasicExecutionRole')],
-    });
+    const role = new ServiceRole(this, 'Role', 'lambda.amazonaws.com');
+    // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that of
+    // `logGroup` followed by `.local`, and creates it with this role.
+    role.addManagedPolicy(ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaBasicExecutionRole'));
     Validations.of(role).acknowledge({
       id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]',
       reason: 'Lambda documents no narrower permission with which a web function can log.',
@@ -97,9 +96,6 @@ export class WebServer extends Construct {
       maxConcurrencyPerEnvironment: props.requestsPerEnvironment,
       environment,
     });
-    // The library adds this dependency for ordinary functions. Without it a first request could come before the role's
-    // policy exists.
-    server.node.findChild('Revision').node.addDependency(role);
     // The library sets `functionName` of both resources to the function's ARN. CloudFormation would create both with
     // the ARN, but then it could neither read the endpoint's domain name nor roll back.
     server.resourceRevision.functionName = functionName;

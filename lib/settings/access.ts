@@ -11,6 +11,14 @@ export const accessSettings = {
       alone, of up to 50 MB. With \`none\` there is no CloudFront distribution: clients use the gateway's
       own address, and an upload has about 4.5 MB. A change to or from \`none\` changes the base address.`),
 
+  bothEntryPoints: z
+    .boolean()
+    .default(false)
+    .describe(`
+      Deploys the web function of messages and the Lambda functions for the same routes, whichever the
+      gateway calls. Only for a change between \`all\` and \`uploads\`, so that replies in progress end
+      ([deploy.md](deploy.md#web-functions)).`),
+
   domain: z
     .strictObject({
       name: z

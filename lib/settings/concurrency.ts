@@ -8,26 +8,27 @@ export const concurrencySettings = {
     .default(1000)
     .describe(`
       AWS's quota of functions that run at once in the account and Region, of all stacks: 1,000 unless AWS
-      has set another; new accounts may have 10. An alarm goes off at four fifths of it. Up to 100,
-      nothing can be reserved. Above, the settings below and the fixed parts must fit, and send-message
-      gets the rest ([limits.md](limits.md#concurrent-executions)).`),
+      has set another; new accounts may have 10. Below 1,000 the stage reserves less, in proportion, and
+      nothing where that would be too little
+      ([limits.md](limits.md#concurrent-executions)).`),
 
   authorizerConcurrency: z
     .int()
     .min(1)
-    .default(200)
+    .optional()
     .describe(`
-      Executions reserved for the authorizer, which all routes share. The default is twice what 1,000
-      requests a second of an assumed 0.1 s each need. A reservation is also a ceiling, and an unknown key
-      is never cached: beyond it, the gateway responds to every route with 500.`),
+      Executions reserved for the authorizer, which all routes share. By default 200, which is twice what
+      1,000 requests a second of an assumed 0.1 s each need; less in a smaller account. A reservation is
+      also a ceiling, and an unknown key is never cached: beyond it, the gateway responds to every route
+      with 500.`),
 
   shortRouteConcurrency: z
     .int()
     .min(1)
-    .default(200)
+    .optional()
     .describe(`
-      Executions left unreserved, shared by all routes except sends. The default is that of the
-      authorizer, because each request needs both.`),
+      Executions left unreserved, shared by the short routes. By default as many as the authorizer has by
+      default, because each request needs both.`),
 
   otherStacksConcurrency: z
     .int()

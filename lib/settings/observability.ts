@@ -4,9 +4,11 @@ import * as z from 'zod';
 export const observabilitySettings = {
   alarmEmails: z
     .array(z.email())
+    .max(10)
     .default([])
     .describe(`
-      Addresses that alarms are sent to. Each must confirm its subscription once.`),
+      Addresses that alarms are sent to. Each must confirm its subscription once. For more than ten people,
+      use a mailing list.`),
 
   firstDeltaSeconds: z
     .number()

@@ -33,6 +33,8 @@ export interface ApiMethod {
 
 export interface FunctionIntegration {
   readonly functionArn: string;
+  /** The ARN of the role with which the gateway calls the function, if it has one. */
+  readonly credentials: string | undefined;
   readonly streamed: boolean;
   readonly timeoutMilliseconds: number;
 }
@@ -65,6 +67,8 @@ export interface Throttle {
 export interface ApiAuthorizer {
   readonly logicalId: string;
   readonly functionArn: string;
+  /** As in `FunctionIntegration`. */
+  readonly credentials: string | undefined;
   /** Such as `method.request.header.Authorization`. */
   readonly identitySources: readonly string[];
   readonly cacheSeconds: number;

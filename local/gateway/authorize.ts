@@ -3,6 +3,7 @@ import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
+import { denialOfInvocation } from './invocation-denial.ts';
 import { type PolicyStatement, policyEffect } from './policy-effect.ts';
 import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
 
@@ -48,12 +49,9 @@ export function createAuthorize(
     let result: AuthorizerResult;
     if (cached && cached.expires > Date.now()) result = cached.result;
     else {
-      const rejection = access.denialOfService(
-        'apigateway.amazonaws.com',
-        `${apiArn}/authorizers/${authorizer.logicalId}`,
-        { action: 'lambda:InvokeFunction', resource: authorizer.functionArn },
-      );
-      if (rejection) throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
+      const sourceArn = `${apiArn}/authorizers/${authorizer.logicalId}`;
+      if (denialOfInvocation(access, { ...authorizer, sourceArn }))
+        throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
       // If an operator writes during this call, the result goes into the old cache, which is no longer read.
       const currentCache = cache;
       result = await send(findFunction({ functions }, authorizer.functionArn), {

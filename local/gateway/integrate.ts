@@ -5,6 +5,7 @@ import type { RunContext } from '../run-context.ts';
 import type { ApiMethod, ApiModel, FunctionIntegration } from './api-model.ts';
 import type { AuthorizeContext } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
+import { denialOfInvocation } from './invocation-denial.ts';
 import { isBinaryType } from './is-binary-type.ts';
 import type { RouteMatch } from './match-route.ts';
 import { createProxyEvent, type GatewayRequest, type RequestEvent } from './proxy-event.ts';
@@ -33,15 +34,12 @@ export function createIntegrate(
   api: ApiModel,
   { functions, webFunctions, access, options }: GatewayContext,
 ): (request: AuthorizedRequest, response: ServerResponse) => Promise<void> {
-  /** The integration's function, if its resource-based policy allows the method to invoke it. */
-  function findIntegrated(functionArn: string, sourceArn: string): InvokableFunction {
-    const fn = findFunction({ functions }, functionArn);
+  /** The integration's function, if its role or the function's policy allows the method to invoke it. */
+  function findIntegrated(integration: FunctionIntegration, sourceArn: string): InvokableFunction {
+    const fn = findFunction({ functions }, integration.functionArn);
     if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-    const rejection = access.denialOfService('apigateway.amazonaws.com', sourceArn, {
-      action: 'lambda:InvokeFunction',
-      resource: functionArn,
-    });
-    if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+    if (denialOfInvocation(access, { ...integration, sourceArn }))
+      throw new GatewayFailure('API_CONFIGURATION_ERROR');
     return fn;
   }
 
@@ -53,7 +51,7 @@ export function createIntegrate(
     const isBinary = isBinaryType(api.binaryMediaTypes, gatewayRequest.headerValue('content-type'));
     const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
     if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-    const fn = findIntegrated(integration.functionArn, methodArn(api, route, gatewayRequest));
+    const fn = findIntegrated(integration, methodArn(api, route, gatewayRequest));
     return integration.streamed
       ? respondStreamed(api, integration, fn, payload, response)
       : respondBuffered(api, integration, fn, payload, gatewayRequest, response);

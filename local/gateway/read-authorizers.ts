@@ -5,6 +5,7 @@ import { type ApiResources, functionArnIn, reject } from './api-resources.ts';
 const DEFAULT_CACHE_SECONDS = 300;
 
 interface AuthorizerProperties {
+  readonly AuthorizerCredentials?: string;
   readonly AuthorizerResultTtlInSeconds?: number;
   readonly AuthorizerUri?: string;
   readonly IdentitySource?: string;
@@ -23,12 +24,19 @@ export function readAuthorizers({ ofType, read }: ApiResources): ReadonlyMap<str
 
 function readAuthorizer(
   resource: TemplateResource,
-  { Type, AuthorizerUri, IdentitySource = '', AuthorizerResultTtlInSeconds }: AuthorizerProperties,
+  {
+    Type,
+    AuthorizerUri,
+    AuthorizerCredentials,
+    IdentitySource = '',
+    AuthorizerResultTtlInSeconds,
+  }: AuthorizerProperties,
 ): ApiAuthorizer {
   if (Type !== 'REQUEST') reject(resource, `an authorizer of type ${Type} cannot run locally`);
   return {
     logicalId: resource.logicalId,
     functionArn: functionArnIn(AuthorizerUri) ?? reject(resource, 'its AuthorizerUri names no function'),
+    credentials: AuthorizerCredentials,
     identitySources: IdentitySource.split(',')
       .map((source) => source.trim())
       .filter(Boolean),

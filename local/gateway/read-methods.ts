@@ -26,6 +26,7 @@ interface MethodProperties {
 }
 
 type IntegrationProperties = MockProperties['Integration'] & {
+  readonly Credentials?: string;
   readonly IntegrationHttpMethod?: string;
   readonly RequestParameters?: Readonly<Record<string, string>>;
   readonly ResponseTransferMode?: string;
@@ -79,14 +80,19 @@ function readIntegration(
 
 function readProxyIntegration(
   resource: TemplateResource,
-  { Type, Uri, ResponseTransferMode, TimeoutInMillis }: IntegrationProperties,
+  { Type, Uri, Credentials, ResponseTransferMode, TimeoutInMillis }: IntegrationProperties,
 ): FunctionIntegration {
   const functionArn = functionArnIn(Uri);
   if (!functionArn) return reject(resource, `an integration of type ${Type} cannot run locally`);
   const streamed = ResponseTransferMode === 'STREAM';
   if (streamed !== Uri?.endsWith('/response-streaming-invocations'))
     reject(resource, 'ResponseTransferMode and the integration URI do not go together');
-  return { functionArn, streamed, timeoutMilliseconds: TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS };
+  return {
+    functionArn,
+    credentials: Credentials,
+    streamed,
+    timeoutMilliseconds: TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
+  };
 }
 
 const PARAMETER = /^integration\.request\.((?:header|path)\..+)$/;

@@ -5,23 +5,14 @@ import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
 import { bedrockStatements } from '#lib/bedrock-models.ts';
 import { parseSettings } from '#lib/settings.ts';
-import { createApp, createService, type Resource, synthesize } from './synthesize.ts';
-
-interface Statement {
-  Action: string | string[];
-  Resource: unknown;
-  Condition?: unknown;
-}
+import { createApp, createService, type Statement, statementsByRole, synthesize } from './synthesize.ts';
 
 /** The permissions that a role gets for these models, with the template's references resolved as CloudFormation does. */
 function grantsOf(bedrockModels: string[]) {
   const stack = new Stack(createApp(), 'Grants');
   const role = new Role(stack, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
-  for (const model of bedrockModels)
-    for (const statement of bedrockStatements(stack, model)) role.addToPolicy(statement);
-  const policies = Object.values(Template.fromStack(stack).findResources('AWS::IAM::Policy')) as Resource[];
-  const documents = policies.map(({ Properties }) => Properties.PolicyDocument as { Statement: Statement[] });
-  const statements = documents.flatMap((document) => document.Statement);
+  for (const statement of bedrockStatements(stack, bedrockModels)) role.addToPolicy(statement);
+  const statements = [...statementsByRole(Template.fromStack(stack)).values()].flat();
   return statements.map((statement) => {
     const { Action, Resource, Condition } = filledIn(statement) as Statement;
     return {
@@ -48,11 +39,10 @@ function filledIn(value: unknown): unknown {
 }
 
 const actions = ['bedrock:InvokeModel', 'bedrock:InvokeModelWithResponseStream'];
-const through = (profile: string) => ({ StringEquals: { 'bedrock:InferenceProfileArn': profile } });
+const throughProfile = { Null: { 'bedrock:InferenceProfileArn': 'false' } };
 
 test('without models, no role may invoke any', () => {
-  const { resources } = synthesize();
-  expect(JSON.stringify(resources('AWS::IAM::Policy'))).not.toContain('bedrock:');
+  expect(JSON.stringify([...synthesize().statements])).not.toContain('bedrock:');
 });
 
 test('a model is granted in the Region of the stack', () => {
@@ -71,7 +61,7 @@ test("a geography's profile is granted with its model wherever it is routed, thr
     {
       actions,
       resources: ['arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0'],
-      condition: through(profile),
+      condition: throughProfile,
     },
   ]);
 });
@@ -87,7 +77,7 @@ test('a global profile is granted with its model here and in no Region, as AWS d
         'arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-sonnet-4-6',
         'arn:aws:bedrock:::foundation-model/anthropic.claude-sonnet-4-6',
       ],
-      condition: through(profile),
+      condition: throughProfile,
     },
   ]);
 });
@@ -96,8 +86,27 @@ test('an application profile is granted with whatever it stands for, through the
   const profile = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123';
   expect(grantsOf([profile])).toEqual([
     { actions, resources: [profile] },
-    { actions, resources: ['arn:aws:bedrock:*::foundation-model/*'], condition: through(profile) },
+    { actions, resources: ['arn:aws:bedrock:*::foundation-model/*'], condition: throughProfile },
   ]);
+});
+
+test('models and profiles share two statements', () => {
+  const names = ['eu.amazon.nova-lite-v1:0', 'eu.amazon.nova-pro-v1:0'];
+  const [direct, routed, ...others] = grantsOf(['amazon.nova-micro-v1:0', ...names]);
+  expect(others).toEqual([]);
+  expect({ ...direct, resources: direct?.resources.toSorted() }).toEqual({
+    actions,
+    resources: [
+      'arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0',
+      'arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-pro-v1:0',
+      'arn:aws:bedrock:eu-west-1::foundation-model/amazon.nova-micro-v1:0',
+    ],
+  });
+  expect(routed).toEqual({
+    actions,
+    resources: names.map((name) => `arn:aws:bedrock:*::foundation-model/${name.slice(3)}`),
+    condition: throughProfile,
+  });
 });
 
 test('an ARN is granted as it is', () => {
@@ -111,7 +120,7 @@ test('an ARN is granted as it is', () => {
     {
       actions,
       resources: ['arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0'],
-      condition: through(profile),
+      condition: throughProfile,
     },
   ]);
 });
@@ -120,20 +129,21 @@ test('an ARN is granted as it is', () => {
 const many = Array.from({ length: 20 }, (_, index) => `eu.anthropic.claude-3-7-sonnet-20250219-v1:${index}`);
 
 test('as many as a stage may list fit into the policies of a role', () => {
-  const { resource } = synthesize({ settings: { bedrockModels: many } });
-  for (const id of ['SendMessage', 'ChatsRole']) {
-    const policy = filledIn(resource('AWS::IAM::Policy', id).Properties.PolicyDocument);
-    expect([id, JSON.stringify(policy).length]).toEqual([id, expect.toSatisfy((length) => length < 10_240)]);
+  const { statements } = synthesize({ settings: { bedrockModels: many, webFunctions: 'all' } });
+  for (const id of ['ProcessBatchItems', 'Chats']) {
+    const policy = JSON.stringify(filledIn(statements.get(id)));
+    expect(policy).toContain('claude-3-7-sonnet-20250219-v1:19');
+    expect([id, policy.length]).toEqual([id, expect.toSatisfy((length) => length < 10_240)]);
   }
 });
 
 test('only functions that ask models are granted any, and an output tells what agents may name', () => {
-  const { resources, template } = synthesize({ settings: { bedrockModels: ['amazon.nova-lite-v1:0'] } });
+  const { statements, template } = synthesize({
+    settings: { bedrockModels: ['amazon.nova-lite-v1:0'], webFunctions: 'uploads', bothEntryPoints: true },
+  });
   expect(template.toJSON().Outputs.BedrockModels).toEqual({ Value: '["amazon.nova-lite-v1:0"]' });
-  const granted = Object.entries(resources('AWS::IAM::Policy')).filter(([, policy]) =>
-    JSON.stringify(policy).includes('bedrock:'),
-  );
-  expect(granted.map(([id]) => id.replace(/RoleDefaultPolicy.*$/, '')).toSorted()).toEqual([
+  const granted = [...statements].filter(([, all]) => JSON.stringify(all).includes('bedrock:'));
+  expect(granted.map(([owner]) => owner).toSorted()).toEqual([
     'Chats',
     'CompleteChat',
     'ProcessBatchItems',

@@ -1,6 +1,7 @@
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { planConcurrency } from '#lib/concurrency.ts';
+import type { FunctionName } from '#lib/function-names.ts';
 import { parseSettings } from '#lib/settings.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
 import { createService } from './synthesize.ts';
@@ -36,7 +37,8 @@ function concurrencyOf(settings: Record<string, unknown> = {}) {
 }
 
 const plan = (settings: Record<string, unknown>) => planConcurrency(parseSettings(settings));
-const sends = (settings: Record<string, unknown>) => plan(settings).reserved.get('send-message');
+const reservedIn = (settings: Record<string, unknown>, name: FunctionName) =>
+  plan(settings).reserved.get(name);
 const sum = (reserved: Iterable<number | undefined>) =>
   [...reserved].reduce((total: number, executions = 0) => total + executions, 0);
 
@@ -83,25 +85,75 @@ test('the authorizer and all that may run for long have reservations, which leav
   expect(warnings).toEqual([]);
 });
 
-test('send-message has what the others leave of the account', () => {
-  expect(sends({ accountConcurrency: 3000 })).toBe(2255);
-  const { reserved } = plan({
-    authorizerConcurrency: 100,
-    shortRouteConcurrency: 50,
-    otherStacksConcurrency: 400,
-  });
-  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([100, 205]);
-  expect(1000 - sum(reserved.values())).toBe(50 + 20 + 2 + 2 + 400);
+test.each([{ webFunctions: 'all' }, { webFunctions: 'all', bothEntryPoints: true }])(
+  'with %j, nothing is reserved for functions that the gateway does not call',
+  (settings) => {
+    const { reserved, warnings } = concurrencyOf(settings);
+    expect(reserved).toEqual({
+      AuthorizeRequest: 200,
+      DeliverWebhook: 50,
+      DispatchBatch: 20,
+      PrepareAttachment: 50,
+      ReconcileBatches: 1,
+    });
+    expect(warnings).toEqual([]);
+  },
+);
+
+test('send-message has what the others leave of a large account, and its part of a small one', () => {
+  expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2255);
+  const given = { ...plain, authorizerConcurrency: 100, shortRouteConcurrency: 50 };
+  const { reserved, unreserved } = plan({ ...given, otherStacksConcurrency: 400 });
+  // Of 1,000, 575 are given, the reconciler's and of the event sources, and the usual parts of the others are 475.
+  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([
+    100,
+    Math.floor((255 * (1000 - 575)) / 475),
+  ]);
+  expect(unreserved).toBe(1000 - sum(reserved.values()));
 });
 
-test('what does not fit is rejected with the sum, and what just fits is not', () => {
-  expect(() => parseSettings({ accountConcurrency: 754 })).toThrow(
-    'accountConcurrency: 754 is less than 200 authorize-request + 50 prepare-attachment + 50 deliver-webhook + 50 resume-stream + 50 complete-chat + 20 dispatch-batch + 1 reconcile-batches + 200 short routes + 20 process-batch-items + 2 fail-dead-letters + 2 purge-chat + 100 other stacks + 10 send-message (at least) = 755; lower authorizerConcurrency',
+const sizes = Array.from({ length: 10_000 - 10 + 1 }, (_, index) => 10 + index);
+
+test.each(['all', 'uploads', 'none'])(
+  'with web functions for %s, every account from 10 to 10,000 executions has a plan',
+  (webFunctions) => {
+    let before = new Map<FunctionName, number>();
+    for (const accountConcurrency of sizes) {
+      const { reserved, unreserved, batchWorkers, warning } = plan({ webFunctions, accountConcurrency });
+      expect(unreserved).toBe(accountConcurrency - sum(reserved.values()));
+      // A new account may have less than its event sources could take: Lambda's minimum is two for each of three.
+      expect(batchWorkers).toBeLessThanOrEqual(Math.max(2, accountConcurrency / 5));
+      if (reserved.size === 0) {
+        expect(warning).toContain(`accountConcurrency is ${accountConcurrency}.`);
+        expect(accountConcurrency).toBeLessThan(170);
+        continue;
+      }
+      expect(warning).toBeUndefined();
+      // Lambda's minimum, and the workers, dead letters, purges and as many short routes as authorizers.
+      const authorizers = reserved.get('authorize-request') ?? 0;
+      expect(unreserved).toBeGreaterThanOrEqual(100 + batchWorkers + 2 + 2 + authorizers);
+      expect(authorizers).toBeGreaterThanOrEqual(10);
+      expect(reserved.get('reconcile-batches')).toBe(1);
+      expect(reserved.get('send-message') ?? 10).toBeGreaterThanOrEqual(10);
+      expect(Math.min(...reserved.values())).toBeGreaterThanOrEqual(1);
+      for (const [name, executions] of before) expect(reserved.get(name)).toBeGreaterThanOrEqual(executions);
+      before = new Map(reserved);
+    }
+    expect(before.get('authorize-request')).toBe(200);
+  },
+);
+
+test('what an operator sets is never scaled, and what does not fit is rejected with the sum', () => {
+  // Of the usual parts of the others, 475, a twentieth must fit.
+  const given = { ...plain, authorizerConcurrency: 500, shortRouteConcurrency: 351 };
+  expect(reservedIn(given, 'authorize-request')).toBe(500);
+  expect(() => parseSettings({ ...given, shortRouteConcurrency: 352 })).toThrow(
+    'accountConcurrency: 1000 has no room for 500 authorizerConcurrency + 352 shortRouteConcurrency + 100 other stacks and the other functions; lower or leave out what you have set, or set reservedConcurrency to false',
   );
-  expect(sends({ accountConcurrency: 755 })).toBe(10);
-  expect(() => parseSettings({ authorizerConcurrency: 446 })).toThrow('= 1001; lower');
-  expect(sends({ authorizerConcurrency: 445 })).toBe(10);
-  expect(() => parseSettings({ accountConcurrency: 101 })).toThrow('accountConcurrency: 101 is less than');
+  expect(plan({ ...given, shortRouteConcurrency: 352, reservedConcurrency: false }).reserved.size).toBe(0);
+  expect(() => parseSettings({ accountConcurrency: 20, batchWorkers: 20 })).toThrow(
+    'batchWorkers is 20, and leaves nothing of 20 to other functions',
+  );
   expect(() => parseSettings({ otherStacksConcurrency: 99 })).toThrow('otherStacksConcurrency');
 });
 
@@ -111,14 +163,28 @@ test('an account of 10, as new ones have, reserves nothing, has two workers, and
   expect(sources).toEqual({ ProcessBatchItems: 2, FailDeadLetters: 2, PurgeChat: 2 });
   expect(warnings).toEqual([
     expect.stringContaining(
-      'Nothing is reserved: Lambda keeps 100 executions unreserved, and accountConcurrency is 10.',
+      'Nothing is reserved: Lambda keeps 100 executions unreserved, and accountConcurrency is 10. A few concurrent replies, or the 2 workers',
     ),
   ]);
   // A workspace's share is half of these two workers.
   template.hasResourceProperties('AWS::Lambda::Function', {
     Environment: { Variables: Match.objectLike({ BATCH_WORKSPACE_PLACES: '1' }) },
   });
+  expect(plan({ accountConcurrency: 10 }).warning).toContain('accountConcurrency is 10. The 2 workers');
   expect(plan({ accountConcurrency: 100 })).toMatchObject({ reserved: new Map(), batchWorkers: 20 });
+});
+
+test.each([
+  ['requestsPerEnvironment', 64, 10],
+  ['requestsPerEnvironment', 128, 4],
+  ['requestsPerWorker', 64, 10],
+  ['requestsPerWorker', 128, 4],
+])('%s of %d leaves descriptors for %d tools at once, and for no more', (name, requests, tools) => {
+  const settings = { requestsPerEnvironment: 1, requestsPerWorker: 1, [name]: requests };
+  expect(parseSettings({ ...settings, replyToolsAtOnce: tools })).toMatchObject({ replyToolsAtOnce: tools });
+  expect(() => parseSettings({ ...settings, replyToolsAtOnce: tools + 1 })).toThrow(
+    `replyToolsAtOnce: with ${requests} requests in one environment (${name}) it must be at most ${tools}, because an environment has 1,024 file descriptors; it is ${tools + 1}`,
+  );
 });
 
 test.each(['staging', 'development'] as const)(

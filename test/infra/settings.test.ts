@@ -86,7 +86,7 @@ test('all wrong settings are named at once, with what is allowed, the value, and
     'Settings: domain.certificateArn: missing; expected ARN',
     'Settings: rateLimits.send: no such setting; did you mean sends?',
     `Settings: plainReplySeconds: expected whole number, 1 to 119; it is "${'x'.repeat(79)}…`,
-    'Settings: alarmEmails.1: expected list of emails; it is "ops"',
+    'Settings: alarmEmails.1: expected list of emails, at most 10 items; it is "ops"',
   ]);
 });
 

@@ -19,6 +19,17 @@ export interface Resource {
 
 const outputFolder = inject('synthFolder');
 
+export interface Statement {
+  Effect: string;
+  Action: string | string[];
+  Resource: unknown;
+  Condition?: unknown;
+}
+
+interface PolicyDocument {
+  Statement: Statement[];
+}
+
 /** An empty handler in place of all functions: a template only refers to the code, and bundling takes seconds. */
 const noCode = mkdtempSync(join(outputFolder, 'no-code-'));
 writeFileSync(join(noCode, 'index.mjs'), 'export const handler = () => undefined;\n');
@@ -53,11 +64,32 @@ export function createService(context: Record<string, unknown> = {}): { app: App
   };
 }
 
+/** The statements of each role by its logical id, without `Role` and the hash: of the role itself and of attached policies. */
+export function statementsByRole(template: Template): Map<string, Statement[]> {
+  const roles = template.findResources('AWS::IAM::Role') as Record<string, Resource>;
+  const attached = Object.values(template.findResources('AWS::IAM::Policy')) as Resource[];
+  const documentsOf = (id: string): PolicyDocument[] => [
+    ...((roles[id]?.Properties.Policies ?? []) as { PolicyDocument: PolicyDocument }[]).map(
+      ({ PolicyDocument }) => PolicyDocument,
+    ),
+    ...attached
+      .filter(({ Properties }) => (Properties.Roles as { Ref: string }[]).some(({ Ref }) => Ref === id))
+      .map(({ Properties }) => Properties.PolicyDocument as PolicyDocument),
+  ];
+  return new Map(
+    Object.keys(roles).map((id) => [
+      id.replace(/Role[0-9A-F]{8}$/, ''),
+      documentsOf(id).flatMap(({ Statement }) => Statement),
+    ]),
+  );
+}
+
 /** The template of one stage, with its resources by type. */
 export function synthesize(context: Record<string, unknown> = {}) {
   const template = Template.fromStack(createService(context).stack);
   return {
     template,
+    statements: statementsByRole(template),
     resources: (type: string): Record<string, Resource> =>
       template.findResources(type) as Record<string, Resource>,
     /** The only resource of a type whose logical id has this prefix. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
 import { routes } from '#contract/routes.ts';
-import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { chatRoutes, functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
-const { template, resource, resources } = synthesize({ settings: { webFunctions: 'all' } });
+const { template, resource, resources, statements } = synthesize({ settings: { webFunctions: 'all' } });
 
 interface Behavior {
   PathPattern?: string;
@@ -170,11 +170,6 @@ describe.each(Object.entries(servers))('the web function %s', (id, { name, timeo
     });
   });
 
-  test('has a revision that waits for the policy of its role, as every function does', () => {
-    const revision = resource('AWS::Lambda::WebFunctionRevision', id) as { DependsOn?: string[] };
-    expect(revision.DependsOn).toContainEqual(expect.stringMatching(new RegExp(`^${id}RoleDefaultPolicy`)));
-  });
-
   test('may write logs as the library’s own would: into a group beside its own too, which Lambda creates', () => {
     expect(resource('AWS::IAM::Role', `${id}Role`).Properties.ManagedPolicyArns).toEqual([
       {
@@ -220,8 +215,9 @@ test('the web function of uploads knows what it needs', () => {
 });
 
 test('the web function of chats has the variables of the functions that it stands in for, and the caller’s secret', () => {
+  const functions = synthesize({ settings: { webFunctions: 'uploads' } });
   const functionVariables = (id: string) => {
-    const { Environment } = resource('AWS::Lambda::Function', id).Properties as {
+    const { Environment } = functions.resource('AWS::Lambda::Function', id).Properties as {
       Environment: { Variables: Record<string, unknown> };
     };
     return Environment.Variables;
@@ -269,30 +265,15 @@ test('an alarm counts who comes to them past the distribution or the gateway', (
   });
 });
 
-interface Statement {
-  Action: string | string[];
-  Resource: unknown;
-  Condition?: unknown;
-}
-
-const statementsOf = (id: string): Statement[] => {
-  const { Statement } = resource('AWS::IAM::Policy', id).Properties.PolicyDocument as {
-    Statement: Statement[];
-  };
-  return Statement;
-};
-const actionsOf = (id: string): string[] =>
-  statementsOf(id)
-    .flatMap(({ Action }) => Action)
-    .toSorted();
+const actionsOf = (role: string, of = statements): string[] =>
+  (of.get(role) ?? []).flatMap(({ Action }) => Action).toSorted();
 
 test('the role of uploads may do exactly this', () => {
-  expect(
-    statementsOf('UploadsRole').find(({ Action }) => Action === 'dynamodb:UpdateItem')?.Condition,
-  ).toEqual({
+  const update = statements.get('Uploads')?.find(({ Action }) => Action === 'dynamodb:UpdateItem');
+  expect(update?.Condition).toEqual({
     'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*', 'W#*#USAGE', 'KEY#*'] },
   });
-  expect(actionsOf('UploadsRole')).toEqual([
+  expect(actionsOf('Uploads')).toEqual([
     'dynamodb:BatchGetItem',
     'dynamodb:GetItem',
     'dynamodb:PutItem',
@@ -307,7 +288,7 @@ test('the role of uploads may do exactly this', () => {
 });
 
 test('the role of chats may do exactly this, which is what that of send-message may', () => {
-  const actions = actionsOf('ChatsRole');
+  const actions = actionsOf('Chats');
   expect([...new Set(actions)]).toEqual([
     'dynamodb:BatchGetItem',
     'dynamodb:DeleteItem',
@@ -322,18 +303,19 @@ test('the role of chats may do exactly this, which is what that of send-message 
     's3:PutObject',
     'secretsmanager:GetSecretValue',
   ]);
-  const platformActions = /^(xray|logs):/;
-  const ofFunction = new Set(actionsOf('SendMessage').filter((action) => !platformActions.test(action)));
-  expect(new Set(actions)).toEqual(ofFunction);
-  for (const action of actionsOf('CreateChat').filter((each) => !platformActions.test(each)))
-    expect(actions).toContain(action);
+  const functions = synthesize({ settings: { webFunctions: 'uploads' } });
+  const ofFunction = (role: string) =>
+    actionsOf(role, functions.statements).filter((action) => !/^(xray|logs):/.test(action));
+  expect(new Set(actions)).toEqual(new Set(ofFunction('SendMessage')));
+  for (const role of ['CreateChat', 'CompleteChat', 'ResumeStream'])
+    expect(actions).toEqual(expect.arrayContaining(ofFunction(role)));
 });
 
 /** The roles that may read a secret. */
 const readersOf = (stage: ReturnType<typeof synthesize>, secret: string): string[] =>
-  Object.entries(stage.resources('AWS::IAM::Policy'))
-    .filter(([, policy]) => JSON.stringify(policy).includes(secret))
-    .map(([id]) => id.replace(/Role(Default)?Policy.*$/, '').replace(/Role.*$/, ''))
+  [...stage.statements]
+    .filter(([, all]) => JSON.stringify(all).includes(secret))
+    .map(([role]) => role)
     .toSorted();
 
 test('only functions that make links, and the web function of uploads, may read the secret of the origins', () => {
@@ -346,11 +328,15 @@ test('only functions that make links, and the web function of uploads, may read 
   ]);
 });
 
-test.each(['all', 'uploads'])(
-  'with web functions for %s, only the authorizer and the web function of chats may read the secret of callers',
-  (webFunctions) => {
-    const stage = synthesize({ settings: { webFunctions } });
-    expect(readersOf(stage, 'CallerSecret')).toEqual(['AuthorizeRequest', 'Chats']);
+test.each([
+  [{ webFunctions: 'all' }, ['AuthorizeRequest', 'Chats']],
+  [{ webFunctions: 'uploads' }, ['AuthorizeRequest']],
+  [{ webFunctions: 'uploads', bothEntryPoints: true }, ['AuthorizeRequest', 'Chats']],
+])(
+  'with %j, only the authorizer and the web function of chats may read the secret of callers',
+  (settings, readers) => {
+    const stage = synthesize({ settings });
+    expect(readersOf(stage, 'CallerSecret')).toEqual(readers);
     // Neither the gateway nor CloudFront gets its value.
     expect(JSON.stringify(stage.template.toJSON())).not.toMatch(/resolve:secretsmanager:[^}]*CallerSecret/);
   },
@@ -359,7 +345,7 @@ test.each(['all', 'uploads'])(
 test('every function, also one of the library, logs into a group of the template, which forgets', () => {
   const functions = Object.entries(resources('AWS::Lambda::Function'));
   // The library's functions empty buckets, and copy the code of each web function.
-  expect(functions).toHaveLength(functionNames.length + 1 + webFunctionNames.length);
+  expect(functions).toHaveLength(functionNames.length - chatRoutes.length + 1 + webFunctionNames.length);
   const groups = resources('AWS::Logs::LogGroup');
   for (const [id, { Properties }] of functions) {
     const { LogGroup } = (Properties.LoggingConfig ?? {}) as { LogGroup?: { Ref: string } };
