@@ -367,6 +367,18 @@ describe('a caller of a function', () => {
     );
   });
 
+  it('is a role of the gateway, which needs the permission in place of the function', async () => {
+    const get = async (path: string) => {
+      const response = await fetch(`${run.url}/${path}`);
+      return `${response.status} ${await response.text()}`;
+    };
+    expect(await get('by-role')).toBe('200 called');
+    expect(await get('by-other-role')).toBe('500 {"failed":"API_CONFIGURATION_ERROR"}');
+    expect(rejections).toContainEqual(
+      expect.stringMatching(/^User: .*:assumed-role\/.*byotherrole.*lambda:InvokeFunction/i),
+    );
+  });
+
   it('is a schedule, which needs a permission', () => {
     expect(logs).toContainEqual(
       expect.stringMatching(
