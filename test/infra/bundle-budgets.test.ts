@@ -7,10 +7,11 @@ import { theBundles } from './synthesize.ts';
 const names = [...functionNames, ...webFunctionNames];
 
 /**
- * The limit for the project's own code and all packages outside the baseline at a function's start: 120 KB of 1,024
- * bytes.
+ * The limit for the project's own code and all packages outside the baseline at a function's start: 132 KB of 1,024
+ * bytes, a tenth above today's largest function without a limit of its own. A limit finds a package that came in
+ * unseen, so raise it, back to a tenth above the printed size, when our own code needs it.
  */
-const budgetBytes = 120 * 1024;
+const budgetBytes = 132 * 1024;
 
 /**
  * `process-batch-items` has a buffer, takes requests and hands back: 5.5 KB more than a worker of one message had.
@@ -23,17 +24,17 @@ const budgetBytes = 120 * 1024;
  * request; its route and what it shares with the rest take 2.7 KB. `send-message` and `serve-chats` cache histories (1.3 KB).
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
-  'process-batch-items': 132 * 1024,
-  'send-message': 129 * 1024,
-  'serve-chats': 145 * 1024,
+  'process-batch-items': 145 * 1024,
+  'send-message': 141 * 1024,
+  'serve-chats': 158 * 1024,
 };
 
 /**
- * Above today's maximum, 96 and 176: there is room for some files of our own, and a package of many small modules fails
- * the test. Raise a limit when our own files need it.
+ * A tenth above today's maximum, 100 and 176: there is room for some files of our own, and a package of many small
+ * modules fails the test. Raise a limit as above.
  */
-const budgetModules = 100;
-const budgetModulesWithModel = 180;
+const budgetModules = 110;
+const budgetModulesWithModel = 194;
 
 const remedy =
   'import what few calls need at its first use, as functions/runtime/composition/services.ts does with tool-adapters.ts';
