@@ -1,7 +1,9 @@
 import { enableCompileCache } from 'node:module';
+import { ownCacheFolder } from './own-cache-folder.ts';
 
 // Without the compile cache, a third of a command's time is the compilation of the AWS SDK.
-enableCompileCache();
+const cacheFolder = ownCacheFolder();
+if (cacheFolder !== undefined) enableCompileCache(cacheFolder);
 const { bugReport } = await import('./failures.ts');
 process.on('uncaughtExceptionMonitor', () => console.error(bugReport));
 // The program that reads the output, such as `head`, has ended.

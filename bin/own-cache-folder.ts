@@ -1,0 +1,27 @@
+import { lstatSync, mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** Whether anyone but the owner may do anything with a file. */
+const others = 0o077;
+
+/**
+ * A folder for compiled code that only this user can write: Node.js runs what it finds there, so its default, a folder
+ * of the shared temporary folder with a known name, would run what another user has put there.
+ * @returns undefined if there is no such folder
+ */
+export function ownCacheFolder(): string | undefined {
+  const { XDG_CACHE_HOME } = process.env;
+  const folder = join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'agentctl');
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // Not the target of a link.
+    const status = lstatSync(folder);
+    const isOwn =
+      process.getuid === undefined || (status.uid === process.getuid() && (status.mode & others) === 0);
+    return status.isDirectory() && isOwn ? folder : undefined;
+  } catch {
+    // The home folder may be missing or read-only.
+    return undefined;
+  }
+}
