@@ -59,7 +59,7 @@ function failureInStream(error: unknown): ModelFailure {
 function kindOf(status: number | undefined, names: string, text: string): ModelFailureKind {
   if (status === 429 || status === 529 || /throttl|rate.?limit|too.?many.?requests|overloaded/i.test(names))
     return 'throttled';
-  if (status === 413 || contextLengthError.test(text)) return 'tooLong';
+  if (status === 413 || isContextLengthError(text)) return 'tooLong';
   if (status !== undefined && status >= 400)
     return temporaryStatuses.has(status) || status >= 500 ? 'unavailable' : 'refused';
   if (/unavailable|not.?ready|time.?out|server.?error|server.?exception|model.?stream/i.test(names))
@@ -68,11 +68,23 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
 }
 
 /**
- * Matches errors that say that a request exceeds the model's context window. Servers have no common code for it; most
- * say it only in the message (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, models of Bedrock).
+ * Whether an error says that a request exceeds the model's context window. Servers have no common code for it; most say
+ * it only in the message (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, models of Bedrock).
  */
-const contextLengthError =
-  /context.?(length|window(?!_fallback)|size|limit)|max(imum)? (prompt|model) length|(prompt|input|request) is too (long|large)|too many (input )?tokens|input.?tokens?\b.{0,60}\bexceed|inputs?.? tokens.{0,60} must be|exceed.{0,40}input tokens|reduce the length of/i;
+const isContextLengthError = (text: string): boolean =>
+  contextLengthPhrases.test(text) ||
+  follows(text, /input.?tokens?\b/gi, /\bexceed/i) ||
+  follows(text, /inputs?.? tokens/gi, / must be/i) ||
+  follows(text, /exceed/gi, /input tokens/i);
+
+const contextLengthPhrases =
+  /context.?(?:length|window(?!_fallback)|size|limit)|max(?:imum)? (?:prompt|model) length|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens|reduce the length of/i;
+
+/** Whether the second pattern matches within the 60 characters after a match of the first, a global one. */
+const follows = (text: string, first: RegExp, second: RegExp): boolean =>
+  [...text.matchAll(first)].some(({ index, 0: { length } }) =>
+    second.test(text.slice(index + length, index + length + 60)),
+  );
 
 /** Timeout, conflict, and 424: Bedrock's status for a model that failed while it processed the request. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 424]);

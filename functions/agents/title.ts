@@ -36,7 +36,7 @@ export function trimTitle(text: string): string | undefined {
   const line = text
     .toWellFormed()
     .split('\n')
-    .map((candidate) => candidate.replace(leadingMarks, '').replace(trailingMarks, ''))
+    .map((candidate) => withoutTrailingMarks(candidate.replace(leadingMarks, '')))
     .find((candidate) => candidate !== '');
   const words = line?.split(/\s+/u) ?? [];
   let title = words.shift();
@@ -52,4 +52,11 @@ export function trimTitle(text: string): string | undefined {
 }
 
 const leadingMarks = /^[\s#*_"'“”„«»`]*(title\s*:)?[\s*_"'“”„«»`]*/iu;
-const trailingMarks = /[\s*_"'“”„«»`]+$/u;
+const trailingMark = /[\s*_"'“”„«»`]/u;
+
+/** A pattern that ends in `+$` would take time by the square of the length. */
+function withoutTrailingMarks(line: string): string {
+  let end = line.length;
+  while (end > 0 && trailingMark.test(line.charAt(end - 1))) end -= 1;
+  return line.slice(0, end);
+}

@@ -64,7 +64,7 @@ export class ChatBatchClient {
         'baseUrl must be an address with http or https, and without a user or a query',
       );
     const transport = createTransport({
-      baseUrl: baseUrl.replace(/\/+$/, ''),
+      baseUrl: withoutTrailingSlashes(baseUrl),
       apiKey,
       timeout,
       maxRetries,
@@ -89,6 +89,12 @@ const isBaseUrl = (text: string): boolean => {
   const { protocol, username, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && `${username}${search}${hash}` === '' && text.trim() === text;
 };
+
+function withoutTrailingSlashes(url: string): string {
+  let end = url.length;
+  while (url.charAt(end - 1) === '/') end -= 1;
+  return url.slice(0, end);
+}
 
 class Agents {
   readonly #transport: Transport;

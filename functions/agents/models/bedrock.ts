@@ -15,8 +15,11 @@ interface AwsCredentials {
 }
 
 /** Bedrock models that accept images, according to its documentation. */
-const imageModels =
-  /claude-(3|[a-z]+-[4-9])|nova-(2-)?(lite|pro|premier|omni)|llama3-2-(11|90)b|llama4|pixtral/;
+const imageModels = [
+  /claude-(?:3|[a-z]+-[4-9])/,
+  /nova-(?:2-)?(?:lite|pro|premier|omni)/,
+  /llama3-2-(?:11|90)b|llama4|pixtral/,
+];
 
 /**
  * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The Region comes from
@@ -25,7 +28,7 @@ const imageModels =
  */
 export const bedrock = (settings: { credentials: () => Promise<AwsCredentials> }): ModelProvider => ({
   needsName: true,
-  seesImages: (name) => imageModels.test(name),
+  seesImages: (name) => imageModels.some((pattern) => pattern.test(name)),
   model: (name) => converseModel(name, settings.credentials),
 });
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** `file:///var/task/index.mjs:12:3456` */
-const location = /(file:\/\/[^\s()]+):(\d+):(\d+)/g;
+/** `file:///var/task/index.mjs:12:3456`; a path contains no other colon than that of a drive. */
+const location = /(file:\/\/\/(?:[A-Za-z]:)?[^\s():]+):(\d+):(\d+)/g;
 
 const maps = new Map<string, SourceMap | undefined>();
 
