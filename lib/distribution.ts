@@ -35,8 +35,8 @@ const readTimeout = Duration.seconds(120);
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/** What Lambda adds to the responses of web functions. Clients need neither, and the type names an implementation. */
-const platformHeaders = ['lambda-web-error-type', 'lambda-web-request-id'];
+/** What Lambda adds to the responses of web functions. Clients need none of it, and it names an implementation. */
+const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
 /**
  * Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name.

@@ -82,7 +82,6 @@ export class WebServer extends Construct {
         copyOptions: { logGroup: new LogGroup(this, 'CopyLogs', logs) },
       }),
       runtime: WebFunctionRuntime.NODEJS_24_X,
-      entryPoint: 'index.mjs',
       // Neither CloudFront, for a body that it streams, nor API Gateway signs a request for Lambda. So the function
       // itself checks where a request comes from.
       defaultEndpointAuth: WebFunctionAuthType.APPLICATION_MANAGED,

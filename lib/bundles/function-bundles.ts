@@ -67,6 +67,12 @@ const splitBundles: readonly string[] = [
  */
 const deferredImports = ['./functions/runtime/composition/tool-adapters.ts'];
 
+/**
+ * What a web function's bundle has in addition. Lambda runs `index.js`, unless the variable AWS_LAMBDA_NODEJS_ENTRYPOINT
+ * names another file. AWS's documents disagree on whether a revision may set a variable with this prefix, so none does.
+ */
+const serverFiles = { 'index.js': "import './index.mjs';\n", 'package.json': '{ "type": "module" }\n' };
+
 /** Earlier bundles, by a digest of their sources. Bundles do not depend on the stage, so every synth can use them. */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
@@ -83,7 +89,8 @@ export async function bundleFunctions(names: readonly string[]): Promise<Functio
   if (!existsSync(folder)) {
     const built = await buildBundles(entryPointsOf(sources));
     rejectMissing(built.metafile);
-    writeBundles(built, folder);
+    const servers = names.filter((name) => sources.get(name)?.startsWith('functions/web/'));
+    writeBundles(built, servers, folder);
   }
   utimesSync(folder, new Date(), new Date());
   removeOldBundles();
@@ -124,13 +131,20 @@ function rejectMissing({ outputs }: Metafile): void {
 }
 
 /** Renames a complete draft into place, so that a concurrent synth never reads an incomplete bundle. */
-function writeBundles({ outputFiles, metafile }: BuiltBundles, folder: string): void {
+function writeBundles(
+  { outputFiles, metafile }: BuiltBundles,
+  servers: readonly string[],
+  folder: string,
+): void {
   const draft = `${folder}.${process.pid}`;
   for (const file of outputFiles) {
     const target = join(draft, relative(outputFolder, file.path));
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, file.contents);
   }
+  for (const server of servers)
+    for (const [file, content] of Object.entries(serverFiles))
+      writeFileSync(join(draft, server, file), content);
   writeFileSync(join(draft, 'metafile.json'), JSON.stringify(metafile));
   try {
     renameSync(draft, folder);

@@ -48,13 +48,14 @@ export function callEnvironment(
   { agent, port, domainName, timeoutSeconds }: WebFunctionTarget,
 ): Promise<WebResponse> {
   const { promise, resolve } = Promise.withResolvers<WebResponse>();
+  const requestId = randomUUID();
   const outgoing = openRequest({
     agent,
     host: '127.0.0.1',
     port,
     method: request.method,
     path: request.path,
-    headers: headersFor(request, domainName),
+    headers: headersFor(request, domainName, requestId),
     signal: request.signal,
   });
   let hasTimedOut = false;
@@ -66,7 +67,14 @@ export function callEnvironment(
     incoming.once('close', () => clearTimeout(timer));
     resolve({
       status: incoming.statusCode ?? 502,
-      rawHeaders: withoutHeaders(incoming.rawHeaders, NOT_RETURNED),
+      rawHeaders: [
+        ...withoutHeaders(incoming.rawHeaders, NOT_RETURNED),
+        'lambda-web-request-id',
+        requestId,
+        // AWS documents the header, and not its value. An environment has a log stream of its own.
+        'lambda-web-logstream',
+        `local/${port}`,
+      ],
       body: incoming,
       closesConnection: incoming.headers.connection === 'close',
     });
@@ -102,9 +110,9 @@ export const platformResponse = (status: number, errorType: string): WebResponse
   closesConnection: false,
 });
 
-function headersFor({ rawHeaders }: WebRequest, host: string): string[] {
+function headersFor({ rawHeaders }: WebRequest, host: string, requestId: string): string[] {
   const headers = withoutHeaders(rawHeaders, NOT_FORWARDED, /^lambda-web-/);
-  return ['Host', host, 'lambda-web-request-id', randomUUID(), ...headers];
+  return ['Host', host, 'lambda-web-request-id', requestId, ...headers];
 }
 
 /** Returns names and values, alternating, without these headers and those that `Connection` names. */

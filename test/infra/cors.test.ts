@@ -49,7 +49,9 @@ describe('several origins, with a distribution', () => {
         },
         CustomHeadersConfig: { Items: [{ Header: 'Vary', Override: true, Value: 'Origin' }] },
         RemoveHeadersConfig: {
-          Items: [{ Header: 'lambda-web-error-type' }, { Header: 'lambda-web-request-id' }],
+          Items: ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'].map((Header) => ({
+            Header,
+          })),
         },
       },
     );

@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { buildBundles, bundleFunctions } from '#lib/bundles/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
@@ -49,13 +49,18 @@ const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'serve-chats': withModel,
 };
 
+const isServer = (name: string): boolean => (webFunctionNames as readonly string[]).includes(name);
+
 describe.each(allNames)('%s', (name) => {
   const folder = bundles.folderOf(name);
 
   test('is modules and their source maps: no native code, which would be of another processor', () => {
     const files = readdirSync(folder, { recursive: true }).map(String).toSorted();
     const modules = files.filter((file) => file.endsWith('.mjs'));
-    expect(files).toEqual(modules.flatMap((module) => [module, `${module}.map`]));
+    const maps = modules.map((module) => `${module}.map`);
+    expect(files).toEqual(
+      [...modules, ...maps, ...(isServer(name) ? ['index.js', 'package.json'] : [])].toSorted(),
+    );
     const others = modules.filter((module) => module !== 'index.mjs');
     const expected = entryPoints[name] ?? [];
     for (const pattern of expected) expect(others).toContainEqual(expect.stringMatching(pattern));
@@ -91,6 +96,19 @@ describe.each(allNames)('%s', (name) => {
     expect(map).not.toHaveProperty('sourcesContent');
   });
 });
+
+test.each(webFunctionNames)(
+  '%s starts from the index.js that Lambda runs, whether it imports or requires it',
+  async (name) => {
+    const entry = join(bundles.folderOf(name), 'index.js');
+    expect((await program.load(entry)).processor).toBeGreaterThan(0);
+    const requiring = join(mkdtempSync(join(tmpdir(), 'requiring-')), name);
+    mkdirSync(requiring);
+    writeFileSync(join(requiring, 'index.cjs'), `require(${JSON.stringify(entry)});`);
+    expect((await program.load(join(requiring, 'index.cjs'))).processor).toBeGreaterThan(0);
+    rmSync(dirname(requiring), { recursive: true });
+  },
+);
 
 const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats'];
 

@@ -150,12 +150,15 @@ describe.each(Object.entries(servers))('the web function %s', (id, { name, timeo
       ServiceConfig: {
         TimeoutSeconds: timeoutSeconds,
         MaxConcurrencyPerEnvironment: atOnce,
-        EnvironmentVariables: { AWS_LAMBDA_NODEJS_ENTRYPOINT: 'index.mjs' },
       },
     });
     expect(resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
       AuthType: 'ApplicationManaged',
     });
+  });
+
+  test('names no other entry point than index.js, the default, and sets no variable that Lambda reserves', () => {
+    expect(Object.keys(variablesOf(id)).filter((key) => key.startsWith('AWS_'))).toEqual([]);
   });
 
   test('has an endpoint that takes as many requests and has as many environments as the settings say', () => {
@@ -233,7 +236,6 @@ test('the web function of chats has the variables of the functions that it stand
   expect(variablesOf('Chats')).toEqual({
     ...needed,
     [variables.callerSecret]: { Ref: expect.stringMatching(/^CallerSecret/) },
-    AWS_LAMBDA_NODEJS_ENTRYPOINT: 'index.mjs',
   });
 });
 
@@ -361,7 +363,9 @@ test('the distribution removes what Lambda adds to a response', () => {
     Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-headers']] },
     Comment: expect.any(String),
     RemoveHeadersConfig: {
-      Items: [{ Header: 'lambda-web-error-type' }, { Header: 'lambda-web-request-id' }],
+      Items: ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'].map((Header) => ({
+        Header,
+      })),
     },
   });
   const [policyId] = Object.keys(resources('AWS::CloudFront::ResponseHeadersPolicy'));

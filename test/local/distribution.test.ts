@@ -132,12 +132,16 @@ describe('a response headers policy', () => {
     for (const path of ['/live/web/x', '/live/web/cached/status/404', '/live/web/cached/status/404'])
       expect([path, (await headersOf(path)).get('x-internal')]).toEqual([path, null]);
     expect((await headersOf('/live/web/silent')).get('lambda-web-error-type')).toBeNull();
+    expect((await headersOf('/live/web/x')).get('lambda-web-logstream')).toBeNull();
     expect((await headersOf('/live/web/x')).get('x-answered-by')).toBe('the server');
   });
 
   it('is of the behaviours that name it alone', async () => {
     expect(await policyHeaders('/read/a.txt', from('https://a.example'))).toEqual({});
-    expect((await fetch(`${front}/read/a.txt`)).headers.get('x-internal')).toBe('of the server');
+    const { headers } = await fetch(`${front}/read/a.txt`);
+    expect(headers.get('x-internal')).toBe('of the server');
+    expect(headers.get('lambda-web-logstream')).toMatch(/^local\/\d+$/);
+    expect(headers.get('lambda-web-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   const cors = {

@@ -38,8 +38,10 @@ describe('an HTTP integration', () => {
       'x-extended': response.headers.get('x-amz-apigw-id'),
       'x-forwarded-for': expect.any(String),
       host: expect.stringMatching(/lambda-web/),
-      'lambda-web-request-id': expect.any(String),
+      'lambda-web-request-id': response.headers.get('lambda-web-request-id'),
     });
+    // A proxy integration passes on what Lambda adds to the response.
+    expect(response.headers.get('lambda-web-logstream')).toMatch(/^local\/\d+$/);
   });
 
   it('takes the name of a variable as its value', async () => {
