@@ -17,3 +17,7 @@ export type FunctionName =
   | 'delete-unused-chats'
   | 'prepare-attachment'
   | 'purge-chat';
+
+/** The id of a function's construct. */
+export const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());

@@ -218,7 +218,10 @@ export const webAccess: Readonly<Record<WebFunctionName, Access & { updated: rea
   'serve-chats': { ...access['send-message'], updated: updatedItemsOf('send-message'), signsCallers: true },
 };
 
-/** The routes that the web function `serve-chats` or four Lambda functions serve behind the gateway. */
+/**
+ * The routes that the web function `serve-chats` or four Lambda functions serve behind the gateway.
+ * docs/decisions/014-shared-environments.md says why these.
+ */
 export const chatRoutes = ['send-message', 'create-chat', 'resume-stream', 'complete-chat'] as const;
 
 export const isChatRoute = (name: FunctionName): boolean => chatRoutes.some((route) => route === name);

@@ -7,7 +7,7 @@ import { variables } from '#runtime/environment/variables.ts';
 import type { FunctionBundles } from './bundles/function-bundles.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
 import type { FunctionGrants } from './function-grants.ts';
-import type { FunctionName } from './function-names.ts';
+import { type FunctionName, pascalCase } from './function-names.ts';
 import {
   type Access,
   access,
@@ -147,6 +147,3 @@ function addBatchSettings(grants: FunctionGrants, settings: Settings): void {
   grants.setVariable(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
   grants.setVariable(variables.batchItemSeconds, String(settings.batchItemSeconds));
 }
-
-const pascalCase = (name: string): string =>
-  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());

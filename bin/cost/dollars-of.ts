@@ -24,7 +24,9 @@ export function dollarsOf(calls: OperationCalls, concurrency?: number, clientReq
   // The chat of a running reply is read once a second, in case a client stops it.
   const stopReads = (invocations.SendMessage ?? 0) * assumptions.modelSeconds;
   return {
-    front: clientRequests * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
+    front:
+      clientRequests *
+      (priceOf('frontRequest') + priceOf('frontFunction') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
     gateway: 'UploadServer' in invocations ? 0 : clientRequests * priceOf('gatewayRequest'),
     functions: sumOf(invocations, (name) => dollarsOfInvocation(name, concurrency)),
     table: (readUnits + stopReads) * priceOf('readUnit') + writeUnits * priceOf('writeUnit'),

@@ -18,6 +18,9 @@ export const fixedCosts = {
   retentionHours: 1,
 } as const;
 
+/** With the setting `firewall`: the rules of each web ACL. With `webFunctions: none` there is the first one alone. */
+export const firewallRules = { firewall: 4, originFirewall: 1 } as const;
+
 export const daysPerMonth = 30;
 
 /** Lambda starts with five pollers for each queue. Each long poll waits 20 s for messages. */

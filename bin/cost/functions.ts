@@ -1,3 +1,5 @@
+import { pascalCase } from '#lib/function-names.ts';
+import { chatRoutes } from '#lib/function-table.ts';
 import { assumptions, secondsOf } from './assumptions.ts';
 import { daysPerMonth } from './fixed-costs.ts';
 import { priceOf } from './prices.ts';
@@ -5,7 +7,7 @@ import { priceOf } from './prices.ts';
 const { environmentGigabytes, memoryGigabytes, processorMilliseconds, requestsPerEnvironment } = assumptions;
 
 /** The functions that a web function replaces with the setting `webFunctions: all`. */
-const replaced = new Set(['CreateChat', 'SendMessage', 'CompleteChat']);
+const replaced = new Set(chatRoutes.map(pascalCase));
 
 const monthSeconds = daysPerMonth * 86_400;
 const replySeconds = secondsOf('SendMessage');

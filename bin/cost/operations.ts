@@ -51,7 +51,7 @@ const batchWithWebhook = callsOfBatch(
  * `test/service/operation-cost.test.ts` counts the calls of a local run, prints them, and fails if they exceed the
  * budget. Conditions: texts have a few words, a file has 1 MB, pages have 50 items (a history has 4), the workspace has
  * limits, and its chats have a user. A local run has no invocations of web functions: of `UploadServer`, and with the
- * setting `webFunctions: all` of `CreateChat`, `SendMessage` and `CompleteChat`. If you make an operation cheaper, lower its budget.
+ * setting `webFunctions: all` of the functions of `chatRoutes`. If you make an operation cheaper, lower its budget.
  */
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),

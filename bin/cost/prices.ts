@@ -56,6 +56,8 @@ export const prices = {
   trace: ['X-Ray trace', 5, 1e6, 'xray'],
   // seen: Infracost, cloudfront_distribution_test
   frontRequest: ['CloudFront request, HTTPS', 0.01, 10_000, 'cloudfront'],
+  // seen: Infracost, cloudfront_function_test
+  frontFunction: ['CloudFront function, invocation', 0.1, 1e6, 'cloudfront'],
   // seen: https://aws.amazon.com/cloudfront/pricing/
   frontGigabyte: ['CloudFront, GB to clients', 0.085, 1, 'cloudfront'],
   // seen: https://www.apigatewaycost.com/aws
@@ -70,6 +72,10 @@ export const prices = {
   alarmMetric: ['CloudWatch alarm, each of its metrics, a month', 0.1, 1, 'cloudwatch'],
   // seen: Infracost, cloudwatch_dashboard_test
   dashboard: ['CloudWatch dashboard, a month', 3, 1, 'cloudwatch'],
+  // seen: Infracost, wafv2_web_acl_test. A managed group of rules counts as one rule.
+  firewall: ['AWS WAF web ACL, a month', 5, 1, 'waf'],
+  firewallRule: ['AWS WAF rule or group of rules, a month', 1, 1, 'waf'],
+  firewallRequest: ['AWS WAF request', 0.6, 1e6, 'waf'],
   // seen: https://aws.amazon.com/kms/pricing/
   key: ['KMS key, a month', 1, 1, 'kms'],
   // seen: https://raw.githubusercontent.com/api-evangelist/amazon-secrets-manager/refs/heads/main/plans/amazon-secrets-manager-plans-pricing.yml

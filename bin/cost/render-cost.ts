@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assumptions, secondsOf } from './assumptions.ts';
 import { dollarsOfMessages } from './dollars-of.ts';
-import { retentionRuns } from './fixed-costs.ts';
+import { firewallRules, retentionRuns } from './fixed-costs.ts';
 import { money, whole } from './format-number.ts';
 import { breakEvenConcurrency, environmentMonthDollars, messagesAt } from './functions.ts';
 import { retention } from './operations.ts';
@@ -12,6 +12,8 @@ import { tables } from './tables.ts';
 const million = 1e6;
 const { maximumFailedWrites, memoryGigabytes, minimumFailedWrites, modelSeconds } = assumptions;
 const { responseBytes, storedBytesPerTurn, usualConcurrency } = assumptions;
+
+const firewallMonth = (rules: number): number => priceOf('firewall') + rules * priceOf('firewallRule');
 
 /** Two significant digits. */
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
@@ -37,6 +39,12 @@ const figures: Readonly<Record<string, string | number>> = {
   maximumFailedDollars: money(maximumFailedWrites * million * priceOf('writeUnit')),
   transfer: money(((million * responseBytes) / 1e9) * priceOf('internetGigabyte')),
   metric: money(priceOf('metric')),
+  ...firewallRules,
+  firewallMonth: money(firewallMonth(firewallRules.firewall)),
+  originFirewallMonth: money(firewallMonth(firewallRules.originFirewall)),
+  firewallsMonth: money(firewallMonth(firewallRules.firewall) + firewallMonth(firewallRules.originFirewall)),
+  firewallRequests: money(million * priceOf('firewallRequest')),
+  firewallsRequests: money(2 * million * priceOf('firewallRequest')),
   retentionReads: retention.idleReadUnits,
   retentionDollars: money(1000 * retentionRuns * retention.idleReadUnits * priceOf('readUnit')),
   deletedChatReads: retention.deletedChat.readUnits,

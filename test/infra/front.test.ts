@@ -2,6 +2,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { FirewallStack } from '#lib/firewall-stack.ts';
 import { parseSettings } from '#lib/settings.ts';
+import { firewallRules } from '../../bin/cost/fixed-costs.ts';
 import { createApp, synthesize } from './synthesize.ts';
 
 const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000';
@@ -113,6 +114,7 @@ describe('with a distribution, domain and firewall', () => {
       { Allow: {} },
       [{ Block: {} }],
     ]);
+    expect(Rules).toHaveLength(firewallRules.originFirewall);
     const { Origins } = config as { Origins: { OriginCustomHeaders: Record<string, unknown>[] }[] };
     const [sent] = Origins[0]?.OriginCustomHeaders ?? [];
     expect(Rules[0]?.Statement.NotStatement.Statement.ByteMatchStatement).toEqual({
@@ -146,6 +148,8 @@ describe('with a distribution, domain and firewall', () => {
     expect([stack.region, stack.stackName]).toEqual(['us-east-1', 'agent-service-production-firewall']);
     const own = Template.fromStack(stack);
     own.hasResourceProperties('AWS::WAFv2::WebACL', { Scope: 'CLOUDFRONT' });
+    const [acl] = Object.values(own.findResources('AWS::WAFv2::WebACL'));
+    expect(acl?.Properties.Rules).toHaveLength(firewallRules.firewall);
     expect(Object.keys(own.findOutputs('*'))).toEqual(['WebAclArn']);
   });
 });

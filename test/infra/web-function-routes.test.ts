@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { dialects } from '#contract/routes/dialect.ts';
@@ -51,6 +53,17 @@ describe('with web functions for all', () => {
   test('messages, resumed streams and new chats are the routes of the web function', () => {
     expect(chatRoutes.toSorted()).toEqual(['complete-chat', 'create-chat', 'resume-stream', 'send-message']);
   });
+
+  test.each(['decisions/014-shared-environments.md', 'architecture.md'])(
+    'docs/%s names these and no others',
+    (page) => {
+      const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
+      const [, list = ''] =
+        /\bfour routes(?: have two entry points and one core)?: ([^.]*)\./i.exec(text) ?? [];
+      const named = [...list.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name);
+      expect(named.toSorted()).toEqual(chatRoutes.toSorted());
+    },
+  );
 
   test.each(Object.entries<Route>(routes))('%s has the integration of its server', (name, route) => {
     for (const path of pathsOf(route))

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { routes } from '#contract/routes.ts';
+import { chatRoutes } from '#lib/function-table.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { assumptions } from '../../bin/cost/assumptions.ts';
 import { batchOf } from '../../bin/cost/batch-of.ts';
@@ -11,7 +12,7 @@ import {
   evenConcurrency,
   messagesAt,
 } from '../../bin/cost/functions.ts';
-import { type OperationCalls, operations } from '../../bin/cost/operations.ts';
+import { type OperationCalls, type OperationName, operations } from '../../bin/cost/operations.ts';
 import { renderCost } from '../../bin/cost/render-cost.ts';
 
 const nothing: OperationCalls = {
@@ -34,9 +35,11 @@ it('prices what AWS counts, each at its own price', () => {
   expect(million({ requests: { 'kms Encrypt': 1, 'sfn StartExecution': 1 } })).toBeCloseTo(3);
   // $0.20 for the invocations, then 0.05 s of 1 GB, and 3,000 bytes of logs.
   expect(million({ invocations: { GetBatch: 1 } })).toBeCloseTo(0.2 + 0.66667 + 1.5);
-  // The gateway, CloudFront with 10,000 bytes, and X-Ray. Uploads do not pass the gateway.
-  expect(million({}, 1)).toBeCloseTo(3.5 + 1 + 0.85 + 0.25);
-  expect(million({ invocations: { UploadServer: 1 } }, 1)).toBeCloseTo(0.2 + 6.6667 + 1.5 + 1 + 0.85 + 0.25);
+  // The gateway, CloudFront with its function and 10,000 bytes, and X-Ray. Uploads do not pass the gateway.
+  expect(million({}, 1)).toBeCloseTo(3.5 + 1 + 0.1 + 0.85 + 0.25);
+  expect(million({ invocations: { UploadServer: 1 } }, 1)).toBeCloseTo(
+    0.2 + 6.6667 + 1.5 + 1 + 0.1 + 0.85 + 0.25,
+  );
   expect(() => million({ requests: { 'sns Publish': 1 } })).toThrow('sns Publish');
 });
 
@@ -56,6 +59,17 @@ it('prices the web function only where it replaces a Lambda function', () => {
   const withUploads = dollarsOf(operations['create-chat']);
   expect({ ...withAll, functions: 0 }).toEqual({ ...withUploads, functions: 0 });
   expect(withAll.functions).toBeLessThan(withUploads.functions);
+  const cheaper = (Object.keys(operations) as OperationName[]).filter(
+    (name) => dollarsOf(operations[name], 20).functions < dollarsOf(operations[name]).functions,
+  );
+  expect(new Set(cheaper.map((name) => name.split(',')[0]))).toEqual(new Set(chatRoutes));
+});
+
+it('counts both firewalls of a distribution', () => {
+  // $5 for each, and $1 for each of their rules.
+  expect(renderCost()).toContain('one with 4 rules in front of the\ndistribution, 9.00 dollars a month');
+  expect(renderCost()).toContain('one with 1 rule in front of the gateway, 6.00 dollars');
+  expect(renderCost()).toMatch(/passes both, 1\.20 dollars for a million/);
 });
 
 it('costs at most 20 dollars for a million messages from 20 requests in an environment on, even at double rates', () => {
