@@ -5,6 +5,8 @@ import type { Report } from './result.ts';
 import { describeServiceFailure } from './service-client.ts';
 import { type TargetOptions, useTarget } from './target.ts';
 
+type SharedOptions = TargetOptions & { json?: true };
+
 interface Reports {
   /** For commands of operators: selects the target first. */
   report: Report;
@@ -36,9 +38,8 @@ const groupsFor = ([, , first = '']: readonly string[]) => {
   return only === undefined ? Object.values(groups) : [only];
 };
 
-/** The command line of operators and clients. After a failure, standard error has one line. The exit code is then
- * 1, or 2 if the command line is wrong. */
-export async function runAgentctl(argv: string[]): Promise<void> {
+/** The command line of operators and clients, with the commands that `argv` may name. */
+export async function createProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('agentctl')
     .description(
       'Operates the service (workspaces, API keys, agents, whitelists), and uses it as a client (chat, batches).',
@@ -46,7 +47,7 @@ export async function runAgentctl(argv: string[]): Promise<void> {
     .option('--data <folder>', 'the data folder of a local run', '.local')
     .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')
     .option('--json', 'print the result as one JSON object');
-  const options = () => program.opts<TargetOptions & { json?: true }>();
+  const options = () => program.opts<SharedOptions>();
   const clientReport: Report =
     (work) =>
     async (...inputs) => {
@@ -62,7 +63,12 @@ export async function runAgentctl(argv: string[]): Promise<void> {
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
     printUsageErrors(command.exitOverride(), 'agentctl --help');
   acceptSharedOptionsAnywhere(program);
-  program.version(version);
+  return program.version(version);
+}
+
+/** After a failure, standard error has one line. The exit code is then 1, or 2 if the command line is wrong. */
+export async function runAgentctl(argv: string[]): Promise<void> {
+  const program = await createProgram(argv);
   try {
     await program.parseAsync(argv);
   } catch (error) {
@@ -70,7 +76,8 @@ export async function runAgentctl(argv: string[]): Promise<void> {
       process.exitCode = exitCodeOf(error);
       return;
     }
-    const awsFailure = options().stack === undefined ? undefined : describeAwsFailure(error);
+    const awsFailure =
+      program.opts<SharedOptions>().stack === undefined ? undefined : describeAwsFailure(error);
     console.error(awsFailure ?? describeServiceFailure(error));
     process.exitCode = error instanceof UsageError ? exitCodes.usageError : exitCodes.failure;
   }
