@@ -107,7 +107,7 @@ describe('the check finds', () => {
       'there is no --no-deletion-protection',
     ],
     ['aws dynamodb update-table --table-name T --no-deletion-protection-enabled yes', 'yes is unexpected'],
-    ['aws dynamodb wait table-exist --table-name T', 'dynamodb has no operation wait'],
+    ['aws dynamodb wait table-exist --table-name T', 'dynamodb has no waiter table-exist'],
     ['aws dynamodb wait table-exists --table T', '--table-name is missing'],
     ['aws sqs purge-queue --queue-url', '--queue-url needs a value'],
     ['aws logs tail $LOGS --filter x', 'there is no --filter'],

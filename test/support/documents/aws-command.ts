@@ -68,11 +68,13 @@ export async function problemsOfAws(
   if (packageName === undefined || load === undefined)
     return [`no model of the service ${service}: see test/support/documents/aws-command.ts`];
   const model = (await load()) as Model;
-  const name = operation === 'wait' ? polledBy(rest[0] ?? '', model, packageName) : operation;
+  const waiter = operation === 'wait' ? rest[0] : undefined;
+  const name = waiter === undefined ? operation : polledBy(waiter, model, packageName);
   const found = Object.values(model).find(
     (value): value is unknown[] => Array.isArray(value) && value[0] === 9 && kebabCase(value[2]) === name,
   );
-  if (found === undefined) return [`${service} has no operation ${operation} ${name ?? ''}`];
+  if (found === undefined)
+    return [`${service} has no ${waiter === undefined ? 'operation' : 'waiter'} ${waiter ?? operation}`];
   const input = structureOf(found[4]);
   const known = optionsOf(input, `paginate${found[2]}` in model);
   const { words, options, problems } = readOptions(operation === 'wait' ? rest.slice(1) : rest, known);
