@@ -86,7 +86,7 @@ test('the resources that the pages of operators name are in the template', () =>
   expect(literal.length).toBeGreaterThan(5);
   expect(literal.filter((id) => !(id in Resources))).toEqual([]);
   const lists = words.filter(([program]) => program === 'listed');
-  expect(lists.length).toBeGreaterThan(3);
+  expect(lists.length).toBeGreaterThan(2);
   for (const [, type, prefix = ''] of lists) {
     const found = Object.keys(Resources).filter(
       (id) => Resources[id]?.Type === type && id.startsWith(prefix),

@@ -68,21 +68,44 @@ export async function problemsOfAws(
   if (packageName === undefined || load === undefined)
     return [`no model of the service ${service}: see test/support/documents/aws-command.ts`];
   const model = (await load()) as Model;
-  const waiter = operation === 'wait' ? rest[0] : undefined;
-  const name = waiter === undefined ? operation : polledBy(waiter, model, packageName);
+  const isWait = operation === 'wait';
+  const found = operationOf(model, isWait ? polledBy(rest[0] ?? '', model, packageName) : operation);
+  if (found === undefined)
+    return [`${service} has no ${isWait ? `waiter ${rest[0]}` : `operation ${operation}`}`];
+  return problemsOfOperation(found, isWait ? rest.slice(1) : rest, isComplete);
+}
+
+/** An operation of a service, with its input and output. */
+interface Operation {
+  input: Structure;
+  output: Structure;
+  isPaginated: boolean;
+}
+
+function operationOf(model: Model, name: string | undefined): Operation | undefined {
   const found = Object.values(model).find(
     (value): value is unknown[] => Array.isArray(value) && value[0] === 9 && kebabCase(value[2]) === name,
   );
-  if (found === undefined)
-    return [`${service} has no ${waiter === undefined ? 'operation' : 'waiter'} ${waiter ?? operation}`];
-  const input = structureOf(found[4]);
-  const known = optionsOf(input, `paginate${found[2]}` in model);
-  const { words, options, problems } = readOptions(operation === 'wait' ? rest.slice(1) : rest, known);
+  return (
+    found && {
+      input: structureOf(found[4]),
+      output: structureOf(found[5]),
+      isPaginated: `paginate${found[2]}` in model,
+    }
+  );
+}
+
+function problemsOfOperation(
+  { input, output, isPaginated }: Operation,
+  rest: readonly string[],
+  isComplete: boolean,
+): string[] {
+  const { words, options, problems } = readOptions(rest, optionsOf(input, isPaginated));
   return [
     ...unexpected(words),
     ...problems,
     ...(isComplete && !options.has('cli-input-json') ? missingIn(input, options) : []),
-    ...problemsOfQuery(structureOf(found[5]), options.get('query')?.[0]),
+    ...problemsOfQuery(output, options.get('query')?.[0]),
   ];
 }
 
