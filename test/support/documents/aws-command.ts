@@ -16,6 +16,7 @@ const clients: Readonly<Record<string, [packageName: string, () => Promise<objec
   logs: ['@aws-sdk/client-cloudwatch-logs', () => import('@aws-sdk/client-cloudwatch-logs')],
   s3api: ['@aws-sdk/client-s3', () => import('@aws-sdk/client-s3')],
   secretsmanager: ['@aws-sdk/client-secrets-manager', () => import('@aws-sdk/client-secrets-manager')],
+  sns: ['@aws-sdk/client-sns', () => import('@aws-sdk/client-sns')],
   sqs: ['@aws-sdk/client-sqs', () => import('@aws-sdk/client-sqs')],
   ssm: ['@aws-sdk/client-ssm', () => import('@aws-sdk/client-ssm')],
   stepfunctions: ['@aws-sdk/client-sfn', () => import('@aws-sdk/client-sfn')],
