@@ -1,35 +1,9 @@
 import validate from 'asl-validator';
 import { expect, test } from 'vitest';
 import { evaluate, synthesize } from './synthesize.ts';
+import { workflowDefinition } from './workflow-definition.ts';
 
 const { template, resources, resource } = synthesize();
-const machineId = Object.keys(resources('AWS::StepFunctions::StateMachine'))[0] ?? '';
-
-interface State {
-  Type: string;
-  TimeoutSeconds?: number;
-  Next?: string;
-  Retry?: {
-    ErrorEquals: string[];
-    MaxAttempts: number;
-    MaxDelaySeconds: number;
-    JitterStrategy: string;
-  }[];
-  Catch?: { ErrorEquals: string[]; Next: string }[];
-}
-
-/** The machine's definition, with placeholder names for values that are known only after the deployment. */
-function definitionOf(context = {}): { StartAt: string; States: Record<string, State> } {
-  const { DefinitionString } = synthesize(context).resource('AWS::StepFunctions::StateMachine', machineId)
-    .Properties as { DefinitionString: { 'Fn::Join': [string, unknown[]] } };
-  const arn = 'arn:aws:lambda:us-east-1:000000000000:function:name';
-  return JSON.parse(
-    DefinitionString['Fn::Join'][1]
-      .map((part) => (typeof part === 'string' ? part : JSON.stringify(part).includes('Arn') ? arn : 'aws'))
-      .join(''),
-  );
-}
-
 const timeoutOf = (id: string): number => {
   const { Timeout } = resource('AWS::Lambda::Function', id).Properties;
   return Number(Timeout);
@@ -37,7 +11,7 @@ const timeoutOf = (id: string): number => {
 const queues = Object.entries(resources('AWS::SQS::Queue')).filter(([id]) => id.startsWith('Batches'));
 
 test('the definition is one that Step Functions takes', () => {
-  const { isValid, errorsText } = validate(definitionOf());
+  const { isValid, errorsText } = validate(workflowDefinition());
   expect([isValid, isValid ? '' : errorsText('\n')]).toEqual([true, '']);
 });
 
@@ -56,7 +30,7 @@ test('its log group is one that needs no entry in the resource policy of the Reg
 });
 
 test('its states read as what becomes of a batch', () => {
-  expect(Object.keys(definitionOf().States).toSorted()).toEqual([
+  expect(Object.keys(workflowDefinition().States).toSorted()).toEqual([
     'Deliver the webhook',
     'Fail what is left of the batch',
     'Is a webhook wanted?',
@@ -70,29 +44,6 @@ test('its states read as what becomes of a batch', () => {
     'Wait for the requests that are left',
     'Wait for the time of the next attempt',
   ]);
-});
-
-/** The errors of Lambda and of functions if they are throttled or unavailable. */
-const transient = [
-  'ServiceUnavailable',
-  'Lambda.TooManyRequestsException',
-  'Lambda.ServiceException',
-  'Lambda.AWSLambdaException',
-  'Lambda.SdkClientException',
-];
-
-test('a service that is throttled or unavailable for a day fails no batch, whichever state meets it', () => {
-  const tasks = Object.entries(definitionOf().States).filter(([, { Type }]) => Type === 'Task');
-  expect(tasks).toHaveLength(6);
-  for (const [name, { Retry, Catch = [] }] of tasks) {
-    const retrier = Retry?.find(({ ErrorEquals }) => transient.every((error) => ErrorEquals.includes(error)));
-    expect(retrier, name).toMatchObject({ JitterStrategy: 'FULL', MaxDelaySeconds: 300 });
-    // With full jitter, the average wait is half of the longest one: 150 s.
-    expect((retrier?.MaxAttempts ?? 0) * 150, name).toBeGreaterThanOrEqual(57_600);
-    const failing = Catch.filter(({ Next }) => Next === 'Fail what is left of the batch');
-    const caught = Catch.findIndex(({ ErrorEquals }) => ErrorEquals.includes('ServiceUnavailable'));
-    for (const each of failing) expect(Catch.indexOf(each), name).toBeGreaterThan(caught);
-  }
 });
 
 test('the reconciler runs every minute, and a run that comes too late is dropped', () => {
@@ -112,7 +63,9 @@ test('the reconciler runs every minute, and a run that comes too late is dropped
 });
 
 test('every wait ends by itself, looks again, and fails the batch only when it goes on failing', () => {
-  const waits = Object.entries(definitionOf().States).filter(([, { TimeoutSeconds }]) => TimeoutSeconds);
+  const waits = Object.entries(workflowDefinition().States).filter(
+    ([, { TimeoutSeconds }]) => TimeoutSeconds,
+  );
   expect(waits.map(([name, { TimeoutSeconds }]) => [name, TimeoutSeconds])).toEqual([
     ['Send the requests to the queue and wait for the last one', 86_400],
     ['Wait for the requests that are left', 86_400],
@@ -121,12 +74,15 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
   for (const [, { Catch, Next }] of waits) {
     expect(Catch?.map(({ ErrorEquals, Next: next }) => [ErrorEquals, next])).toEqual([
       [['States.Timeout'], 'See what has become of the batch'],
-      [expect.arrayContaining(transient), 'Leave the batch to the reconciler'],
+      [
+        expect.arrayContaining(['ServiceUnavailable', 'Lambda.ServiceException']),
+        'Leave the batch to the reconciler',
+      ],
       [['States.ALL'], 'Fail what is left of the batch'],
     ]);
     expect(Next).toBe('See what has become of the batch');
   }
-  const shorter = definitionOf({
+  const shorter = workflowDefinition({
     settings: JSON.stringify({ webFunctions: 'none', batchTimeoutSeconds: 60 }),
   });
   expect(shorter.States['Wait for the requests that are left']?.TimeoutSeconds).toBe(60);
