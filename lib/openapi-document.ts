@@ -14,7 +14,7 @@ import { limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody } from '#contract/routes/route.ts';
-import { documentedRoutes, type Route, type RouteName, routes } from '#contract/routes.ts';
+import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
 import { describeDocument, operationIdOf } from './openapi/describe-document.ts';
 import {
   accessDeniedExample,
@@ -54,9 +54,12 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
     `A chat has at most ${count(limits.messagesOfChat)} messages, and one reply at a time.`,
-    `A reply takes at most ${routes['send-message'].timeoutSeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as JSON.`,
+    `A reply takes at most ${limits.replySeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as JSON.`,
     `A reply has at most ${count(settings.replyBytes)} bytes of text, and makes at most ${settings.replyModelCalls} calls of models and ${settings.replyToolUses} uses of tools.`,
     `A stream ends with response.error when ${count(limits.unreadStreamCharacters)} characters wait for its reader.`,
+  ],
+  'resume-stream': [
+    `A response takes at most ${limits.resumedSeconds} seconds: a stream that has ended without \`[DONE]\` can be resumed once more.`,
   ],
   'create-batch': [
     `A workspace has at most ${count(settings.openBatches)} open batches.`,

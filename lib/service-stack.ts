@@ -178,7 +178,8 @@ export class ServiceStack extends Stack {
           name: 'chats',
           logsId: 'ServeChatsLogs',
           grant: (grants) => functions.grantWeb(grants, 'serve-chats'),
-          timeout: Duration.seconds(routes['send-message'].timeoutSeconds),
+          // Each route ends its own requests earlier.
+          timeout: Duration.seconds(Math.max(...chatRoutes.map((name) => routes[name].timeoutSeconds))),
           requestsPerEnvironment: settings.requestsPerEnvironment,
           publicReason: 'Every request must have a caller that the authorizer has signed.',
           settings,

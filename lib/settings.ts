@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { limits } from '#contract/limits.ts';
 import {
   type ConcurrencySettings,
   concurrencyProblem,
@@ -12,7 +13,7 @@ import { concurrencySettings } from './settings/concurrency.ts';
 import { describeIssues, describeUnknown, WrongSettings } from './settings/describe-issues.ts';
 import { modelSettings } from './settings/models.ts';
 import { observabilitySettings } from './settings/observability.ts';
-import { replySettings, replyTimeoutSeconds } from './settings/replies.ts';
+import { replySettings } from './settings/replies.ts';
 import { requestLimitSettings } from './settings/request-limits.ts';
 import { stageSettings } from './settings/stage.ts';
 import { webhookSettings } from './settings/webhooks.ts';
@@ -47,9 +48,9 @@ const schema = z
     ...concurrencySettings,
     ...observabilitySettings,
   })
-  .refine((settings) => settings.streamTimeoutSeconds < replyTimeoutSeconds, {
+  .refine((settings) => settings.streamTimeoutSeconds < limits.replySeconds, {
     path: ['streamTimeoutSeconds'],
-    error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
+    error: `must be less than the ${limits.replySeconds} s that a reply may take`,
   })
   .refine(
     ({ domain, webFunctions }) =>
@@ -71,9 +72,9 @@ const schema = z
     path: ['bothEntryPoints'],
     error: 'must be false if webFunctions is none',
   })
-  .refine((settings) => settings.leaseSeconds < replyTimeoutSeconds, {
+  .refine((settings) => settings.leaseSeconds < limits.replySeconds, {
     path: ['leaseSeconds'],
-    error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
+    error: `must be less than the ${limits.replySeconds} s that a reply may take`,
   })
   .refine((settings) => descriptorProblem(settings) === undefined, {
     path: ['replyToolsAtOnce'],

@@ -45,6 +45,10 @@ export const limits = {
   idempotencyHours: 24,
   /** A client that was cut off comes back within minutes; an hour is also enough for a device that slept. */
   resumableMinutes: 60,
+  /** Of a streamed reply, from the arrival of its request: more than any reply needs. */
+  replySeconds: 300,
+  /** Of one response that resumes a stream: 15 minutes, the longest of Lambda and the gateway, without the last 10 s. */
+  resumedSeconds: 890,
   /** A response id has 43 characters; room for other forms. */
   responseIdCharacters: 256,
   /** Of the events of a stream: more than any reply has, and seven digits sort as text. */

@@ -89,7 +89,7 @@ export interface Transport {
 
 /** The cap of a wait that doubles with each retry, and the longest `Retry-After` that is waited for: a minute. */
 const longestDelay = 60_000;
-/** A streamed reply ends within 300 s, so its chat is free after that. */
+/** A streamed reply ends within 300 s, and is stored within 15 s, so its chat is free after that. */
 const longestReply = 330_000;
 /** How long a patient request is retried while the service does not respond. */
 const longestOutage = 60 * 60_000;

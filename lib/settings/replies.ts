@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { limits } from '#contract/limits.ts';
-import { routes } from '#contract/routes.ts';
 
-export const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
-const withinReplyTimeout = `less than ${replyTimeoutSeconds}`;
+const withinReplyTimeout = `less than ${limits.replySeconds}`;
 
 export const replySettings = {
   streamTimeoutSeconds: z
@@ -19,11 +17,11 @@ export const replySettings = {
   plainReplySeconds: z
     .int()
     .min(1)
-    .max(119)
+    .max(110)
     .default(110)
     .describe(`
       How long a reply in one JSON response may take. The response must leave before CloudFront's read
-      timeout of 120 s; the other 10 s are for storing the reply.`),
+      timeout of 120 s; the other 10 s are for the gateway, and for storing the reply.`),
 
   leaseSeconds: z
     .int()

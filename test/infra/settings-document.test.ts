@@ -38,7 +38,7 @@ test('a line has the type, the default and the limits of its setting', () => {
   const lineOf = (path: string) =>
     lines.filter((line) => line.path === path).map(({ description: _, ...line }) => line);
   expect(lineOf('`plainReplySeconds`')).toEqual([
-    { path: '`plainReplySeconds`', type: 'whole number', default: '`110`', limits: '1 to 119' },
+    { path: '`plainReplySeconds`', type: 'whole number', default: '`110`', limits: '1 to 110' },
   ]);
   expect(lineOf('`leaseSeconds`')).toMatchObject([{ limits: 'at least 3, less than 300' }]);
   expect(lineOf('`replyModelCalls`')).toMatchObject([{ limits: 'at least 1' }]);

@@ -85,7 +85,7 @@ test('all wrong settings are named at once, with what is allowed, the value, and
     'Settings: webFunctions: expected all, uploads, none; it is "some"',
     'Settings: domain.certificateArn: missing; expected ARN',
     'Settings: rateLimits.send: no such setting; did you mean sends?',
-    `Settings: plainReplySeconds: expected whole number, 1 to 119; it is "${'x'.repeat(79)}…`,
+    `Settings: plainReplySeconds: expected whole number, 1 to 110; it is "${'x'.repeat(79)}…`,
     'Settings: alarmEmails.1: expected list of emails, at most 10 items; it is "ops"',
   ]);
 });
@@ -93,7 +93,7 @@ test('all wrong settings are named at once, with what is allowed, the value, and
 test('rules between settings are checked also if a name is unknown', () => {
   expect(problemsOf({ nope: 1, leaseSeconds: 300 })).toEqual([
     'Settings: nope: no such setting; docs/settings.md has all',
-    'Settings: leaseSeconds: must be less than the 300 s that send-message may run; it is 300',
+    'Settings: leaseSeconds: must be less than the 300 s that a reply may take; it is 300',
   ]);
 });
 
@@ -107,7 +107,7 @@ test.each([
   [{ leaseSeconds: 2 }, 'leaseSeconds'],
   [{ leaseSeconds: 300 }, 'leaseSeconds: must be less than the 300 s'],
   [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
-  [{ plainReplySeconds: 120 }, 'plainReplySeconds'],
+  [{ plainReplySeconds: 111 }, 'plainReplySeconds'],
   [{ authorizerCacheSeconds: 3601 }, 'authorizerCacheSeconds'],
   [{ webEnvironments: 1 }, 'webEnvironments'],
   [{ webEnvironments: 10_001 }, 'webEnvironments'],

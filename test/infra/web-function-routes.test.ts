@@ -30,7 +30,7 @@ interface Method {
   AuthorizationType: string;
   AuthorizerId: { Ref: string };
   HttpMethod: string;
-  Integration: { Type: string; Uri: unknown };
+  Integration: { Type: string; Uri: unknown; TimeoutInMillis: number };
   RequestParameters?: Record<string, boolean>;
 }
 
@@ -81,7 +81,7 @@ describe('with web functions for all', () => {
     'Fn::Join': ['', ['https://', { 'Fn::GetAtt': [endpointId, 'DomainName'] }, path]],
   });
 
-  test('a send is streamed, and not cut by the gateway before the web function ends', () => {
+  test('a send is streamed, and not cut by the gateway before its route ends', () => {
     const { Integration, ...method } = methodOf(all, routes['send-message']);
     expect(method).toMatchObject({
       HttpMethod: 'POST',
@@ -94,11 +94,33 @@ describe('with web functions for all', () => {
       Uri: uriOf('/chats/{chat_id}/messages'),
       RequestParameters: { ...headers, 'integration.request.path.chat_id': 'method.request.path.chat_id' },
       ResponseTransferMode: 'STREAM',
-      // Ten seconds more than the web function has, for the start of an environment.
-      TimeoutInMillis: 310_000,
+      // Ten seconds more than the route has, for the start of an environment.
+      TimeoutInMillis: 325_000,
     });
-    const revision = Object.entries(all).find(([id]) => id.startsWith('ChatsServerRevision'))?.[1];
-    expect(revision?.Properties).toMatchObject({ ServiceConfig: { TimeoutSeconds: 300 } });
+  });
+
+  test('neither Lambda nor the gateway ends a route of the web function before the route does', () => {
+    const [revision = ''] = idsOf(all, 'AWS::Lambda::WebFunctionRevision').filter((id) =>
+      id.startsWith('Chats'),
+    );
+    const { TimeoutSeconds } = (all[revision] as Resource).Properties.ServiceConfig as {
+      TimeoutSeconds: number;
+    };
+    const times = Object.fromEntries(
+      chatRoutes.map((name) => {
+        const { TimeoutInMillis } = methodOf(all, routes[name]).Integration;
+        expect(TimeoutInMillis / 1000, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
+        expect(TimeoutSeconds, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
+        return [name, [routes[name].timeoutSeconds, TimeoutInMillis / 1000]];
+      }),
+    );
+    expect(TimeoutSeconds).toBe(900);
+    expect(times).toEqual({
+      'send-message': [315, 325],
+      'complete-chat': [315, 325],
+      'create-chat': [29, 29],
+      'resume-stream': [900, 900],
+    });
   });
 
   test('a new chat is buffered, with as much time as the gateway gives', () => {

@@ -108,7 +108,7 @@ test('the name of the CloudFront function tells Region and stage, since names ar
 
 /** The resources of each web function. */
 const servers = {
-  Chats: { name: 'chats', timeoutSeconds: 300, atOnce: 64 },
+  Chats: { name: 'chats', timeoutSeconds: 900, atOnce: 64 },
   Uploads: { name: 'uploads', timeoutSeconds: 900, atOnce: 32 },
 } as const;
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { limits } from '../limits.ts';
 import { openAiPaths } from './dialect.ts';
 import { nothing, type Route } from './route.ts';
 
@@ -11,7 +12,7 @@ export const route = {
   rateClass: 'sends',
   transfer: 'streamed',
   // As long as send-message.
-  timeoutSeconds: 300,
+  timeoutSeconds: limits.replySeconds + 15,
   parameters: nothing,
   query: nothing,
   headers: nothing,

@@ -12,8 +12,9 @@ export const route = {
   tag: 'Messages',
   rateClass: 'reads',
   transfer: 'streamed',
-  // Longer than any reply, so that a slow reader gets all of it. It is the longest that Lambda and the gateway allow.
-  timeoutSeconds: 900,
+  // Longer than any reply, so that a slow reader gets all of it. It is the longest that Lambda and the gateway allow. The
+  // gateway's time starts earlier: 10 s are the longest start of an environment.
+  timeoutSeconds: limits.resumedSeconds + 10,
   parameters: chatPath,
   query: z.object({
     response_id: text(limits.responseIdCharacters),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { attachedFileUuids } from '../attached-files.ts';
 import { externalUserId, messageText, optional, uuid, withDefault } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
+import { limits } from '../limits.ts';
 import { chatPath, nothing, type Route } from './route.ts';
 
 export const route = {
@@ -14,8 +15,8 @@ export const route = {
   tag: 'Messages',
   rateClass: 'sends',
   transfer: 'streamed',
-  // API Gateway allows a streamed integration 15 minutes; 5 minutes are more than any reply needs.
-  timeoutSeconds: 300,
+  // The last 15 s are to store a reply that was aborted after its whole time: two calls, each with time for some retries.
+  timeoutSeconds: limits.replySeconds + 15,
   parameters: chatPath,
   query: nothing,
   headers: idempotencyHeaders,

@@ -15,8 +15,8 @@ const pingAfter = 15_000;
 
 const ping = ': ping\n\n';
 
-/** Milliseconds before the function's timeout at which a stored stream ends incomplete: its client resumes once more. */
-const timeToClose = 5000;
+/** Milliseconds before the route's timeout at which a stored stream ends incomplete: its client resumes once more. */
+const timeToClose = 10_000;
 
 const readTooSlowly = {
   code: errorTable.serverError.errorCode,
@@ -83,7 +83,7 @@ export function openEventStream(
 
 /**
  * Writes a stored stream as fast as its reader reads, until its end, until the reader is gone, or until shortly before
- * the function's timeout.
+ * the route's timeout.
  * @param open called after the first read, so that a failure until then gets its own status
  */
 export async function writeStoredStream(

@@ -67,7 +67,7 @@ export const serve = serveStreamed(
     const isStreamed = body.stream === true;
     const { agent, running } = await start(workspaceId, body, {
       awaitRateLimit,
-      deadline: () => timeForModel(isStreamed, remainingMilliseconds()),
+      deadline: () => timeForModel(route, isStreamed, remainingMilliseconds()),
     });
     // Nobody can read the reply later, so it ends with its reader.
     const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));

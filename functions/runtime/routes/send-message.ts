@@ -89,7 +89,7 @@ export const serve = serveStreamed(
         resumable,
       },
       { requestId, key },
-      { awaitRateLimit, deadline: () => timeForModel(body.stream, remainingMilliseconds()) },
+      { awaitRateLimit, deadline: () => timeForModel(route, body.stream, remainingMilliseconds()) },
     );
     const chatId = parameters.chat_id;
     if (!('running' in started)) {

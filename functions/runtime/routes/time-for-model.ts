@@ -1,13 +1,17 @@
+import { limits } from '#contract/limits.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { environment } from '#runtime/environment/environment.ts';
 
 /**
- * Reserved at the end of the function's time, to store or count a reply that was aborted at its deadline: two calls, each
- * with time for some retries.
+ * Milliseconds that the model may take. The time of a reply starts when its request arrives.
+ * @param remainingMilliseconds until the timeout of the route
  */
-const millisecondsToStore = 15_000;
-
-/** Milliseconds that the model may take. */
-export function timeForModel(isStreamed: boolean, remainingMilliseconds: number): number {
-  const left = remainingMilliseconds - millisecondsToStore;
-  return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
+export function timeForModel(
+  { timeoutSeconds }: Pick<Route, 'timeoutSeconds'>,
+  isStreamed: boolean,
+  remainingMilliseconds: number,
+): number {
+  const seconds = isStreamed ? limits.replySeconds : environment('plainReplySeconds');
+  const elapsed = timeoutSeconds * 1000 - remainingMilliseconds;
+  return seconds * 1000 - elapsed;
 }

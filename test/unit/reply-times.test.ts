@@ -1,0 +1,92 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it, vi } from 'vitest';
+import { endOfStream } from '#contract/event-text.ts';
+import { limits } from '#contract/limits.ts';
+import { route as completeChat } from '#contract/routes/complete-chat.ts';
+import { route as resumeStream } from '#contract/routes/resume-stream.ts';
+import type { Route } from '#contract/routes/route.ts';
+import { route as sendMessage } from '#contract/routes/send-message.ts';
+import { variables } from '#runtime/environment/variables.ts';
+import { writeStoredStream } from '#runtime/http/event-stream.ts';
+import { timeForModel } from '#runtime/routes/time-for-model.ts';
+import { type ManualClock, manualClock } from '#support/manual-clock.ts';
+import { openMemoryChat } from '#support/memory-chat.ts';
+
+/** What is left of a route's time after the milliseconds that its request has taken. */
+const left = ({ timeoutSeconds }: Route, elapsed: number): number => timeoutSeconds * 1000 - elapsed;
+
+describe('a reply may take', () => {
+  it.each([sendMessage, completeChat])('300 s from its request on, as a stream: $name', async (route) => {
+    const memory = await openMemoryChat();
+    const chat = await memory.createChat();
+    memory.model.pause();
+    // The request has taken two seconds before its model is called.
+    const deadline = timeForModel(route, true, left(route, 2000));
+    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
+    const [reply] = memory.model.replies;
+    for (let second = 2; second < 300; second += 1) {
+      reply?.text('on ');
+      await memory.clock.advance(second === 299 ? 999 : 1000);
+    }
+    expect(reply?.request.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    expect(reply?.request.signal.aborted).toBe(true);
+    expect((await finishing).reply.error?.message).toMatch(/^The reply took longer than/);
+    // What is left to store it.
+    expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
+  });
+
+  it('110 s from its request on, as JSON', () => {
+    vi.stubEnv(variables.plainReplySeconds, '110');
+    expect(timeForModel(sendMessage, false, left(sendMessage, 2000))).toBe(108_000);
+    vi.unstubAllEnvs();
+  });
+});
+
+describe('a resumed stream may take', () => {
+  /** The events of a reply that never ends, one a second. */
+  async function* endless(clock: ManualClock): AsyncGenerator<string> {
+    for (let event = 0; ; event += 1) {
+      yield `data: ${event}\n\n`;
+      await new Promise<void>((resolve) => clock.after(1000, resolve));
+    }
+  }
+
+  it('890 s of the 900 s of its route, and then ends without [DONE], so that its client resumes it', async () => {
+    const clock = manualClock();
+    const stream = new PassThrough();
+    let text = '';
+    stream.on('data', (chunk) => {
+      text += chunk;
+    });
+    let hasEnded = false;
+    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStream, 0)).then(() => {
+      hasEnded = true;
+    });
+    await clock.advance(0);
+    await clock.advance(limits.resumedSeconds * 1000 - 1);
+    expect(hasEnded).toBe(false);
+    expect(text).toMatch(/data: 889\n\n$/);
+    // The function sees the end when its source has the next event, a moment later.
+    await clock.advance(1);
+    await clock.advance(1000);
+    expect(hasEnded).toBe(true);
+    expect(text).not.toContain(endOfStream);
+    expect(limits.resumedSeconds).toBe(890);
+  });
+
+  it('as long for a reader that has stopped to read', async () => {
+    const clock = manualClock();
+    const stream = new PassThrough({ highWaterMark: 1 });
+    let hasEnded = false;
+    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStream, 0)).then(() => {
+      hasEnded = true;
+    });
+    await clock.advance(0);
+    await clock.advance(889_999);
+    expect(hasEnded).toBe(false);
+    await clock.advance(1);
+    await clock.advance(1000);
+    expect(hasEnded).toBe(true);
+  });
+});
