@@ -23,6 +23,8 @@ export interface Behavior {
 export interface Origin {
   readonly domainName: string;
   readonly customHeaders: readonly (readonly [name: string, value: string])[];
+  /** How long the origin may send nothing. */
+  readonly readTimeoutMilliseconds: number;
 }
 
 type EventHeaders = Record<string, { value: string }>;
@@ -44,6 +46,8 @@ interface OriginProperties {
   readonly Id: string;
   readonly DomainName: string;
   readonly OriginPath?: string;
+  readonly CustomOriginConfig?: { readonly OriginReadTimeout?: number };
+  readonly ResponseCompletionTimeout?: number;
   readonly OriginCustomHeaders?: readonly { readonly HeaderName: string; readonly HeaderValue: string }[];
 }
 
@@ -59,6 +63,9 @@ interface DistributionProperties {
     readonly Origins: readonly OriginProperties[];
   };
 }
+
+// CloudFront's default.
+const READ_TIMEOUT_SECONDS = 30;
 
 // Managed policies: the distribution caches nothing and forwards all headers except `Host`.
 const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
@@ -81,15 +88,7 @@ export async function readDistribution(
     resource.logicalId,
   ) as DistributionProperties;
 
-  const origins = new Map<string, Origin>();
-  for (const { Id, DomainName, OriginPath, OriginCustomHeaders = [] } of config.Origins) {
-    if (OriginPath) reject(`the origin path ${OriginPath} cannot run locally`);
-    const headers = OriginCustomHeaders.map(
-      async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
-    );
-    origins.set(Id, { domainName: DomainName, customHeaders: await Promise.all(headers) });
-  }
-
+  const origins = await readOrigins(config.Origins, context, reject);
   const functions = new Map(
     resources
       .filter(({ type }) => type === 'AWS::CloudFront::Function')
@@ -140,6 +139,28 @@ export async function readDistribution(
     behaviors: [...(config.CacheBehaviors ?? []), config.DefaultCacheBehavior].map(readBehavior),
     errorSeconds,
   };
+}
+
+async function readOrigins(
+  properties: readonly OriginProperties[],
+  context: RunContext,
+  reject: (reason: string) => never,
+): Promise<ReadonlyMap<string, Origin>> {
+  const origins = new Map<string, Origin>();
+  for (const { Id, DomainName, OriginCustomHeaders = [], CustomOriginConfig, ...others } of properties) {
+    if (others.OriginPath) reject(`the origin path ${others.OriginPath} cannot run locally`);
+    if (others.ResponseCompletionTimeout !== undefined)
+      reject('a response completion timeout cannot run locally');
+    const headers = OriginCustomHeaders.map(
+      async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
+    );
+    origins.set(Id, {
+      domainName: DomainName,
+      customHeaders: await Promise.all(headers),
+      readTimeoutMilliseconds: (CustomOriginConfig?.OriginReadTimeout ?? READ_TIMEOUT_SECONDS) * 1000,
+    });
+  }
+  return origins;
 }
 
 /** `*` matches any characters, `?` matches one character. */

@@ -3,6 +3,7 @@ import type { RunContext } from '../run-context.ts';
 import { openSite } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { createErrorCache } from './error-cache.ts';
+import { limitSilence } from './limit-silence.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
 import { changeHeaders } from './response-headers-policy.ts';
 
@@ -39,6 +40,8 @@ export async function serveDistribution(
       reject(response, rejectedStatus);
       return;
     }
+    // Called first, so that its own error has no other headers and is not cached.
+    limitSilence(request, response, behavior.origin.readTimeoutMilliseconds);
     // Called before the cache observes the response, so that the cache stores the origin's headers, not these.
     if (behavior.responseHeaders) changeHeaders(response, behavior.responseHeaders(request));
     if (errors.respond(request, path, response)) return;

@@ -1,0 +1,42 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+type Send = (...given: unknown[]) => unknown;
+
+const PAGE = '<h1>Error</h1>';
+
+/**
+ * Enforces the read timeout of an origin: how long it may send nothing, from the end of the request to its first bytes,
+ * and from each part of its response to the next. If it is silent for longer before the first bytes, the client gets
+ * CloudFront's own 504, later a broken connection. The origin sees that its client is gone. Rules: "Response timeout" in
+ * CloudFront's developer guide, DownloadDistValuesOrigin.html. CloudFront also sends a GET or HEAD once more; here it
+ * gets the 504 at once.
+ */
+export function limitSilence(request: IncomingMessage, response: ServerResponse, milliseconds: number): void {
+  const [writeHead, write] = [response.writeHead.bind(response), response.write.bind(response)];
+  let timer: NodeJS.Timeout | undefined;
+  let hasExpired = false;
+
+  const expire = (): void => {
+    // The client reads slowly, so the origin cannot send.
+    if (response.writableNeedDrain) return void timer?.refresh();
+    hasExpired = true;
+    if (response.headersSent) return void response.destroy();
+    writeHead(504, { 'Content-Type': 'text/html', 'Content-Length': PAGE.length, Connection: 'close' });
+    write(PAGE, () => response.destroy());
+  };
+  const start = (): void => {
+    timer = setTimeout(expire, milliseconds);
+  };
+
+  for (const name of ['writeHead', 'write', 'end'] as const) {
+    const send = response[name].bind(response) as Send;
+    response[name] = ((...given) => {
+      timer?.refresh();
+      return hasExpired ? response : send(...given);
+    }) as Send as never;
+  }
+  response.on('drain', () => timer?.refresh());
+  response.once('close', () => clearTimeout(timer));
+  if (request.complete) start();
+  else request.once('end', start);
+}
