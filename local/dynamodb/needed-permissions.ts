@@ -1,6 +1,7 @@
 import type { AccessRules, Permission } from '../iam/access-rules.ts';
 import { leadingKeys } from './leading-keys.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
+import { actionsWithAttributes, writtenAttributes } from './written-attributes.ts';
 
 /** The action that IAM checks for each operation of a transaction. */
 const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
@@ -23,10 +24,16 @@ export function neededPermissions(
     const name = table.split('table/').pop() ?? '';
     const arn = `arn:aws:dynamodb:${region}:${accountId}:table/${name}`;
     const keys = leadingKeys(part, table, shapes.get(name));
+    const isWrite = actionsWithAttributes.includes(`dynamodb:${action}`);
     return {
       action: `dynamodb:${action}`,
       resource: index === undefined ? arn : `${arn}/index/${index}`,
-      ...(keys.length > 0 && { context: { 'dynamodb:leadingkeys': keys } }),
+      ...(keys.length > 0 && {
+        context: {
+          'dynamodb:leadingkeys': keys,
+          ...(isWrite && { 'dynamodb:attributes': writtenAttributes(part) }),
+        },
+      }),
     };
   };
   if (TransactItems)

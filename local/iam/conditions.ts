@@ -47,6 +47,7 @@ const SUPPORTED_KEYS = [
   'aws:securetransport',
   'aws:sourceaccount',
   'aws:sourcearn',
+  'dynamodb:attributes',
   'dynamodb:leadingkeys',
   'kms:viaservice',
   's3:prefix',

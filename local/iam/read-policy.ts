@@ -1,3 +1,4 @@
+import { actionsWithAttributes } from '../dynamodb/written-attributes.ts';
 import type { PolicyStatement } from './access-rules.ts';
 import { readConditions } from './conditions.ts';
 
@@ -47,6 +48,10 @@ function readStatement(entry: Record<string, unknown>, source: string): PolicySt
   const isChecked = actions?.some(
     (action) => CHECKED.includes(action.split(':')[0]?.toLowerCase() ?? '') || action.startsWith('*'),
   );
+  const conditions = isChecked === false ? [] : readConditions(Condition);
+  const others = (actions ?? ['*']).filter((action) => !actionsWithAttributes.includes(action));
+  if (conditions.some(({ key }) => key === 'dynamodb:attributes') && others.length > 0)
+    throw new Error(`the condition key dynamodb:Attributes is not known locally for ${others.join(' and ')}`);
   return {
     source,
     effect: Effect,
@@ -55,7 +60,7 @@ function readStatement(entry: Record<string, unknown>, source: string): PolicySt
     ...(resources && { resources }),
     ...(notResources && { notResources }),
     ...(principals && { principals }),
-    conditions: isChecked === false ? [] : readConditions(Condition),
+    conditions,
   };
 }
 

@@ -32,6 +32,15 @@ describe('a start refuses', () => {
       /^FilesPolicy\w+\[0\]: the condition key aws:PrincipalOrgID is not known locally$/,
     ],
     [
+      'a condition about attributes of an action whose attributes it does not know',
+      (resources) =>
+        Object.assign(statementsOf(resources, 'CallerServiceRoleDefaultPolicy')[0] ?? {}, {
+          Action: ['dynamodb:PutItem', 'dynamodb:GetItem'],
+          Condition: { 'ForAllValues:StringEquals': { 'dynamodb:Attributes': ['pk'] } },
+        }),
+      /^CallerServiceRoleDefaultPolicy\w+\[0\]: the condition key dynamodb:Attributes is not known locally for dynamodb:GetItem$/,
+    ],
+    [
       'an event source whose function may not receive',
       (resources) => {
         const statements = statementsOf(resources, 'CalledServiceRoleDefaultPolicy');

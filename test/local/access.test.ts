@@ -171,6 +171,27 @@ describe('DynamoDB', () => {
     );
   });
 
+  it('looks at the attributes of items, in conditions and in transactions too', async () => {
+    const TableName = ref('Untouched');
+    const put = (item: Record<string, { S: string }>, condition: object = {}) =>
+      send(new dynamodb.PutItemCommand({ TableName, Item: { pk: { S: 'own#1' }, ...item }, ...condition }));
+    const transact = (Item: Record<string, { S: string }>) =>
+      send(new dynamodb.TransactWriteItemsCommand({ TransactItems: [{ Put: { TableName, Item } }] }));
+    const expected = denied('dynamodb:PutItem', tableArn('Untouched'));
+    await put(
+      { free: { S: 'a' } },
+      { ConditionExpression: 'attribute_not_exists(#read)', ExpressionAttributeNames: { '#read': 'read' } },
+    );
+    await transact({ pk: { S: 'own#2' }, free: { S: 'a' } });
+    await expect(put({ other: { S: 'a' } })).rejects.toMatchObject(expected);
+    await expect(put({}, { ConditionExpression: 'attribute_not_exists(other.read)' })).rejects.toMatchObject(
+      expected,
+    );
+    await expect(transact({ pk: { S: 'own#3' }, other: { S: 'a' } })).rejects.toMatchObject({
+      message: expected.message,
+    });
+  });
+
   it('asks for the key of a table that is encrypted with one', async () => {
     const keyArn = `arn:aws:kms:us-east-1:000000000000:key/${ref('TableKey')}`;
     await expect(send(new dynamodb.PutItemCommand({ TableName: ref('Sealed'), Item }))).rejects.toMatchObject(

@@ -1,0 +1,36 @@
+import type { DynamoRequest, Item } from './touched-items.ts';
+
+/** The actions for which the runner knows `dynamodb:Attributes`. */
+export const actionsWithAttributes: readonly string[] = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
+
+/** The fields of a write that contain names of attributes. */
+interface ItemWrite {
+  readonly Item?: Item;
+  readonly Key?: Item;
+  readonly ConditionExpression?: string;
+  readonly UpdateExpression?: string;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
+}
+
+/** Of expressions, in lower case. Functions are recognized by their parenthesis. */
+const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
+
+/**
+ * The names of the top-level attributes in a write, those of its key and its condition too: `dynamodb:Attributes`.
+ * @param request a write, or a transaction of one write
+ */
+export function writtenAttributes(request: DynamoRequest): string[] {
+  const [write = request]: ItemWrite[] = (request.TransactItems ?? []).flatMap((entry) =>
+    Object.values(entry),
+  );
+  const { Item, Key, ConditionExpression = '', UpdateExpression = '', ExpressionAttributeNames = {} } = write;
+  const expressions = `${UpdateExpression} ${ConditionExpression}`;
+  // Not the values, and not what follows the dot of a path.
+  const named = [...expressions.matchAll(/(?<![\w.:#])(#?[A-Za-z_]\w*)\b(?!\s*\()/g)].flatMap(
+    ([, name = '']) => {
+      if (name.startsWith('#')) return ExpressionAttributeNames[name] ?? [];
+      return KEYWORDS.includes(name.toLowerCase()) ? [] : name;
+    },
+  );
+  return [...new Set([...Object.keys(Item ?? Key ?? {}), ...named])];
+}
