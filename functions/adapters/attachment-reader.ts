@@ -3,6 +3,7 @@ import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws
 import * as z from 'zod';
 import type { AttachmentContent, AttachmentReader, TextBounds } from '#domain/files/attachment-reader.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
+import type { PreparationAddresses } from '#domain/files/preparation.ts';
 import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
@@ -48,16 +49,24 @@ export function attachmentReader(
     return content;
   };
 
-  const invoke = async (Payload: string, signal: AbortSignal): Promise<InvokeCommandOutput> => {
+  /** The event has all that the function may access. An earlier version of it reads `uuid` and `workspaceId`. */
+  const eventOf = async (file: StoredFile): Promise<string> => {
+    const { uuid, workspaceId, name, contentType } = file;
+    const [address, results] = await Promise.all([files.readAddress(file), prepared.writeAddresses(file)]);
+    const addresses: PreparationAddresses = { file: address, ...results };
+    return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
+  };
+
+  const invoke = async (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> => {
     for (
       let backoff = firstBackoffMilliseconds;
       ;
       backoff = Math.min(2 * backoff, longestBackoffMilliseconds)
     )
       try {
-        return await lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload }), {
-          abortSignal: signal,
-        });
+        // Signed for each attempt, because a reply may wait for longer than addresses are valid.
+        const command = new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) });
+        return await lambda.send(command, { abortSignal: signal });
       } catch (error) {
         if (!isThrottled(error)) throw error;
         // Full jitter: replies that are throttled at the same time do not retry at the same time.
@@ -66,8 +75,7 @@ export function attachmentReader(
   };
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
-    const { uuid, workspaceId } = file;
-    const response = await invoke(JSON.stringify({ uuid, workspaceId }), signal);
+    const response = await invoke(file, signal);
     if (response.FunctionError === undefined) return;
     const failed = failure.parse(JSON.parse(response.Payload?.transformToString() ?? ''));
     const reason = permanentFailureOf(failed);

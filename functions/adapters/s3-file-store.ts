@@ -2,6 +2,7 @@ import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, type S3Client } from 
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { create as contentDisposition } from 'content-disposition';
 import type { FileStore } from '#domain/files/file-store.ts';
+import { presign } from './presign.ts';
 import { s3FileWriter } from './s3-file-writer.ts';
 
 /** Long enough to start a download after a page was loaded, short enough that a leaked URL is soon useless. */
@@ -24,6 +25,7 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
     async delete(file) {
       await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(file) }));
     },
+    readAddress: (file) => presign(client, new GetObjectCommand({ Bucket, Key: keyOf(file) })),
     address: (file, now) =>
       getSignedUrl(
         client,

@@ -6,24 +6,27 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import { preparedImageBytes } from '#domain/files/image-fitter.ts';
 import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { preparedJson, readPreparedJson } from './prepared-json.ts';
+import { presign } from './presign.ts';
+
+type Kind = 'content.json' | 'image';
 
 /** The prefix names the scope, so that a lifecycle rule can remove the content prepared from ephemeral files. */
 const keyOf = (
   { scope, workspaceId, uuid }: Pick<StoredFile, 'scope' | 'workspaceId' | 'uuid'>,
-  kind: 'content.json' | 'image',
+  kind: Kind,
 ): string => `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
 export function s3PreparedAttachments(client: S3Client, Bucket: string): PreparedAttachments {
-  const open = async (Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput['Body']> => {
+  const open = async (
+    Key: string,
+    abortSignal?: AbortSignal,
+  ): Promise<GetObjectCommandOutput | undefined> => {
     try {
-      const { Body } = await client.send(
-        new GetObjectCommand({ Bucket, Key }),
-        abortSignal && { abortSignal },
-      );
-      return Body;
+      return await client.send(new GetObjectCommand({ Bucket, Key }), abortSignal && { abortSignal });
     } catch (error) {
       if (error instanceof NoSuchKey) return undefined;
       throw error;
@@ -31,7 +34,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
   };
   return {
     async get(file, bounds, signal) {
-      const body = await open(keyOf(file, 'content.json'), signal);
+      const body = (await open(keyOf(file, 'content.json'), signal))?.Body;
       // If the parser stops early, the connection closes and the rest is not transferred.
       return body && readPreparedJson(body as unknown as AsyncIterable<Uint8Array>, bounds);
     },
@@ -41,12 +44,17 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
       await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType: 'application/json' }));
     },
     async getImage(file) {
-      const body = await open(keyOf(file, 'image'));
-      if (body === undefined) throw new Error('A prepared image is missing');
-      return body.transformToByteArray();
+      const image = await open(keyOf(file, 'image'));
+      if (image?.Body === undefined) throw new Error('A prepared image is missing');
+      // A hostile file may control the function that has written it.
+      if ((image.ContentLength ?? 0) > preparedImageBytes) throw new Error('A prepared image is too large');
+      return image.Body.transformToByteArray();
     },
-    async putImage(file, Body) {
-      await client.send(new PutObjectCommand({ Bucket, Key: keyOf(file, 'image'), Body }));
+    async writeAddresses(file) {
+      const addressOf = (kind: Kind) =>
+        presign(client, new PutObjectCommand({ Bucket, Key: keyOf(file, kind) }));
+      const [content, image] = await Promise.all([addressOf('content.json'), addressOf('image')]);
+      return { content, image };
     },
     async delete(file) {
       const keys = [keyOf(file, 'content.json'), keyOf(file, 'image')];

@@ -50,8 +50,9 @@ it('waits while Lambda throttles the function that prepares files, and as long a
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
-      files: {} as FileStore,
+      files: { readAddress: async () => 'file' } as unknown as FileStore,
       prepared: {
+        writeAddresses: async () => ({ content: 'content', image: 'image' }),
         get: async () => (wasPrepared ? { type: 'unreadable', reason: 'is empty' } : undefined),
       } as unknown as PreparedAttachments,
     },

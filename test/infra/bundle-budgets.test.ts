@@ -45,8 +45,9 @@ console.log(tableOf(sizes));
 test.each(sizes)(
   '$name starts with at most its budget above its clients alone',
   ({ name, start, baseline, hasModel }) => {
-    // The baseline must not be empty or larger than the function, else the measurement is wrong.
-    expect(baseline.bytes).toBeGreaterThan(200_000);
+    // The baseline must not be empty or larger than the function, else the measurement is wrong. The smallest is that of
+    // prepare-attachment, which has no client of AWS.
+    expect(baseline.bytes).toBeGreaterThan(100_000);
     expect(start.bytes - baseline.bytes).toBeGreaterThan(0);
     expect(start.bytes - baseline.bytes, `bytes at the start: ${remedy}`).toBeLessThanOrEqual(
       budgetBytesOf[name] ?? budgetBytes,

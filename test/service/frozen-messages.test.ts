@@ -1,14 +1,17 @@
+import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { APIGatewayAuthorizerResult, APIGatewayProxyResult, SQSBatchResponse } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
+import { s3FileStore } from '#adapters/s3-file-store.ts';
+import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import type { Batch } from '#domain/batches/batch.ts';
 import { messagesFor } from '#domain/batches/send-requests.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { batches } from '#runtime/composition/services.ts';
+import { batches, fileIndex } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { batchAt, checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
@@ -164,7 +167,19 @@ describe('what an earlier version has sent', () => {
     const { file } = uploaderOf(service, tenant);
     const { uuid } = dataOf(await file('notes.txt', 'The bridge was built in 1932.')) as { uuid: string };
     const input = { ...frozen.attachment.input, uuid, workspaceId: tenant.workspaceId };
-    expect(await invoke('PrepareAttachment', input)).toEqual(frozen.attachment.output);
+    const stored = (await fileIndex().get(tenant.workspaceId, uuid)) ?? expect.unreachable(uuid);
+    // The caller of the earlier version signed no addresses, so its file waits for the next reply.
+    await expect(invoke('PrepareAttachment', input)).rejects.toThrow('The caller has signed no addresses');
+    const { FileBucketName = '', ContentBucketName = '' } = service.run.outputs;
+    const s3 = new S3Client({ ...clientSettings, endpoint: service.run.endpoints.s3, forcePathStyle: true });
+    const addresses = {
+      file: await s3FileStore(s3, FileBucketName).readAddress(stored),
+      ...(await s3PreparedAttachments(s3, ContentBucketName).writeAddresses(stored)),
+    };
+    const { name, contentType } = stored;
+    expect(await invoke('PrepareAttachment', { ...input, name, contentType, addresses })).toEqual(
+      frozen.attachment.output,
+    );
   });
 });
 

@@ -36,9 +36,9 @@ export async function openAttachmentChat(service: Service, agent: AgentFields = 
   };
 }
 
-/** How many files were prepared for models: each invocation of PrepareAttachment makes one GetItem. */
+/** How many files were prepared for models. */
 export const countPreparedFiles = ({ run }: Pick<Service, 'run'>): number =>
   run
-    .dynamoCalls()
-    .filter(({ functionName, target }) => functionName?.includes('PrepareAttachment') && target === 'GetItem')
+    .calls()
+    .filter(({ operation, name }) => operation === 'invocation' && name?.includes('PrepareAttachment'))
     .length;

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { ImageFitter } from '#domain/files/image-fitter.ts';
+import { type ImageFitter, preparedImageBytes } from '#domain/files/image-fitter.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
 
-/** Amazon Bedrock's limits for an image, the smallest of all providers: 3.75 MB, and 8,000 pixels a side. */
-const limits = { bytes: 3.75 * 1024 * 1024, side: 8000 };
+/** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
+const limits = { bytes: preparedImageBytes, side: 8000 };
 
 /** Target size of a shrunk image: providers scale images down to about 1,600 to 2,048 pixels a side anyway. */
 const shrunkSide = 2048;

@@ -14,13 +14,13 @@ import { readBody } from './read-body.ts';
 
 export interface OutboundRequest {
   url: URL;
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT';
   /** Sent to every server, also after a redirect. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
-  /** Undefined for an address that an operator configured: it is not checked. */
+  /** Undefined for an address of an operator, or one that this service has signed: it is not checked. */
   rules: OutboundRules | undefined;
-  /** Maximum number of redirects, each checked like the first address. With 0, or for a POST, a 3xx is returned. */
+  /** Maximum number of redirects, each checked like the first address. With 0, or if the method is not GET, a 3xx is returned. */
   redirects: number;
   /**
    * Timeouts in milliseconds. `response`: for the head of each server's response. `whole`: for the complete request.

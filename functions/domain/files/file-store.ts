@@ -8,6 +8,8 @@ export interface FileStore {
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Does nothing if the file is no longer there. */
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<void>;
+  /** For a function that prepares this file, and has no other permissions. It is valid for some minutes. */
+  readAddress(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<string>;
   /** A short-lived URL that downloads the file as an attachment. */
   address(file: StoredFile, now: Date): Promise<string>;
 }

@@ -1,3 +1,6 @@
+/** Maximum size of a prepared image: Amazon Bedrock's limit, the smallest of all providers. */
+export const preparedImageBytes = 3.75 * 1024 * 1024;
+
 export interface ImageFitter {
   /**
    * Shrinks an image to the smallest limits of all providers, in bytes and in pixels.

@@ -1,40 +1,41 @@
 import { ExtractionFailure } from './extraction-failure.ts';
+import type { PreparationAddresses } from './preparation.ts';
 import type { PreparedAttachment } from './prepared-attachments.ts';
 import type { FileServices } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 
-type PrepareServices = Pick<
-  FileServices,
-  'fileIndex' | 'files' | 'imageFitter' | 'preparedAttachments' | 'textExtractor'
->;
+type PrepareServices = Pick<FileServices, 'imageFitter' | 'preparation' | 'textExtractor'>;
+
+export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> {
+  addresses: PreparationAddresses;
+}
 
 /** Converts a file for models and stores the result. For an unreadable file it stores the reason, and never retries. */
 export const prepareAttachment =
   (services: PrepareServices) =>
-  async (input: { workspaceId: string; uuid: string }): Promise<void> => {
-    const file = await services.fileIndex.get(input.workspaceId, input.uuid);
+  async (file: FileToPrepare): Promise<void> => {
+    // An earlier version of the caller names the file alone, which this function may not read.
+    if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
+    const bytes = await services.preparation.readFile(file.addresses);
     // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.
-    if (file === undefined) return;
-    await services.preparedAttachments.put(file, await prepare(services, file));
+    if (bytes === undefined) return;
+    await services.preparation.putContent(file.addresses, await prepare(services, file, bytes));
   };
 
-async function prepare(services: PrepareServices, file: StoredFile): Promise<PreparedAttachment> {
-  const stored = await services.files.read(file);
-  if (stored === undefined) return { type: 'unreadable', reason: 'is no longer there' };
-  const bytes = Buffer.concat(await Array.fromAsync(stored));
-  const mediaType = file.contentType.split(';')[0] ?? '';
+async function prepare(
+  services: PrepareServices,
+  { name, contentType, addresses }: FileToPrepare,
+  bytes: Uint8Array,
+): Promise<PreparedAttachment> {
+  const mediaType = contentType.split(';')[0] ?? '';
   try {
     if (!mediaType.startsWith('image/')) {
-      const { text, pageOffsets } = await services.textExtractor.extract({
-        name: file.name,
-        contentType: file.contentType,
-        bytes,
-      });
+      const { text, pageOffsets } = await services.textExtractor.extract({ name, contentType, bytes });
       return { type: 'text', text, pageOffsets };
     }
     const fitted = await services.imageFitter.fit({ bytes, mediaType });
     if (fitted === null) return { type: 'image', mediaType, fitted: false };
-    await services.preparedAttachments.putImage(file, fitted.bytes);
+    await services.preparation.putImage(addresses, fitted.bytes);
     return { type: 'image', mediaType: fitted.mediaType, fitted: true };
   } catch (error) {
     if (!(error instanceof ExtractionFailure)) throw error;

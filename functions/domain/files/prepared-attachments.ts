@@ -8,6 +8,13 @@ export type PreparedAttachment =
   | { type: 'image'; mediaType: string; fitted: boolean }
   | { type: 'unreadable'; reason: string };
 
+/** Presigned addresses that write what is prepared from one file. */
+export interface ResultAddresses {
+  content: string;
+  /** For the smaller image. */
+  image: string;
+}
+
 export interface PreparedAttachments {
   /** Reads a text only up to its bounds. Undefined if the file was not prepared yet. */
   get(
@@ -17,7 +24,8 @@ export interface PreparedAttachments {
   ): Promise<PreparedAttachment | Extract<AttachmentContent, { type: 'beginning' }> | undefined>;
   put(file: StoredFile, prepared: PreparedAttachment): Promise<void>;
   getImage(file: StoredFile): Promise<Uint8Array>;
-  putImage(file: StoredFile, image: Uint8Array): Promise<void>;
+  /** For a function that prepares this file, and has no other permissions. They are valid for some minutes. */
+  writeAddresses(file: StoredFile): Promise<ResultAddresses>;
   /** Deletes the content and the image, if they are there. */
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>): Promise<void>;
 }

@@ -4,6 +4,7 @@ import type { FileErasures } from './file-erasures.ts';
 import type { FileIndex } from './file-index.ts';
 import type { FileStore } from './file-store.ts';
 import type { ImageFitter } from './image-fitter.ts';
+import type { Preparation } from './preparation.ts';
 import type { PreparedAttachments } from './prepared-attachments.ts';
 import type { TextExtractor } from './text-extractor.ts';
 
@@ -14,6 +15,7 @@ export interface FileServices {
   fileIndex: FileIndex;
   files: FileStore;
   imageFitter: ImageFitter;
+  preparation: Preparation;
   preparedAttachments: PreparedAttachments;
   textExtractor: TextExtractor;
 }

@@ -20,15 +20,22 @@ import { lazily } from '#runtime/environment/lazily.ts';
 /** Parts of files and their texts have several megabytes, so these calls take longer than others. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
-const clientWith = (requestHandler: NonNullable<S3ClientConfig['requestHandler']>): S3Client =>
-  new S3Client({ requestHandler, retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS) });
+const clientWith = (
+  requestHandler: NonNullable<S3ClientConfig['requestHandler']>,
+  others: S3ClientConfig = {},
+): S3Client =>
+  new S3Client({ requestHandler, retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS), ...others });
 
 export const files = /* @__PURE__ */ lazily(() =>
   s3FileStore(clientWith(forMegabytes), environment('fileBucket')),
 );
 
+/** It signs addresses for bodies that it does not have, whose checksum would otherwise be that of no body. */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
-  s3PreparedAttachments(clientWith(forMegabytes), environment('contentBucket')),
+  s3PreparedAttachments(
+    clientWith(forMegabytes, { requestChecksumCalculation: 'WHEN_REQUIRED' }),
+    environment('contentBucket'),
+  ),
 );
 
 export const contents = /* @__PURE__ */ lazily(() =>

@@ -40,6 +40,7 @@ import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-d
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
+import { presignedPreparation } from '#adapters/presigned-preparation.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { sqsPurgeQueue } from '#adapters/sqs-purge-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
@@ -199,6 +200,9 @@ export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
     milliseconds: 50_000,
     megabytes: 1024,
   }),
+);
+export const preparation = /* @__PURE__ */ lazily(() =>
+  presignedPreparation(new DeadlineRetries(DEFAULT_MAX_ATTEMPTS)),
 );
 export const webPages = (): WebPages => ({
   read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
