@@ -7,17 +7,9 @@ import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
-import { type UpdatedItems, updateStatement } from './update-statement.ts';
+import { type Writes, writeStatements } from './written-items.ts';
 
-export type TableAction =
-  | 'GetItem'
-  | 'BatchGetItem'
-  | 'Query'
-  | 'PutItem'
-  | 'UpdateItem'
-  | 'DeleteItem'
-  | 'BatchWriteItem'
-  | 'ConditionCheckItem';
+export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
 export type ObjectAction =
   | 'GetObject'
   | 'PutObject'
@@ -48,17 +40,15 @@ export class FunctionGrants {
     this.target.setVariable(name, value);
   }
 
-  usesTable(table: TableV2, actions: readonly TableAction[]): void {
-    if (actions.length > 0)
+  /** Reads are allowed on every item, writes on the named kinds alone. */
+  usesTable(table: TableV2, reads: readonly ReadAction[], writes: Writes): void {
+    if (reads.length > 0)
       this.allow(
-        actions.map((action) => `dynamodb:${action}`),
+        reads.map((action) => `dynamodb:${action}`),
         table.tableArn,
       );
+    for (const statement of writeStatements(table, writes)) this.target.addStatement(statement);
     this.setVariable(variables.dataTable, table.tableName);
-  }
-
-  updatesItems(table: TableV2, items: readonly UpdatedItems[]): void {
-    this.target.addStatement(updateStatement(table, items));
   }
 
   /** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */

@@ -1,7 +1,7 @@
 import { type RouteName, routes } from '#contract/routes.ts';
-import type { ObjectAction, TableAction } from './function-grants.ts';
+import type { ObjectAction, ReadAction } from './function-grants.ts';
 import type { FunctionName } from './function-names.ts';
-import type { UpdatedItems } from './update-statement.ts';
+import type { Writes } from './written-items.ts';
 
 type NonRouteName = Exclude<FunctionName, RouteName>;
 
@@ -25,7 +25,8 @@ interface FunctionProperties {
 }
 
 export interface Access {
-  table: readonly TableAction[];
+  reads: readonly ReadAction[];
+  writes?: Writes;
   content?: readonly ObjectAction[];
   files?: readonly ObjectAction[];
   /** The function checks whether a request came through the distribution. */
@@ -44,91 +45,165 @@ export interface Access {
 }
 
 const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
-const batchWriter = [...batchReader, 'PutItem', 'UpdateItem', 'ConditionCheckItem'] as const;
+/** What a function writes that only takes from the rate limit. */
+const limited: Writes = { UpdateItem: ['rateBuckets'] };
+/** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
+const batchEnds: Writes = {
+  PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
+  UpdateItem: ['batches', 'batchLists', 'chats'],
+  DeleteItem: ['batchLists', 'operatorsOpenBatches'],
+};
+/** To delete chats: each leaves a tombstone, and its purge in the outbox. */
+const chatDeletions = {
+  PutItem: ['chats', 'chatLists', 'operatorsPurges'],
+  UpdateItem: ['chatCounts', 'chatLists'],
+} as const satisfies Writes;
 
-/** What each function may access. A transaction needs the permissions of its single actions. */
+/** What each function may access. */
 export const access: Readonly<Record<FunctionName, Access>> = {
-  'authorize-request': { table: ['GetItem', 'BatchGetItem'], stageLimits: true, signsCallers: true },
-  'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
-  'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
-  'list-chats': { table: ['GetItem', 'BatchGetItem'], originSecret: true },
-  'get-chat': { table: ['GetItem', 'BatchGetItem'] },
-  'rename-chat': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
-  'delete-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
-  'erase-user': { table: ['GetItem', 'PutItem', 'DeleteItem'] },
+  'authorize-request': {
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: { UpdateItem: ['apiKeys'] },
+    stageLimits: true,
+    signsCallers: true,
+  },
+  'list-published-agents': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
+  'create-chat': {
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: {
+      PutItem: ['chats', 'chatLists', 'idempotencyRecords'],
+      UpdateItem: ['chatCounts', 'chatLists', 'rateBuckets'],
+    },
+  },
+  'list-chats': { reads: ['GetItem', 'BatchGetItem'], writes: limited, originSecret: true },
+  'get-chat': { reads: ['GetItem', 'BatchGetItem'], writes: limited },
+  'rename-chat': { reads: ['GetItem', 'BatchGetItem'], writes: { UpdateItem: ['chats', 'rateBuckets'] } },
+  'delete-chat': {
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: { ...chatDeletions, UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'] },
+  },
+  'erase-user': {
+    reads: ['GetItem'],
+    writes: {
+      PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
+      UpdateItem: ['rateBuckets'],
+      DeleteItem: ['whitelists'],
+    },
+  },
   'list-messages': {
-    table: ['GetItem', 'BatchGetItem', 'Query'],
+    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    writes: limited,
     content: ['GetObject'],
     files: ['GetObject'],
     originSecret: true,
   },
   'send-message': {
-    // DeleteItem: if an attached file has just been erased, its index items are deleted.
-    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
+    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    writes: {
+      PutItem: ['chats', 'idempotencyRecords'],
+      UpdateItem: ['chats', 'files', 'rateBuckets', 'usage'],
+      // If an attached file has just been erased, its index items are deleted.
+      DeleteItem: ['chats', 'files'],
+    },
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
     files: ['GetObject', 'ListBucket'],
     model: true,
     usage: true,
   },
-  'stop-reply': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
-  'resume-stream': { table: ['GetItem', 'BatchGetItem', 'Query'] },
+  'stop-reply': { reads: ['GetItem', 'BatchGetItem'], writes: { UpdateItem: ['chats', 'rateBuckets'] } },
+  'resume-stream': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
   'upload-file': {
-    table: ['PutItem'],
+    reads: [],
+    writes: { PutItem: ['files'], UpdateItem: ['rateBuckets', 'usage'] },
     usage: true,
     // No AbortMultipartUpload: one part is larger than a request that the gateway accepts.
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'],
   },
-  'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
+  // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
+  'prepare-attachment': { reads: [] },
   'purge-chat': {
-    table: [...batchWriter, 'BatchWriteItem', 'DeleteItem'],
+    reads: [...batchReader, 'ConditionCheckItem'],
+    writes: {
+      PutItem: chatDeletions.PutItem,
+      UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
+      DeleteItem: ['chats', 'chatLists', 'operatorsPurges', 'userRatings'],
+      BatchWriteItem: ['chats', 'files'],
+    },
     content: ['ListBucket', 'DeleteObject'],
     files: ['DeleteObject'],
   },
   'delete-unused-chats': {
-    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem'],
+    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    writes: {
+      PutItem: chatDeletions.PutItem,
+      UpdateItem: [...chatDeletions.UpdateItem, 'chatUses'],
+      BatchWriteItem: ['chatUses'],
+    },
   },
   'record-feedback': {
-    table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
+    reads: ['GetItem', 'BatchGetItem', 'ConditionCheckItem'],
+    writes: { PutItem: ['chats', 'userRatings'], UpdateItem: ['chats', 'rateBuckets'] },
   },
   'create-batch': {
     // Query counts the open batches.
-    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem'],
+    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    writes: {
+      PutItem: ['batches', 'batchLists', 'idempotencyRecords', 'operatorsBatches', 'operatorsOpenBatches'],
+      UpdateItem: ['batchLists', 'rateBuckets'],
+      BatchWriteItem: ['batches', 'chats'],
+    },
     replySettings: true,
     batchSettings: true,
     webhooks: 'accepted',
   },
-  'list-batches': { table: batchReader, originSecret: true },
-  'get-batch': { table: ['GetItem', 'Query'] },
-  'list-batch-results': { table: batchReader, content: ['GetObject'], originSecret: true },
-  'cancel-batch': { table: ['GetItem', 'Query', 'UpdateItem'] },
-  'list-models': { table: ['GetItem', 'BatchGetItem', 'Query'] },
-  'get-model': { table: ['GetItem'] },
+  'list-batches': { reads: batchReader, writes: limited, originSecret: true },
+  'get-batch': { reads: ['GetItem', 'Query'], writes: limited },
+  'list-batch-results': { reads: batchReader, writes: limited, content: ['GetObject'], originSecret: true },
+  'cancel-batch': { reads: ['GetItem', 'Query'], writes: { UpdateItem: ['batches', 'rateBuckets'] } },
+  'list-models': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
+  'get-model': { reads: ['GetItem'], writes: limited },
   'complete-chat': {
     // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
-    table: ['GetItem', 'BatchGetItem'],
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: { UpdateItem: ['rateBuckets', 'usage'] },
     content: ['GetObject', 'ListBucket'],
     model: true,
     usage: true,
   },
-  'reject-openai-path': { table: [] },
+  'reject-openai-path': { reads: [], writes: limited },
   'process-batch-items': {
-    table: [...batchWriter, 'DeleteItem'],
+    reads: [...batchReader, 'ConditionCheckItem'],
+    writes: {
+      PutItem: ['batches', 'chats', 'chatLists'],
+      UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'usage'],
+      DeleteItem: ['chats', 'files'],
+    },
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
     files: ['GetObject', 'ListBucket'],
     model: true,
     usage: true,
     batchSettings: true,
   },
-  'fail-dead-letters': { table: batchWriter, replySettings: true },
-  'dispatch-batch': { table: [...batchReader, 'UpdateItem'] },
-  'advance-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
-  'fail-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
+  'fail-dead-letters': {
+    reads: [...batchReader, 'ConditionCheckItem'],
+    writes: { PutItem: ['batches'], UpdateItem: ['batches'] },
+    replySettings: true,
+  },
+  'dispatch-batch': { reads: batchReader, writes: { UpdateItem: ['batches'] } },
+  'advance-batch': { reads: batchReader, writes: batchEnds },
+  'fail-batch': { reads: batchReader, writes: batchEnds },
   'deliver-webhook': {
-    table: ['GetItem', 'BatchGetItem', 'PutItem'],
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: { PutItem: ['batches'] },
     webhooks: 'called',
   },
   'reconcile-batches': {
-    table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'],
+    reads: batchReader,
+    writes: {
+      PutItem: ['operatorsWebhooks', 'reconcilerCursor'],
+      UpdateItem: ['batches', 'operatorsOpenBatches', 'operatorsPurges'],
+      DeleteItem: ['operatorsOpenBatches', 'operatorsWebhooks'],
+    },
     replySettings: true,
   },
 };
@@ -192,30 +267,31 @@ export function propertiesOf(name: FunctionName): FunctionProperties {
   return { description: summary, timeoutSeconds };
 }
 
-/** Items that a function may update although it has no general permission for UpdateItem. */
-export function updatedItemsOf(name: FunctionName): UpdatedItems[] {
-  if (name === 'authorize-request') return ['apiKeys'];
-  if (name === 'upload-file' || name === 'complete-chat') return ['rateBuckets', 'usage'];
-  return isRoute(name) ? ['rateBuckets'] : [];
-}
-
 export const functionNames = Object.keys(access) as readonly FunctionName[];
 
 /** Functions that are HTTP servers. */
 export const webFunctionNames = ['receive-uploads', 'serve-chats'] as const;
 export type WebFunctionName = (typeof webFunctionNames)[number];
 
-export const webAccess: Readonly<Record<WebFunctionName, Access & { updated: readonly UpdatedItems[] }>> = {
+export const webAccess: Readonly<Record<WebFunctionName, Access>> = {
   'receive-uploads': {
-    table: ['GetItem', 'BatchGetItem', 'PutItem'],
-    updated: ['rateBuckets', 'usage', 'apiKeys'],
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: { PutItem: ['files'], UpdateItem: ['apiKeys', 'rateBuckets', 'usage'] },
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
     originSecret: true,
     stageLimits: true,
     usage: true,
   },
-  // What `send-message` needs is enough for the other routes as well.
-  'serve-chats': { ...access['send-message'], updated: updatedItemsOf('send-message'), signsCallers: true },
+  // What `send-message` needs is enough for the other routes as well, but that one creates no chats.
+  'serve-chats': {
+    ...access['send-message'],
+    writes: {
+      ...access['send-message'].writes,
+      PutItem: ['chats', 'chatLists', 'idempotencyRecords'],
+      UpdateItem: ['chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
+    },
+    signsCallers: true,
+  },
 };
 
 /**

@@ -6,7 +6,7 @@ import {
   LambdaDeploymentGroup,
 } from 'aws-cdk-lib/aws-codedeploy';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { Aws, Stack, Validations } from 'aws-cdk-lib/core';
+import { Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import type { GradualRollout } from './rollout-names.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -30,6 +30,13 @@ const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> 
 export class Rollout extends Construct {
   private readonly application: LambdaApplication;
   private readonly role: ServiceRole;
+  /**
+   * Names each function and its alias: a prefix of their names would also match the functions of other stages. IAM
+   * checks the calls on an alias with the function's ARN, and GetProvisionedConcurrencyConfig with the alias's ARN.
+   */
+  private readonly moves = new PolicyStatement({
+    actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
+  });
   private readonly configuration: ILambdaDeploymentConfig;
 
   constructor(scope: Construct, id: string, name: GradualRollout) {
@@ -39,29 +46,17 @@ export class Rollout extends Construct {
     // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
-    const functions = `function:${functionNamePrefix(Stack.of(this).stackName)}*`;
-    this.role.addToPolicy(
-      new PolicyStatement({
-        actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
-        resources: [`arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:${functions}`],
-      }),
-    );
-    Validations.of(this.role).acknowledge(
-      {
-        id: 'AwsSolutions-IAM5[Resource::*]',
-        reason:
-          'CodeDeploy reads alarms in lists, as in its managed policy. IAM cannot limit a list to single alarms.',
-      },
-      {
-        id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:${functions}]`,
-        reason:
-          'The functions of this stack, by the prefix of their names: one ARN for each takes 390 characters, and all policies of a role together have at most 10,240.',
-      },
-    );
+    this.role.addToPolicy(this.moves);
+    Validations.of(this.role).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason:
+        'CodeDeploy reads alarms in lists, as in its managed policy. IAM cannot limit a list to single alarms.',
+    });
   }
 
   /** @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
+    this.moves.addResources(handler.functionArn, handler.aliasByName.functionArn);
     new LambdaDeploymentGroup(this, handler.node.id, {
       application: this.application,
       alias: handler.alias,
@@ -71,10 +66,3 @@ export class Rollout extends Construct {
     });
   }
 }
-
-/**
- * The prefix of the names of all functions of a stack. CloudFormation names them STACK-LOGICALID-RANDOM. If that
- * exceeds Lambda's 64 characters, it shortens both parts and leaves 25 characters of the stack's name (observed, not
- * documented).
- */
-export const functionNamePrefix = (stackName: string): string => `${stackName}-`.slice(0, 25);

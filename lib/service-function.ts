@@ -103,12 +103,12 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   encryptsWith(key: Key, variable: string): void {
-    this.allow(['kms:Encrypt'], key.keyArn);
+    this.usesKey('kms:Encrypt', key);
     this.addEnvironment(variable, key.keyArn);
   }
 
   decryptsWith(key: Key, variable: string): void {
-    this.allow(['kms:Decrypt'], key.keyArn);
+    this.usesKey('kms:Decrypt', key);
     this.addEnvironment(variable, key.keyArn);
   }
 
@@ -156,6 +156,19 @@ export class ServiceFunction extends LambdaFunction {
   /** Lets the function complete a wait of the state machine with its task token. */
   completesCallbacksOf(machine: StateMachine): void {
     this.allow(['states:SendTaskSuccess'], machine.stateMachineArn);
+  }
+
+  /** Only for a named batch of a named workspace (adapters/kms-secret-cipher.ts): KMS decrypts for the same one alone. */
+  private usesKey(action: 'kms:Encrypt' | 'kms:Decrypt', key: Key): void {
+    this.addToRolePolicy(
+      new PolicyStatement({
+        actions: [action],
+        resources: [key.keyArn],
+        conditions: {
+          StringLike: { 'kms:EncryptionContext:workspace': 'ws_*', 'kms:EncryptionContext:batch': '?*' },
+        },
+      }),
+    );
   }
 
   private allow(actions: string[], resource: string): void {

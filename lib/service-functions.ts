@@ -8,17 +8,9 @@ import type { FunctionBundles } from './bundles/function-bundles.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
 import type { FunctionGrants } from './function-grants.ts';
 import { type FunctionName, pascalCase } from './function-names.ts';
-import {
-  type Access,
-  access,
-  propertiesOf,
-  updatedItemsOf,
-  type WebFunctionName,
-  webAccess,
-} from './function-table.ts';
+import { type Access, access, propertiesOf, type WebFunctionName, webAccess } from './function-table.ts';
 import { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
-import type { UpdatedItems } from './update-statement.ts';
 import type { WebAccess } from './web-access.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -62,7 +54,7 @@ export class ServiceFunctions {
     });
     this.created.set(name, handler);
     const needs = access[name];
-    this.grant(handler.grants, needs, updatedItemsOf(name));
+    this.grant(handler.grants, needs);
     this.grantWebhooks(handler, needs.webhooks);
     return handler;
   }
@@ -75,10 +67,9 @@ export class ServiceFunctions {
   }
 
   /** Grants a function or web function what it needs, and sets the variables for it. */
-  private grant(grants: FunctionGrants, needs: Access, updated: readonly UpdatedItems[]): void {
+  private grant(grants: FunctionGrants, needs: Access): void {
     const { settings } = this.props;
     this.grantData(grants, needs);
-    if (updated.length > 0) grants.updatesItems(this.props.resources.table, updated);
     if (needs.model) this.grantModels(grants, needs);
     if (needs.model || needs.replySettings) addReplySettings(grants, settings);
     if (needs.usage) grants.setVariable(variables.usageDays, String(settings.usageDays));
@@ -88,13 +79,12 @@ export class ServiceFunctions {
   }
 
   grantWeb(grants: FunctionGrants, name: WebFunctionName): void {
-    const { updated, ...needs } = webAccess[name];
-    this.grant(grants, needs, updated);
+    this.grant(grants, webAccess[name]);
   }
 
   private grantData(grants: FunctionGrants, needs: Access): void {
     const { table, content, files } = this.props.resources;
-    grants.usesTable(table, needs.table);
+    grants.usesTable(table, needs.reads, needs.writes ?? {});
     if (needs.content !== undefined) grants.usesObjects(content, needs.content, variables.contentBucket);
     if (needs.files !== undefined) grants.usesObjects(files, needs.files, variables.fileBucket);
   }

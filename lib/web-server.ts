@@ -1,5 +1,5 @@
 import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
-import { ManagedPolicy } from 'aws-cdk-lib/aws-iam';
+import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam';
 import {
   WebFunction,
   WebFunctionAuthType,
@@ -8,7 +8,7 @@ import {
   WebFunctionRuntime,
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import { type Duration, Lazy, Stack, Validations } from 'aws-cdk-lib/core';
+import { ArnFormat, type Duration, Lazy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
 import { FunctionGrants } from './function-grants.ts';
@@ -51,13 +51,7 @@ export class WebServer extends Construct {
     pinLogicalId(logGroup, props.logsId);
     this.logGroup = logGroup;
     const role = new ServiceRole(this, 'Role', 'lambda.amazonaws.com');
-    // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that of
-    // `logGroup` followed by `.local`, and creates it with this role.
-    role.addManagedPolicy(ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaBasicExecutionRole'));
-    Validations.of(role).acknowledge({
-      id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]',
-      reason: 'Lambda documents no narrower permission with which a web function can log.',
-    });
+    allowLogs(role, logGroup, props.logsId);
     const { region, stackName } = Stack.of(this);
     const environment: Record<string, string> = {
       [variables.metricsNamespace]: stackName,
@@ -135,6 +129,31 @@ export class WebServer extends Construct {
   searchMetrics(statistic: string): string {
     return `SEARCH('"${this.functionName}"', '${statistic}', 300)`;
   }
+}
+
+/**
+ * Instead of the policy that the library would attach, which allows to write to every log group of the account. Lambda
+ * first writes to a log group whose name is that of `logGroup` followed by `.local`, and creates it with this role.
+ */
+function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
+  logGroup.grantWrite(role);
+  const first = Stack.of(role).formatArn({
+    service: 'logs',
+    resource: 'log-group',
+    resourceName: `${logGroup.logGroupName}.local`,
+    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+  role.addToPolicy(
+    new PolicyStatement({
+      actions: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'],
+      // The group, and its streams.
+      resources: [first, `${first}:*`],
+    }),
+  );
+  Validations.of(role).acknowledge({
+    id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${logsId}>.local:*]`,
+    reason: 'The streams of one log group, whose names Lambda makes at run time.',
+  });
 }
 
 /** Acknowledges the findings of cdk-nag about the library's own resources that copy the code of a web function. */

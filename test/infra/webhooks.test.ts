@@ -7,18 +7,22 @@ test('the key of secrets is renewed every year', () => {
   expect(resource('AWS::KMS::Key', 'WebhookKey').Properties).toMatchObject({ EnableKeyRotation: true });
 });
 
-test('who takes a secret cannot read it again; who calls webhooks can do nothing else', () => {
+test('who takes a secret cannot read it again; who calls webhooks can do nothing else; both name workspace and batch', () => {
   const granted = [...statements].flatMap(([of, all]) =>
     all
       .filter(({ Action }) => JSON.stringify(Action).includes('kms:'))
-      .map(({ Action, Resource }) => ({ of, Action, Resource })),
+      .map(({ Action, Resource, Condition }) => ({ of, Action, Resource, Condition })),
   );
   const Resource = { 'Fn::GetAtt': ['WebhookKey', 'Arn'] };
+  // KMS decrypts a ciphertext only with the context that it was encrypted with.
+  const Condition = {
+    StringLike: { 'kms:EncryptionContext:workspace': 'ws_*', 'kms:EncryptionContext:batch': '?*' },
+  };
   expect(granted).toHaveLength(2);
   expect(granted).toEqual(
     expect.arrayContaining([
-      { of: 'CreateBatch', Action: 'kms:Encrypt', Resource },
-      { of: 'DeliverWebhook', Action: 'kms:Decrypt', Resource },
+      { of: 'CreateBatch', Action: 'kms:Encrypt', Resource, Condition },
+      { of: 'DeliverWebhook', Action: 'kms:Decrypt', Resource, Condition },
     ]),
   );
 });

@@ -1,0 +1,70 @@
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+
+/** `runtime/environment/identifiers.ts` makes all ids of workspaces, of one length. So the kind is read exactly. */
+const workspace = `W#ws_${'?'.repeat(17)}`;
+
+/**
+ * The items that functions write, as patterns of partition keys (adapters/dynamo/table/keys.ts). Only operators write
+ * the others: workspaces, agents and their knowledge. Of items next to those, and of API keys, functions write only the
+ * named `attributes`.
+ */
+const kinds = {
+  audit: { keys: `${workspace}#AUDIT` },
+  /** For the hashes of users in the audit log. */
+  auditKeys: { keys: workspace, attributes: ['key'] },
+  /** For the day of its last use. */
+  apiKeys: { keys: 'KEY#*', attributes: ['last_used_on'] },
+  batches: { keys: `${workspace}#B#*` },
+  batchLists: { keys: `${workspace}#BATCHES#*` },
+  /** The number of chats, and the turn of workers to create some. */
+  chatCounts: { keys: workspace, attributes: ['count', 'newest_created_at', 'has_gone', 'turn_ends'] },
+  chatLists: { keys: `${workspace}#LIST#*` },
+  /** Chats with their messages, events, and feedback. */
+  chats: { keys: `${workspace}#C#*` },
+  chatUses: { keys: `${workspace}#CHAT-USES` },
+  files: { keys: `${workspace}#FILE#*` },
+  idempotencyRecords: { keys: `${workspace}#REQUEST#*` },
+  operatorsAudit: { keys: 'OPERATOR#AUDIT' },
+  operatorsBatches: { keys: 'OPERATOR#BATCH#*' },
+  operatorsOpenBatches: { keys: 'OPERATOR#OPEN-BATCHES' },
+  operatorsPurges: { keys: 'OPERATOR#PURGES' },
+  operatorsWebhooks: { keys: 'OPERATOR#WEBHOOKS' },
+  rateBuckets: { keys: `${workspace}#RATE#*` },
+  /** Names the open batch with which the reconciler's next run starts. */
+  reconcilerCursor: { keys: 'OPERATOR#RECONCILER' },
+  usage: { keys: `${workspace}#USAGE` },
+  userRatings: { keys: `${workspace}#USER#*` },
+  whitelists: { keys: `${workspace}#WHITELIST` },
+} as const satisfies Record<string, { keys: string; attributes?: readonly string[] }>;
+
+export type ItemKind = keyof typeof kinds;
+
+/** The kinds of items that a function writes, by the action. A transaction needs the permissions of its single actions. */
+export type Writes = Readonly<
+  Partial<Record<'PutItem' | 'UpdateItem' | 'DeleteItem' | 'BatchWriteItem', readonly ItemKind[]>>
+>;
+
+export const writeStatements = (table: TableV2, writes: Writes): PolicyStatement[] =>
+  Object.entries(writes).flatMap(([action, written]) => {
+    const allow = (keys: string[], attributes?: readonly string[]) =>
+      new PolicyStatement({
+        actions: [`dynamodb:${action}`],
+        resources: [table.tableArn],
+        conditions: {
+          'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys },
+          ...(attributes && {
+            // With those of the key, which DynamoDB counts as well.
+            'ForAllValues:StringEquals': { 'dynamodb:Attributes': ['pk', 'sk', ...attributes] },
+          }),
+        },
+      });
+    const whole: string[] = [];
+    const partial: PolicyStatement[] = [];
+    for (const kind of written) {
+      const { keys, attributes }: { keys: string; attributes?: readonly string[] } = kinds[kind];
+      if (attributes === undefined) whole.push(keys);
+      else partial.push(allow([keys], attributes));
+    }
+    return whole.length === 0 ? partial : [allow(whole), ...partial];
+  });
