@@ -1,4 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
@@ -48,7 +48,7 @@ export class FunctionGrants {
     this.target.setVariable(name, value);
   }
 
-  usesTable(table: TableV2, actions: readonly TableAction[]): void {
+  usesTable(table: ITableV2, actions: readonly TableAction[]): void {
     if (actions.length > 0)
       this.allow(
         actions.map((action) => `dynamodb:${action}`),
@@ -57,7 +57,7 @@ export class FunctionGrants {
     this.setVariable(variables.dataTable, table.tableName);
   }
 
-  updatesItems(table: TableV2, items: readonly UpdatedItems[]): void {
+  updatesItems(table: ITableV2, items: readonly UpdatedItems[]): void {
     this.target.addStatement(updateStatement(table, items));
   }
 

@@ -1,4 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
 /**
@@ -16,7 +16,7 @@ const partitionKeys = {
 
 export type UpdatedItems = keyof typeof partitionKeys;
 
-export const updateStatement = (table: TableV2, items: readonly UpdatedItems[]): PolicyStatement =>
+export const updateStatement = (table: ITableV2, items: readonly UpdatedItems[]): PolicyStatement =>
   new PolicyStatement({
     actions: ['dynamodb:UpdateItem'],
     resources: [table.tableArn],
