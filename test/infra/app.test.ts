@@ -34,7 +34,7 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
   const rules = pluginReports.flatMap(({ violations }: { violations: { ruleName: string }[] }) =>
     violations.map(({ ruleName }) => ruleName),
   );
-  expect(rules).toEqual(['agent-service:no-alarm-address']);
+  expect(rules).toEqual(['Annotation::agent-service:no-alarm-address']);
   const { AgentService, DistributionAlarms } = read('manifest.json').artifacts;
   expect(DistributionAlarms).toMatchObject({
     environment: 'aws://unknown-account/us-east-1',
