@@ -1,4 +1,5 @@
 import {
+  Annotations,
   App,
   CloudFormationValidatePlugin,
   type IPolicyValidationPlugin,
@@ -10,6 +11,7 @@ import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { WrongSettings } from '#lib/settings/describe-issues.ts';
+import { operatorWarnings } from '#lib/settings.ts';
 import { readStage, type Stage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
@@ -22,6 +24,8 @@ const app = new App({
 const stage = readStageOrExit();
 const bundles = await bundleFunctions([...functionNames, ...webFunctionNames]);
 const service = new ServiceStack(app, 'AgentService', { stage, bundles });
+for (const [id, warning] of Object.entries(operatorWarnings(stage.settings)))
+  Annotations.of(service).addWarningV2(`agent-service:${id}`, warning);
 const { firewall } = stage.settings;
 const hasDistribution = stage.settings.webFunctions !== 'none';
 if (firewall !== undefined && hasDistribution)

@@ -7,7 +7,7 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { Topic } from 'aws-cdk-lib/aws-sns';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Aws, CfnCondition, type CfnResource, Duration, Fn } from 'aws-cdk-lib/core';
@@ -120,7 +120,7 @@ export class Alarms extends Construct {
     });
   }
 
-  watchTable(table: TableV2): void {
+  watchTable(table: ITableV2): void {
     const options = { period: fiveMinutes, statistic: 'Sum' };
     const events = (metricName: string) =>
       new Metric({

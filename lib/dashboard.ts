@@ -12,7 +12,7 @@ import {
   TableWidget,
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Aws, CfnCondition, Duration, Fn, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
@@ -42,7 +42,7 @@ export class Dashboard extends Construct {
     props: {
       api: RestApi;
       batches: BatchWorkflow;
-      table: TableV2;
+      table: ITableV2;
       /** All functions. */
       functions: readonly ServiceFunction[];
       webServers: readonly WebServer[];
@@ -203,7 +203,7 @@ export class Dashboard extends Construct {
   }: {
     batches: BatchWorkflow;
     functions: readonly ServiceFunction[];
-    table: TableV2;
+    table: ITableV2;
   }): GraphWidget[] {
     const sum = { period, statistic: 'Sum' };
     const ofAccount = (service: string, resource: string, label: string) =>

@@ -1,4 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
@@ -41,7 +41,7 @@ export class FunctionGrants {
   }
 
   /** Reads are allowed on every item, writes on the named kinds alone. */
-  usesTable(table: TableV2, reads: readonly ReadAction[], writes: Writes): void {
+  usesTable(table: ITableV2, reads: readonly ReadAction[], writes: Writes): void {
     if (reads.length > 0)
       this.allow(
         reads.map((action) => `dynamodb:${action}`),

@@ -1,4 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
@@ -16,7 +16,7 @@ import type { Webhooks } from './webhooks.ts';
 
 /** What functions may need access to. */
 export interface Resources {
-  table: TableV2;
+  table: ITableV2;
   content: Bucket;
   files: Bucket;
   openAiApiKey: Secret;

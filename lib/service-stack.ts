@@ -1,4 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Annotations, CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
@@ -214,7 +214,7 @@ export class ServiceStack extends Stack {
       servers,
     }: {
       functions: ServiceFunctions;
-      table: TableV2;
+      table: ITableV2;
       workflow: BatchWorkflow;
       purge: ChatPurge;
       api: RestApi;

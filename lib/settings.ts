@@ -132,3 +132,21 @@ export const settingsWarning = (given: Readonly<Record<string, unknown>>): strin
   given.largeUploads === undefined
     ? undefined
     : `The setting largeUploads is now webFunctions: "webFunctions": "${given.largeUploads === true ? 'all' : 'none'}" replaces "largeUploads": ${given.largeUploads}. The next release accepts webFunctions alone`;
+
+/** By id: what is left to do for the operator of a stage with these settings. */
+export const operatorWarnings = ({
+  alarmEmails,
+  production,
+  restoredTable,
+}: Settings): Record<string, string> => ({
+  ...(production &&
+    alarmEmails.length === 0 && {
+      'no-alarm-address':
+        'Nobody is notified when an alarm goes off: set alarmEmails (docs/deploy.md, The first deployment)',
+    }),
+  ...(restoredTable !== undefined && {
+    'restored-table':
+      `The stage uses the table ${restoredTable}, which is not in the stack. Import it before you remove the setting ` +
+      'restoredTable, or the next deployment creates an empty table (docs/deploy.md, Restoring the table)',
+  }),
+});

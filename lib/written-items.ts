@@ -1,4 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
 /** `runtime/environment/identifiers.ts` makes all ids of workspaces, of one length. So the kind is read exactly. */
@@ -45,7 +45,7 @@ export type Writes = Readonly<
   Partial<Record<'PutItem' | 'UpdateItem' | 'DeleteItem' | 'BatchWriteItem', readonly ItemKind[]>>
 >;
 
-export const writeStatements = (table: TableV2, writes: Writes): PolicyStatement[] =>
+export const writeStatements = (table: ITableV2, writes: Writes): PolicyStatement[] =>
   Object.entries(writes).flatMap(([action, written]) => {
     const allow = (keys: string[], attributes?: readonly string[]) =>
       new PolicyStatement({

@@ -24,6 +24,7 @@ const groups: Readonly<Record<string, (reports: Reports) => Promise<Command>>> =
   audit: async ({ report }) => (await import('./audit-command.ts')).auditCommand(report),
   chats: async ({ report }) => (await import('./chats-commands.ts')).chatsCommands(report),
   users: async ({ report }) => (await import('./users-commands.ts')).usersCommands(report),
+  smoke: async ({ report }) => (await import('./smoke-command.ts')).smokeCommand(report),
   chat: async () => (await import('./chat-commands.ts')).chatCommand(),
   batch: async ({ clientReport }) => (await import('./batch-commands.ts')).batchCommands(clientReport),
   webhooks: async ({ report, clientReport }) =>

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../failures.ts';
-import { readConnection } from '../local/connection.ts';
+import { type Connection, readConnection } from '../local/connection.ts';
 import { readOutputs, serves, type TargetOptions } from './target.ts';
 
 /** The service that a client command calls. */
@@ -43,17 +43,25 @@ export async function findService(command: Command): Promise<ServiceAddress> {
       throw new UsageError(`No key for ${baseUrl}: give --key, or set AGENT_SERVICE_KEY`);
     return { baseUrl, key, identity: baseUrl };
   }
-  const connection = await readConnection(resolve(options.data));
-  if (connection === undefined || !(await serves(connection, connection.base_url)))
-    throw new Error(
-      `No service runs in ${options.data}: start one with npm start, or name one with --base-url and --key`,
-    );
+  const connection = await connectionOf(options);
   return {
     baseUrl: checkAddress(connection.base_url),
     key: key ?? connection.api_key,
     identity: key === undefined ? connection.workspace_id : resolve(options.data),
     ...(key === undefined && { demoAgent: connection.agent_id }),
   };
+}
+
+/** The base address of a stack, or of the local run. */
+export const baseAddressOf = async (target: TargetOptions): Promise<string> =>
+  (await baseOfStack(target.stack)) ?? (await connectionOf(target)).base_url;
+
+async function connectionOf({ data }: TargetOptions): Promise<Connection> {
+  const connection = await readConnection(resolve(data));
+  if (connection !== undefined && (await serves(connection, connection.base_url))) return connection;
+  throw new Error(
+    `No service runs in ${data}: start one with npm start, or name one with --base-url and --key`,
+  );
 }
 
 /** The agent to talk to: the one named, or the demo agent of a local run. */

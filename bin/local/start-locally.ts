@@ -198,6 +198,8 @@ async function start(options: Options): Promise<RunningTemplate> {
 async function connect(emulators: StartedEmulators, folder: string): Promise<Connection> {
   const table = emulators.outputs.DataTableName;
   if (table === undefined) throw new Error('The stack has no output DataTableName');
+  if (emulators.endpoints.dynamodb === '')
+    throw new Error(`The setting restoredTable names the table ${table}, but ${folder} has no tables`);
   useLocalTable(table, emulators.endpoints.dynamodb);
   const previous = await readConnection(folder);
   const demo =

@@ -24,6 +24,20 @@ export const stageSettings = {
       calls, and goes back if an alarm goes off meanwhile. \`AllAtOnce\` switches at once, and goes back
       only if the deployment fails.`),
 
+  restoredTable: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{3,255}$/, 'must be the name of a table')
+    .optional()
+    .meta({
+      form: 'name of a table',
+      limits: '3 to 255 letters, digits and `_.-`',
+      description: `
+        A table that was restored to a point in time. The stage uses it instead of its own table, which then
+        leaves the stack: production retains it, other stages delete it. Remove the setting only together
+        with the import of the restored table ([deploy.md](deploy.md#restoring-the-table)): without it, the
+        next deployment creates an empty table.`,
+    }),
+
   functionMemoryMegabytes: z
     .int()
     .min(128)

@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
+import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import { thisPlatform } from '../platform.ts';
 import type { RunContext } from '../run-context.ts';
+import type { RunOptions } from '../run-options.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { chooseDynamoDb } from './choose-dynamodb.ts';
 import { serveWire, type Wire } from './serve-wire.ts';
 import { type Emulator, startDynoxide } from './start-dynoxide.ts';
+import { retainedShapes, tableShape } from './table-shapes.ts';
 import type { TableShape } from './touched-items.ts';
 
 interface KeyProperties {
@@ -38,9 +41,16 @@ interface TableProperties {
   readonly SSESpecification?: KeyProperties;
 }
 
-/** DynamoDB tables. A table that exists already is not changed. */
+const databaseFileOf = ({ dataDir }: RunOptions): string => path.join(dataDir, 'dynamodb.sqlite');
+
+/**
+ * DynamoDB tables. A table that exists already is not changed. A function may also use a table that the template does
+ * not have, by its name.
+ */
 export const tables: ResourceKind = {
   types: ['AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable'],
+  hasRetained: (options) =>
+    process.env.AWS_ENDPOINT_URL_DYNAMODB !== undefined || existsSync(databaseFileOf(options)),
 
   async open(resources, context) {
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>
@@ -49,13 +59,17 @@ export const tables: ResourceKind = {
       `arn:aws:dynamodb:${context.region}:${context.accountId}:table/${nameOf(resource)}`;
 
     const emulator = await startEmulator(context);
+    const shapes = new Map(resources.map((resource) => [nameOf(resource), shapeOf(resource, context)]));
     try {
-      await createTables(emulator.endpoint, resources, nameOf, context);
+      const client = await openClient(emulator, context);
+      await createTables(client, resources, nameOf, context);
+      for (const [name, shape] of await retainedShapes(client, shapes)) shapes.set(name, shape);
+      client.destroy();
     } catch (error) {
       await emulator.close();
       throw error;
     }
-    const wire = await startWire(emulator, resources, nameOf, context);
+    const wire = await startWire(emulator, shapes, context);
     context.endpoints.dynamodb = wire.endpoint;
     return {
       ref: nameOf,
@@ -86,36 +100,20 @@ function registerAccess({ logicalId, properties }: TemplateResource, arn: string
   if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
 }
 
+const shapeOf = ({ properties, logicalId }: TemplateResource, context: RunContext): TableShape => {
+  const table = context.resolve(properties, logicalId) as TableProperties;
+  return tableShape({ ...table, isOnDemand: table.BillingMode === 'PAY_PER_REQUEST' });
+};
+
 async function startWire(
   { endpoint: emulator, isEmbedded }: Emulator,
-  resources: readonly TemplateResource[],
-  nameOf: (resource: TemplateResource) => string,
+  shapes: ReadonlyMap<string, TableShape>,
   context: RunContext,
 ): Promise<Wire> {
   const { faults, recordCalls } = context.options;
-  const shapes = resources.map((resource): [string, TableShape] => {
-    const { KeySchema, BillingMode, GlobalSecondaryIndexes, LocalSecondaryIndexes } = context.resolve(
-      resource.properties,
-      resource.logicalId,
-    ) as TableProperties;
-    const keyOf = (type: string) => KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
-    const indexes = [...(GlobalSecondaryIndexes ?? []), ...(LocalSecondaryIndexes ?? [])].map((index) => [
-      index.IndexName,
-      index.KeySchema?.find(({ KeyType }) => KeyType === 'HASH')?.AttributeName,
-    ]);
-    return [
-      nameOf(resource),
-      {
-        partitionKey: keyOf('HASH') ?? '',
-        sortKey: keyOf('RANGE'),
-        isOnDemand: BillingMode === 'PAY_PER_REQUEST',
-        indexes: Object.fromEntries(indexes) as Record<string, string>,
-      },
-    ];
-  });
   const wire = await serveWire({
     emulator,
-    shapes: new Map(shapes),
+    shapes,
     faults: faults ?? {},
     record: recordCalls ? (call) => context.dynamoCalls.push(call) : undefined,
     access: context.access,
@@ -128,32 +126,31 @@ async function startWire(
       ),
   });
   if (isEmbedded && !recordCalls && Object.keys(faults ?? {}).length === 0)
-    context.emulatorRoute = { wire: wire.endpoint, emulator, shapes: new Map(shapes) };
+    context.emulatorRoute = { wire: wire.endpoint, emulator, shapes };
   return wire;
 }
 
 async function startEmulator({ options }: RunContext): Promise<Emulator> {
   const choice = await chooseDynamoDb(options.platform ?? thisPlatform);
   if ('endpoint' in choice) return { ...choice, isEmbedded: false, close: async () => {} };
-  return await startDynoxide(choice.program, path.join(options.dataDir, 'dynamodb.sqlite'));
+  return await startDynoxide(choice.program, databaseFileOf(options));
+}
+
+async function openClient({ endpoint }: Emulator, { region }: RunContext): Promise<DynamoDBClient> {
+  // A deferred import: to load the SDK takes longer than everything else in this file.
+  const sdk = await import('@aws-sdk/client-dynamodb');
+  // The access key that `withEmulatorCredential` sets. The emulator checks no signatures.
+  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+  return new sdk.DynamoDBClient({ endpoint, region, credentials });
 }
 
 async function createTables(
-  endpoint: string,
+  client: DynamoDBClient,
   resources: readonly TemplateResource[],
   nameOf: (resource: TemplateResource) => string,
   context: RunContext,
 ): Promise<void> {
-  // A deferred import: to load the SDK takes longer than everything else in this file.
-  const { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } = await import(
-    '@aws-sdk/client-dynamodb'
-  );
-  const client = new DynamoDBClient({
-    endpoint,
-    region: context.region,
-    // The access key that `withEmulatorCredential` sets. The emulator checks no signatures.
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
-  });
+  const { CreateTableCommand, UpdateTimeToLiveCommand } = await import('@aws-sdk/client-dynamodb');
   const create = async (resource: TemplateResource): Promise<void> => {
     const TableName = nameOf(resource);
     const properties = context.resolve(resource.properties, resource.logicalId) as TableProperties;
@@ -170,7 +167,6 @@ async function createTables(
     );
   };
   await Promise.all(resources.map(create));
-  client.destroy();
 }
 
 function tableInput(TableName: string, properties: TableProperties): CreateTableCommandInput {

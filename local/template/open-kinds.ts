@@ -31,9 +31,9 @@ export function createOpenKinds(): OpenKinds {
     async open(resources, context, progress) {
       const openKind = async (kind: ResourceKind): Promise<void> => {
         const ofKind = resources.ofKind(kind);
-        if (ofKind.length === 0) return;
+        if (ofKind.length === 0 && kind.hasRetained?.(context.options) !== true) return;
         opened.set(kind, await kind.open(ofKind, context));
-        progress(`${ofKind[0]?.type} is ready`);
+        progress(`${ofKind[0]?.type ?? kind.types[0]} is ready`);
       };
       for (const first of [true, false]) {
         const kinds = resourceKinds.filter(({ opensFirst = false }) => opensFirst === first);

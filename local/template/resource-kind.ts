@@ -1,4 +1,5 @@
 import type { RunContext } from '../run-context.ts';
+import type { RunOptions } from '../run-options.ts';
 
 /** One entry of a template's Resources. Its properties still contain intrinsic functions. */
 export interface TemplateResource {
@@ -12,9 +13,12 @@ export interface ResourceKind {
   readonly types: readonly string[];
   /** Opens before the other kinds, so that they can refer to its resources while they open. */
   readonly opensFirst?: boolean;
+  /** Whether the kind also opens for a template without these types: the data folder has what another template had. */
+  hasRetained?(options: RunOptions): boolean;
   /**
    * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of
-   * these types. Kinds open concurrently, so their resources may not refer to each other yet.
+   * these types or the data folder has retained ones. Kinds open concurrently, so their resources may not refer to each
+   * other yet.
    */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }

@@ -26,11 +26,25 @@ function runApp(name: string, context: Record<string, unknown>, region?: string)
   return { ...run, output, read };
 }
 
+/** What `cdk deploy --all` deploys. */
+const stacksOf = (artifacts: Record<string, { type: string }>): string[] =>
+  Object.entries(artifacts)
+    .filter(([, { type }]) => type === 'aws:cloudformation:stack')
+    .map(([id]) => id)
+    .toSorted();
+
 test('the app writes the assembly of production, which breaks no rule of CloudFormation or cdk-nag', () => {
   const { status, stderr, output, read } = runApp('production', {}, 'eu-west-1');
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(read('validation-report.json').pluginReports).toEqual([]);
-  const { AgentService, DistributionAlarms } = read('manifest.json').artifacts;
+  expect(status).toBe(0);
+  expect(stderr.match(/^[A-Z]{2,} .*/gm)).toEqual([expect.stringContaining('WARNING Nobody is notified')]);
+  const { pluginReports } = read('validation-report.json');
+  const rules = pluginReports.flatMap(({ violations }: { violations: { ruleName: string }[] }) =>
+    violations.map(({ ruleName }) => ruleName),
+  );
+  expect(rules).toEqual(['Annotation::agent-service:no-alarm-address']);
+  const { artifacts } = read('manifest.json');
+  const { AgentService, DistributionAlarms } = artifacts;
+  expect(stacksOf(artifacts)).toEqual(['AgentService', 'DistributionAlarms']);
   expect(DistributionAlarms).toMatchObject({
     environment: 'aws://unknown-account/us-east-1',
     dependencies: expect.arrayContaining(['AgentService']),
@@ -44,11 +58,13 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
 });
 
 test('the app takes its stage and single settings from the context, as text or as an object', () => {
-  const { read } = runApp('local', { stage: 'local', settings: { streamTimeoutSeconds: 2 } }, 'us-east-1');
-  const { AgentService, ...others } = read('manifest.json').artifacts;
-  expect(AgentService.properties.stackName).toBe('agent-service-local');
-  // The distribution's alarm would be in a separate stack, in the Region of CloudFront's metrics.
-  expect(others).not.toHaveProperty('DistributionAlarms');
+  const settings = { streamTimeoutSeconds: 2, firewall: {} };
+  const { read, stderr } = runApp('local', { stage: 'local', settings }, 'us-east-1');
+  const { artifacts } = read('manifest.json');
+  expect(artifacts.AgentService.properties.stackName).toBe('agent-service-local');
+  expect(stderr).toBe('');
+  // In the Region of CloudFront's metrics, the distribution's alarm is in the stack of the service.
+  expect(stacksOf(artifacts)).toEqual(['AgentService', 'Firewall']);
   expect(JSON.stringify(read('AgentService.template.json'))).toContain('"STREAM_TIMEOUT_SECONDS":"2"');
 });
 

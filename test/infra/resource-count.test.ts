@@ -74,6 +74,9 @@ const neutral = {
   usageDays: 30,
 };
 
+/** The table of its own leaves the stack. */
+const removing = { restoredTable: 'restored' };
+
 const idsOf = (settings: Record<string, unknown>): string[] =>
   Object.keys((synthesize({ settings }).template.toJSON() as { Resources: object }).Resources);
 const countOf = (settings: Record<string, unknown>): number => idsOf(settings).length;
@@ -82,8 +85,8 @@ const without = (name: string) => Object.fromEntries(Object.entries(adding).filt
 /** CloudFormation takes 500. The rest is for what a change or a repair adds. */
 const most = 450;
 
-test('every setting is one that adds resources or one that adds none', () => {
-  const known = [...Object.keys(adding), ...Object.keys(neutral), ...Object.keys(combined[1] ?? {})];
+test('every setting is one that adds resources, adds none, or removes one', () => {
+  const known = Object.keys({ ...adding, ...neutral, ...removing, ...combined[1] });
   expect(known.toSorted()).toEqual(settingNames.toSorted());
 });
 
@@ -93,6 +96,10 @@ test('production as cdk.json has it has at most 420 resources', () => {
 
 test('the settings that add none add none', () => {
   expect(idsOf({ webFunctions: 'all', ...neutral }).length).toBe(countOf({ webFunctions: 'all' }));
+});
+
+test('a restored table takes the place of one resource', () => {
+  expect(countOf(removing)).toBe(countOf({}) - 1);
 });
 
 test(`the largest form that the settings allow has at most ${most} resources`, () => {

@@ -1,6 +1,6 @@
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
-import { parseSettings } from '#lib/settings.ts';
+import { operatorWarnings, parseSettings } from '#lib/settings.ts';
 import { readStage } from '#lib/stage.ts';
 import { createApp, createService } from './synthesize.ts';
 
@@ -167,6 +167,24 @@ test('synth warns of no former name if there is none', () => {
   const { stack } = createService({ settings: { webFunctions: 'all' } });
   expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('largeUploads'))).toEqual([]);
 });
+
+test('production without an address for alarms warns, and so does each stage on a restored table', () => {
+  const warningsOf = (context: Record<string, unknown>) =>
+    Object.keys(operatorWarnings(stageOf(context).settings));
+  expect(warningsOf({})).toEqual(['no-alarm-address']);
+  expect(warningsOf({ settings: { alarmEmails: ['oncall@example.com'] } })).toEqual([]);
+  for (const stage of ['staging', 'development', 'local']) {
+    expect([stage, warningsOf({ stage })]).toEqual([stage, []]);
+    expect(warningsOf({ stage, settings: { restoredTable: 'restored' } })).toEqual(['restored-table']);
+  }
+});
+
+test.each(['', 'ab', 'a table', 'arn:aws:dynamodb:eu-west-1:123456789012:table/restored'])(
+  'a restored table cannot be %j',
+  (restoredTable) => {
+    expect(() => parseSettings({ restoredTable })).toThrow('restoredTable: ');
+  },
+);
 
 test.each([0, 129, 1.5, '64'])(
   'an environment may not take %j requests at once',

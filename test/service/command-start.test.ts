@@ -143,6 +143,11 @@ describe('npm start', () => {
     expectLine(unclear, 2, /NAME=VALUE.*: one, two$/);
   });
 
+  it('says that a new data folder has no restored table', async () => {
+    const ended = await run('--port', '0', '--data', join(folder, 'new'), '--set', 'restoredTable=restored');
+    expectLine(ended, 1, /^The setting restoredTable names the table restored, but .* has no tables$/);
+  });
+
   it('tells its memory by part when it gets SIGUSR2', async () => {
     const file = join(data, 'memory.json');
     process.kill((await readConnection()).pid, 'SIGUSR2');

@@ -10,13 +10,14 @@ import type { Service } from './service.ts';
  * Runs `agentctl … --json` against a running service, the first of each command in its own process.
  * @param knowledgeBases ids of the knowledge bases that agents may use, as if the service's stage listed them
  */
-export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
-  const data = join(service.dataDir, `connection-${knowledgeBases.length}`);
+export function agentctlOf(service: Service, knowledgeBases: string[] = [], baseUrl = service.baseUrl) {
+  const data = join(service.dataDir, `connection-${knowledgeBases.length}-${new URL(baseUrl).port}`);
   const { outputs, endpoints } = service.run;
   const written = mkdir(data, { recursive: true }).then(() =>
     writeFile(
       join(data, 'connection.json'),
       JSON.stringify({
+        base_url: baseUrl,
         pid: process.pid,
         access_key_id: operatorCredentials.accessKeyId,
         secret_access_key: operatorCredentials.secretAccessKey,

@@ -1,0 +1,144 @@
+import { Command } from 'commander';
+import { agentDefinition } from '#contract/agent.ts';
+import { createAgent } from '#domain/agents/create-agent.ts';
+import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
+import { ApiError, ChatBatchClient, ReplyFailedError, StreamInterruptedError } from '#lib/client/index.ts';
+import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import type { Report, Result } from './result.ts';
+import { baseAddressOf } from './service-address.ts';
+import { describeServiceFailure } from './service-client.ts';
+import { type SmokeStep, smokeSteps } from './smoke-steps.ts';
+import type { TargetOptions } from './target.ts';
+
+export function smokeCommand(report: Report): Command {
+  return new Command('smoke')
+    .description('check a service after its deployment: use it as a client, at its public address')
+    .addHelpText('after', smokeHelp)
+    .action(report((_options: unknown, command: Command) => smoke(command.optsWithGlobals<TargetOptions>())));
+}
+
+const workspaceName = 'agentctl smoke';
+
+const smokeHelp = `
+Prints a line for each step with its milliseconds. The first failed step ends the command with exit code 1, and the error
+names its request id. No step is repeated. It uses the workspace "${workspaceName}", which it creates the first time, with the
+model demo, which calls no provider. It revokes its key and deletes its chat. The file expires after a day.`;
+
+/** No step waits for longer. The gateway ends a buffered route after 29 s. */
+const stepMilliseconds = 30_000;
+
+/** An interrupted command revokes nothing, so its key also expires. */
+const keyMilliseconds = 60 * 60 * 1000;
+
+const services = () => ({
+  agents: agentStore(),
+  apiKeys: apiKeys(),
+  clock,
+  identifiers,
+  workspaces: workspaces(),
+});
+
+async function smoke(target: TargetOptions): Promise<Result> {
+  const baseUrl = await baseAddressOf(target);
+  const { workspaceId, agentId } = await openWorkspace();
+  const expiresAt = new Date(clock.now().getTime() + keyMilliseconds);
+  const { key, apiKey } = await createApiKey(services())({ workspaceId, name: 'smoke', expiresAt });
+  let body = '';
+  const clientWith = (text: string) =>
+    new ChatBatchClient({
+      baseUrl,
+      apiKey: text,
+      externalUserId: 'agentctl-smoke',
+      // A retry would hide that one of two versions of the code fails.
+      maxRetries: 0,
+      timeout: stepMilliseconds,
+      streamTimeout: stepMilliseconds,
+      async fetch(...request) {
+        const response = await fetch(...request);
+        body = '';
+        const noted = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(
+          new TransformStream<string, string>({
+            transform(chunk, controller) {
+              body += chunk;
+              controller.enqueue(chunk);
+            },
+          }),
+        );
+        return new Response(noted?.pipeThrough(new TextEncoderStream()), response);
+      },
+    });
+  const { steps, cleanUp } = smokeSteps({
+    client: clientWith(apiKey),
+    stranger: clientWith(identifiers.apiKey()),
+    agentId,
+    lastBody: () => body,
+  });
+  const passed: { step: string; milliseconds: number }[] = [];
+  try {
+    for (const step of steps) {
+      const milliseconds = await runStep(step);
+      console.log(`${step.name}: ${milliseconds} ms`);
+      passed.push({ step: step.name, milliseconds });
+    }
+  } finally {
+    await cleanUp();
+    await apiKeys().revoke(key.id, clock.now().toISOString());
+  }
+  return {
+    json: { base_url: baseUrl, workspace_id: workspaceId, steps: passed },
+    lines: [`${baseUrl} passes all ${passed.length} steps`],
+  };
+}
+
+/**
+ * @returns its duration in milliseconds
+ * @throws Error that names the step and its request
+ */
+async function runStep({ name, run }: SmokeStep): Promise<number> {
+  const started = performance.now();
+  const { problem, requestId } = await run().catch((error: unknown) => ({
+    problem: describeServiceFailure(error),
+    requestId: requestIdOf(error),
+  }));
+  const milliseconds = Math.round(performance.now() - started);
+  if (problem === undefined) return milliseconds;
+  throw new Error(
+    `Failed after ${milliseconds} ms: ${name}: ${problem} (${requestId === undefined ? 'no request id' : `request id ${requestId}`})`,
+  );
+}
+
+function requestIdOf(error: unknown): string | undefined {
+  if (error instanceof ApiError) return error.requestId;
+  return error instanceof ReplyFailedError || error instanceof StreamInterruptedError
+    ? error.reply.requestId
+    : undefined;
+}
+
+/**
+ * The workspace of all runs, with its agent. A workspace for each run would have to be deleted, which takes 20 minutes and
+ * reads the whole table.
+ */
+async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }> {
+  const known = (await workspaces().list()).find(({ name }) => name === workspaceName);
+  const workspaceId =
+    known?.id ??
+    (
+      await createWorkspace(services())({
+        name: workspaceName,
+        whitelistEnabled: false,
+        limits: 'default',
+        openAiEnabled: false,
+      })
+    ).id;
+  const published = (await agentStore().list(workspaceId)).find(
+    ({ publishState }) => publishState === 'published',
+  );
+  if (published !== undefined) return { workspaceId, agentId: published.id };
+  const definition = agentDefinition.parse({ name: 'Smoke test', llm_model: 'demo' });
+  const { id: agentId } = await createAgent(services())({ workspaceId, definition });
+  await publishAgent(services())(agentId);
+  return { workspaceId, agentId };
+}

@@ -1,0 +1,53 @@
+import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { TableShape } from './touched-items.ts';
+
+type Keys = CreateTableCommandInput['KeySchema'];
+
+/** What a template and DescribeTable say about a table. */
+interface DescribedTable {
+  readonly KeySchema?: Keys;
+  readonly GlobalSecondaryIndexes?: readonly DescribedIndex[] | undefined;
+  readonly LocalSecondaryIndexes?: readonly DescribedIndex[] | undefined;
+  readonly isOnDemand: boolean;
+}
+
+interface DescribedIndex {
+  readonly IndexName?: string | undefined;
+  readonly KeySchema?: Keys;
+}
+
+const keyOf = (keys: Keys, type: 'HASH' | 'RANGE') =>
+  keys?.find(({ KeyType }) => KeyType === type)?.AttributeName;
+
+export const tableShape = ({
+  KeySchema,
+  GlobalSecondaryIndexes = [],
+  LocalSecondaryIndexes = [],
+  isOnDemand,
+}: DescribedTable): TableShape => ({
+  partitionKey: keyOf(KeySchema, 'HASH') ?? '',
+  sortKey: keyOf(KeySchema, 'RANGE'),
+  isOnDemand,
+  indexes: Object.fromEntries(
+    [...GlobalSecondaryIndexes, ...LocalSecondaryIndexes].map((index) => [
+      index.IndexName,
+      keyOf(index.KeySchema, 'HASH'),
+    ]),
+  ) as Record<string, string>,
+});
+
+/** The tables of the emulator that the template does not have. */
+export async function retainedShapes(
+  client: DynamoDBClient,
+  ofTemplate: ReadonlyMap<string, TableShape>,
+): Promise<[string, TableShape][]> {
+  const { DescribeTableCommand, ListTablesCommand } = await import('@aws-sdk/client-dynamodb');
+  const { TableNames = [] } = await client.send(new ListTablesCommand());
+  const retained = TableNames.filter((name) => !ofTemplate.has(name));
+  return Promise.all(
+    retained.map(async (TableName): Promise<[string, TableShape]> => {
+      const { Table } = await client.send(new DescribeTableCommand({ TableName }));
+      return [TableName, tableShape({ ...Table, isOnDemand: true })];
+    }),
+  );
+}

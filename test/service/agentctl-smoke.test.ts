@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import type { ApiKey } from '#domain/workspaces/api-key.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { type FrontRequest, startFront } from '#support/front-server.ts';
+import { operator } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
+
+const service = await useService();
+const front = closeAfterTests(await startFront(service.baseUrl));
+
+interface Passed {
+  base_url: string;
+  workspace_id: string;
+  steps: { step: string; milliseconds: number }[];
+}
+
+const steps = [
+  'an unknown key is rejected',
+  'agents are listed',
+  'a chat is created',
+  'a reply is streamed',
+  'a reply is sent as JSON',
+  'the history has both turns',
+  'a file is uploaded',
+  'a batch ends with its result',
+  'the chat is deleted',
+];
+
+async function keysOf(workspaceId: string): Promise<ApiKey[]> {
+  return await operator().apiKeys.list(workspaceId);
+}
+
+async function smokeWorkspaces(): Promise<string[]> {
+  const all = await operator().workspaces.list();
+  return all.filter(({ name }) => name === 'agentctl smoke').map(({ id }) => id);
+}
+
+/** The chats that the runs have left. */
+async function chatsOf(workspaceId: string): Promise<unknown> {
+  const { createApiKey } = await import('#domain/workspaces/create-api-key.ts');
+  const { apiKey } = await createApiKey(operator())({ workspaceId, name: 'test', expiresAt: null });
+  return (await clientOf(service, { apiKey }).get('/chats?external_user_id=agentctl-smoke')).body.data;
+}
+
+it('uses the service as a client, a line for each step, and leaves no key and no chat behind', async () => {
+  const { run } = agentctlOf(service);
+  const runs = [await run('smoke'), await run('smoke')];
+  const results = runs.map(({ code, stdout, stderr }) => {
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.trim().split('\n');
+    const passed = JSON.parse(lines.pop() ?? '') as Passed;
+    expect(lines).toEqual(passed.steps.map(({ step, milliseconds }) => `${step}: ${milliseconds} ms`));
+    return passed;
+  });
+  for (const { base_url, steps: passed } of results) {
+    expect(base_url).toBe(service.baseUrl);
+    expect(passed.map(({ step }) => step)).toEqual(steps);
+  }
+  const [workspaceId = '', ...others] = await smokeWorkspaces();
+  expect(others).toEqual([]);
+  expect(results.map(({ workspace_id: id }) => id)).toEqual([workspaceId, workspaceId]);
+  const keys = await keysOf(workspaceId);
+  expect(keys.length).toBeGreaterThanOrEqual(2);
+  for (const { revokedAt, expiresAt } of keys) {
+    expect(revokedAt).not.toBeNull();
+    expect(expiresAt).not.toBeNull();
+  }
+  expect(await chatsOf(workspaceId)).toEqual([]);
+});
+
+const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
+const streams = ({ body }: FrontRequest) => (JSON.parse(body) as { stream: boolean }).stream;
+
+/** Passes the stream on, without its last line. */
+async function withoutDone(request: FrontRequest): Promise<void> {
+  const upstream = await request.forward();
+  const text = await upstream.text();
+  request.response.writeHead(200, {
+    'Content-Type': 'text/event-stream',
+    'x-request-id': 'broken',
+  });
+  request.response.end(text.replace('data: [DONE]\n\n', ''));
+}
+
+const ids = { 'x-request-id': 'broken' };
+
+/** A deployment that breaks one thing: the failed step, and what is wrong with which request. */
+const broken: [string, string, (request: FrontRequest) => Promise<void> | void][] = [
+  [
+    'accepts every key',
+    'an unknown key is rejected: the key is accepted',
+    (request) =>
+      request.path.endsWith('published-agents')
+        ? request.respond(200, { data: [], message: null, error_code: 0 }, ids)
+        : request.pass(),
+  ],
+  [
+    'rejects an unknown key without the envelope',
+    'an unknown key is rejected: The service responded with HTTP 401',
+    (request) => {
+      request.response.writeHead(401, ids).end('Unauthorized');
+    },
+  ],
+  [
+    'lists no agents',
+    'agents are listed: the agent is missing',
+    async (request) => {
+      if (!request.path.endsWith('published-agents')) return request.pass();
+      const { status } = await request.forward();
+      return status === 200
+        ? request.respond(200, { data: [], message: null, error_code: 0 }, ids)
+        : request.pass();
+    },
+  ],
+  [
+    'breaks the function that responds to messages',
+    'a reply is streamed: The service responded with HTTP 502',
+    (request) =>
+      isSend(request) ? void request.response.writeHead(502, ids).end('Bad gateway') : request.pass(),
+  ],
+  [
+    'breaks streams off',
+    'a reply is streamed: the stream has no [DONE]',
+    (request) => (isSend(request) ? withoutDone(request) : request.pass()),
+  ],
+  [
+    'breaks replies as JSON',
+    'a reply is sent as JSON: An internal error (code 10005)',
+    (request) =>
+      isSend(request) && !streams(request)
+        ? request.respond(500, { data: null, message: 'An internal error', error_code: 10_005 }, ids)
+        : request.pass(),
+  ],
+];
+
+describe('a deployment that', () => {
+  it.each(broken)('%s fails the step, and the error names the request', async (_what, problem, serve) => {
+    front.serve = serve;
+    const { code, stdout, stderr } = await agentctlOf(service, [], front.baseUrl).run('smoke');
+    const failed = steps.findIndex((step) => problem.startsWith(step));
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split(':')[0]),
+    ).toEqual(steps.slice(0, failed));
+    expect(stderr).toMatch(/^Failed after \d+ ms: /);
+    expect(stderr).toContain(problem);
+    expect(stderr.trim()).toMatch(/\(request id broken\)$/);
+    expect(code).toBe(1);
+    const [workspaceId = ''] = await smokeWorkspaces();
+    for (const { name, revokedAt } of await keysOf(workspaceId))
+      if (name === 'smoke') expect(revokedAt).not.toBeNull();
+    expect(await chatsOf(workspaceId)).toEqual([]);
+  });
+});
