@@ -72,8 +72,8 @@ export const formula = (expression: string, usingMetrics: Metrics, period: Durat
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 
 /**
- * The sum of the metrics that have a value in a period. AWS does not document whether `FILL` fills a metric without any
- * data, nor what `a + b` is if only one of them has any. `SUM` of a list has a value as soon as one metric has one.
+ * The sum of the metrics that have a value in a period: `SUM` of a list has a value as soon as one of them has one. AWS
+ * documents neither whether `FILL` fills a metric without any data, nor clearly what `a + b` is if only one has data.
  */
 export const sumOf = (metrics: Metrics, period: Duration): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);

@@ -1,6 +1,6 @@
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Duration } from 'aws-cdk-lib/core';
-import { type Alarms, formula } from '../alarms.ts';
+import { type Alarms, formula, less, sumOf } from '../alarms.ts';
 import type { ServiceFunction } from '../service-function.ts';
 
 /**
@@ -19,17 +19,17 @@ export function watchSchedule(
 ): void {
   alarms.add(id, {
     summary,
-    metric: formula(
-      // Missing runs count as 0, but only if the queue's metric has a value. Lambda polls the queue, so SQS reports a
-      // value as long as the stack works, and none before the stack is deployed. Without this condition the alarm would
-      // go off in a new stack before the function's first run. Lambda reports errors, of which there may be none, with
-      // each run. The range always has a period with a run when the alarm goes off, because FILL may do nothing for a
-      // metric without any data.
-      'FILL(runs - errors, 0) + 0 * messages',
+    // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count
+    // as 0, but not in a new stack before the function's first run.
+    metric: sumOf(
       {
         runs: handler.metricInvocations({ period, statistic: 'Sum' }),
-        errors: handler.metricErrors({ period, statistic: 'Sum' }),
-        messages: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
+        exceptFailed: less('failed', handler.metricErrors({ period, statistic: 'Sum' }), period),
+        zero: formula(
+          '0 * messages',
+          { messages: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }) },
+          period,
+        ),
       },
       period,
     ),

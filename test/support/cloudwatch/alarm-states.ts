@@ -110,23 +110,22 @@ const retrievedOf = (series: Series, last: number, evaluated: number): Series =>
 };
 
 /** The state of an alarm at the end of each of its periods. It starts without data. */
-export function statesOf(properties: AlarmProperties, dataOf: DataOf, reading: Reading) {
+export function statesOf(properties: AlarmProperties, dataOf: DataOf, reading: Reading): AlarmState[] {
   const { series, valuesOf, minutes } = queryOf(properties);
   const data = new Map(
     series.map(({ id, metric, statistic }) => [id, statisticOf(dataOf(metric), statistic, minutes)]),
   );
-  const periods = Math.min(...[...data.values()].map(({ length }) => length));
+  // `parseExpression` knows only functions of single periods, so what they give does not depend on the range.
+  const values = valuesOf((id) => {
+    const found = data.get(id);
+    if (found === undefined) throw new Error(`Unknown metric ${id}`);
+    return found;
+  }, reading);
   let state: AlarmState = 'INSUFFICIENT_DATA';
-  const states = Array.from({ length: periods }, (_, last) => {
-    const retrieved = valuesOf((id) => {
-      const found = data.get(id);
-      if (found === undefined) throw new Error(`Unknown metric ${id}`);
-      return retrievedOf(found, last, properties.EvaluationPeriods);
-    }, reading);
-    state = stateAfter(properties, retrieved, state);
+  return values.map((_, last) => {
+    state = stateAfter(properties, retrievedOf(values, last, properties.EvaluationPeriods), state);
     return state;
   });
-  return { states, minutes };
 }
 
 /** The metrics of an alarm, and how their values become those that are compared. */

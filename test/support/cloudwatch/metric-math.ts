@@ -1,19 +1,13 @@
 /** The values of a metric or an expression, one for each period; undefined without data. */
 export type Series = readonly (number | undefined)[];
 
-/**
- * What AWS does not document, or documents in different ways. An alarm must do the same with each reading.
- */
+/** How AWS's documents can be read. An alarm must do the same with each reading. */
 export interface Reading {
   /** Whether a missing value counts as 0 in `a + b` and `a < b` if the other side has a value. */
   readonly missingIsZero: boolean;
-  /** Whether `FILL` fills a metric that has no value in the whole range. */
-  readonly fillsEmpty: boolean;
 }
 
-export const readings: readonly Reading[] = [true, false].flatMap((missingIsZero) =>
-  [true, false].map((fillsEmpty) => ({ missingIsZero, fillsEmpty })),
-);
+export const readings: readonly Reading[] = [{ missingIsZero: true }, { missingIsZero: false }];
 
 type Value = number | Series;
 type Scope = (id: string) => Series;
@@ -39,7 +33,8 @@ const levels = [['OR'], ['AND'], ['<', '<=', '>', '>=', '==', '!='], ['+', '-'],
 
 /**
  * Reads an expression of metric math.
- * @throws Error for what it does not know, or what AWS advises against in alarms
+ * @throws Error for what it does not know: also for what AWS advises against in alarms, and for `FILL`, of which it is
+ * not documented whether it fills a metric without any data
  */
 export function parseExpression(expression: string): Evaluate {
   const tokens = expression.match(/\d+(?:\.\d+)?|[A-Za-z_]\w*|<=|>=|==|!=|\S/g) ?? [];
@@ -112,8 +107,6 @@ export function parseExpression(expression: string): Evaluate {
 function functionOf(name: string, items: readonly Evaluate[]): Evaluate | undefined {
   if (name === 'SUM') return (scope, reading) => sum(items.map((item) => item(scope, reading)));
   const [first, second, third] = items;
-  if (name === 'FILL' && items.length === 2 && first && second)
-    return (scope, reading) => fill(first(scope, reading), second(scope, reading), reading);
   if (name === 'IF' && items.length === 3 && first && second && third)
     return (scope, reading) => {
       const [then, otherwise] = [second(scope, reading), third(scope, reading)];
@@ -151,12 +144,6 @@ function combine(
     // CloudWatch drops a value that would be divided by zero.
     return Number.isFinite(result) ? result : undefined;
   });
-}
-
-function fill(value: Value, filler: Value, { fillsEmpty }: Reading): Series {
-  const series = seriesOf(value);
-  if (!fillsEmpty && series.every((each) => each === undefined)) return series;
-  return series.map((each, index) => each ?? valueAt(filler, index));
 }
 
 function sum(values: readonly Value[]): Series {
