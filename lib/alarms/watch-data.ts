@@ -6,16 +6,8 @@ import type { ServiceFunction } from '../service-function.ts';
 import { serviceMetric } from '../service-metric.ts';
 import { watchSchedule } from './watch-schedule.ts';
 
-const operations = [
-  'GetItem',
-  'BatchGetItem',
-  'Query',
-  'PutItem',
-  'UpdateItem',
-  'DeleteItem',
-  'BatchWriteItem',
-  'TransactWriteItems',
-];
+/** The most frequent ones: an outage of DynamoDB concerns all operations, and each metric costs money. */
+const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: TableV2): void {
   const sums = { period: fiveMinutes, statistic: 'Sum' };

@@ -54,7 +54,7 @@ export function watchThrottledRequests(alarms: Alarms, api: RestApi): void {
     { period: fiveMinutes },
   );
   alarms.add('RequestsThrottled', {
-    summary: 'The gateway, or Lambda for a web function, responds to many requests with 429.',
+    summary: 'Many requests get 429, and not because of a rate limit of their workspace.',
     metric: sumOf(
       {
         responses: throttled.metric({ statistic: 'Sum', period: fiveMinutes }),

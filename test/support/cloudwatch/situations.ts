@@ -50,6 +50,8 @@ const once =
 /** Requests in a minute: three at night, 600 at noon. */
 const requests = (minute: number): number =>
   Math.max(3, Math.round(600 * Math.sin(((minute % day) / day) * Math.PI) ** 6));
+/** A metric of single requests, whose number is that of its samples. */
+const counted = (count: number): Datum => [{ value: 1, count }];
 const share = (part: number) => (minute: number) => Math.round(requests(minute) * part);
 
 /** Times to the first delta: most replies start after a second, some after four, and one an hour after 40 s. */
@@ -79,7 +81,7 @@ export const normalDay = ({
   accountConcurrency: number;
   reserved: number;
 }): Changes => ({
-  'ApiGateway Count': requests,
+  'ApiGateway Count': (minute) => counted(requests(minute)),
   'ApiGateway 5XXError': (minute) => (minute % 47 === 0 ? 3 : strayErrors(minute)),
   'own ModelErrorResponses': every(13, 1),
   'own Errors 10029': share(0.02),
@@ -262,7 +264,7 @@ export const situations: readonly Situation[] = [
   {
     title: 'DynamoDB has errors of its own',
     trouble: [noon, noon + 20],
-    changes: { 'DynamoDB SystemErrors PutItem': always(5) },
+    changes: { 'DynamoDB SystemErrors UpdateItem': always(5) },
     fires: ['TableErrors'],
   },
   {
@@ -372,7 +374,7 @@ export const situations: readonly Situation[] = [
       'Lambda Throttles AuthorizeRequest': always(8),
       'Lambda Throttles ProcessBatchItems': always(20),
       'ApiGateway 5XXError': always(10),
-      'ApiGateway Count': always(60),
+      'ApiGateway Count': always(counted(60)),
       'CloudFront Requests': always(60),
       'CloudFront 5xxErrorRate': always([{ value: (100 * 10) / 60, count: 60 }]),
     },
@@ -533,7 +535,7 @@ export const situations: readonly Situation[] = [
 /** The load of a stage in a small account. */
 function small(): Changes {
   return {
-    'ApiGateway Count': always(30),
+    'ApiGateway Count': always(counted(30)),
     'CloudFront Requests': always(30),
     'CloudFront 5xxErrorRate': (minute) => [{ value: (100 * strayErrors(minute)) / 30, count: 30 }],
   };
