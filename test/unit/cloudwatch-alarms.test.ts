@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type AlarmState, stateAfter, statesOf } from '#support/cloudwatch/alarm-states.ts';
 import { statisticOf } from '#support/cloudwatch/metric-data.ts';
-import { parseExpression, readings } from '#support/cloudwatch/metric-math.ts';
+import { parseExpression, type Reading, readings } from '#support/cloudwatch/metric-math.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
 const treatments = ['missing', 'ignore', 'breaching', 'notBreaching'] as const;
@@ -156,9 +156,19 @@ describe('an alarm over time', () => {
     const states = statesOf(
       { ...rule, ...metric, Statistic: 'Sum', Period: 120, TreatMissingData: 'ignore' },
       () => [undefined, undefined, 0, 0, undefined, 1, 0],
-      { missingIsZero: false },
+      { missingIsZero: false, dynamoDbIsIgnored: false },
     );
     expect(states).toEqual(['INSUFFICIENT_DATA', 'ALARM', 'OK']);
+  });
+
+  it('keeps its state without data of DynamoDB, in one reading', () => {
+    const alarm = {
+      ...{ ...rule, ...metric, Namespace: 'AWS/DynamoDB', Statistic: 'Sum', Period: 60 },
+      TreatMissingData: 'breaching',
+    };
+    const data = [1, undefined, undefined, undefined, undefined];
+    const states = readings.map((reading) => statesOf(alarm, () => data, reading).at(-1));
+    expect(states).toEqual(['ALARM', 'OK']);
   });
 
   it('takes at most ten metrics, all of one period', () => {
@@ -173,7 +183,7 @@ describe('an alarm over time', () => {
         })),
       ],
     });
-    const [reading = { missingIsZero: true }] = readings;
+    const [reading] = readings as [Reading];
     expect(statesOf(of(Array(10).fill(60)), () => [0], reading)).toEqual(['ALARM']);
     for (const wrong of [Array(11).fill(60), [60, 300], []])
       expect(() => statesOf(of(wrong), () => [0], reading)).toThrow('one to 10 metrics');

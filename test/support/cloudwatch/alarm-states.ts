@@ -121,9 +121,12 @@ export function statesOf(properties: AlarmProperties, dataOf: DataOf, reading: R
     if (found === undefined) throw new Error(`Unknown metric ${id}`);
     return found;
   }, reading);
+  const isIgnored =
+    reading.dynamoDbIsIgnored && series.some(({ metric }) => metric.Namespace === 'AWS/DynamoDB');
+  const rule = isIgnored ? { ...properties, TreatMissingData: 'ignore' } : properties;
   let state: AlarmState = 'INSUFFICIENT_DATA';
   return values.map((_, last) => {
-    state = stateAfter(properties, retrievedOf(values, last, properties.EvaluationPeriods), state);
+    state = stateAfter(rule, retrievedOf(values, last, properties.EvaluationPeriods), state);
     return state;
   });
 }

@@ -5,9 +5,17 @@ export type Series = readonly (number | undefined)[];
 export interface Reading {
   /** Whether a missing value counts as 0 in `a + b` and `a < b` if the other side has a value. */
   readonly missingIsZero: boolean;
+  /**
+   * Whether an alarm of metrics of DynamoDB keeps its state without data, whatever it says of missing data: always by the
+   * API's reference, by default by the user guide.
+   */
+  readonly dynamoDbIsIgnored: boolean;
 }
 
-export const readings: readonly Reading[] = [{ missingIsZero: true }, { missingIsZero: false }];
+export const readings: readonly Reading[] = [
+  { missingIsZero: true, dynamoDbIsIgnored: false },
+  { missingIsZero: false, dynamoDbIsIgnored: true },
+];
 
 type Value = number | Series;
 type Scope = (id: string) => Series;

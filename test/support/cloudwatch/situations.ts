@@ -184,10 +184,10 @@ export const situations: readonly Situation[] = [
     trouble: [noon, noon + 10],
     changes: {
       'own ModelFailures unavailable': share(0.4),
-      // A tenth of all clients reads no stream, and gets 500. The functions' minutes are not quite the gateway's.
-      ...failing(0.1),
-      'own ModelErrorResponses': (minute) => share(0.1)(minute) + (minute % 2 === 0 ? -5 : 5),
-      'Lambda/Web HTTPResponseStatusClass5XX chats': share(0.1),
+      // A fifth of all requests are for whole replies, and get 500. The functions' minutes are not quite the gateway's.
+      ...failing(0.2),
+      'own ModelErrorResponses': (minute) => share(0.2)(minute) + (minute % 2 === 0 ? -9 : 9),
+      'Lambda/Web HTTPResponseStatusClass5XX chats': share(0.2),
       'own TimeToFirstDelta send-message': gone,
       'own BatchRequestsDone': gone,
     },
@@ -304,14 +304,20 @@ export const situations: readonly Situation[] = [
     fires: [],
   },
   {
-    title: 'one slow reply in each five minutes, among others',
+    title: 'one slow reply in each five minutes, among ten others',
     trouble: [noon, noon + hour],
     changes: {
       'own TimeToFirstDelta send-message': (minute) => [
-        { value: 900, count: 4 },
+        { value: 900, count: 2 },
         { value: 60_000, count: minute % 5 === 0 ? 1 : 0 },
       ],
     },
+    fires: [],
+  },
+  {
+    title: 'one slow reply in each five minutes, and no other',
+    trouble: [night, night + hour],
+    changes: { 'own TimeToFirstDelta send-message': every(5, [{ value: 60_000, count: 1 }]) },
     fires: [],
   },
   {
