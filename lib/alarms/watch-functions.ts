@@ -96,7 +96,6 @@ export function watchConcurrency(
     threshold: 10,
     periods: [2, 5],
   });
-  const reserved = [...plan.reserved.values()].reduce((sum, executions) => sum + executions, 0);
   alarms.add('ConcurrencyNearItsLimit', {
     summary: `Functions without a reservation use at least seven eighths of what ${accountConcurrency} executions of the account leave them.`,
     // Reservations count as claimed, those of other stacks too, whether they are in use or not.
@@ -106,7 +105,7 @@ export function watchConcurrency(
       statistic: 'Maximum',
       period: minute,
     }),
-    threshold: accountConcurrency - Math.floor((accountConcurrency - reserved) / 8),
+    threshold: accountConcurrency - Math.floor(plan.unreserved / 8),
     periods: [3, 5],
   });
 }
