@@ -47,8 +47,8 @@ export function watchReplies(alarms: Alarms, { firstDeltaSeconds }: { firstDelta
   alarms.add('FirstDeltaSlow', {
     summary: `5 % of the replies start later than after ${firstDeltaSeconds} s; of fewer than ${fewReplies} in five minutes, half of them.`,
     metric: formula(
-      `IF(replies < 3, 0, IF(replies < ${fewReplies}, median, late))`,
-      { replies: firstDelta('SampleCount'), median: firstDelta('p50'), late: firstDelta('p95') },
+      `IF(replies < 3, 0, IF(replies < ${fewReplies}, p50, p95))`,
+      { replies: firstDelta('SampleCount'), p50: firstDelta('p50'), p95: firstDelta('p95') },
       fiveMinutes,
     ),
     threshold: firstDeltaSeconds * 1000,
