@@ -182,7 +182,14 @@ export class Dashboard extends Construct {
         ],
       }),
       graph('Waiting and failed work', {
-        left: [queue.metricApproximateAgeOfOldestMessage({ period, label: 'oldest request, s' })],
+        left: [
+          serviceMetric(
+            this,
+            'oldestRequestWait',
+            {},
+            { period, statistic: 'Maximum', label: 'oldest request, s' },
+          ),
+        ],
         right: [
           deadLetters.metricNumberOfMessagesReceived({ period, label: 'dead letters' }),
           machine.metricFailed({ period, label: 'failed executions' }),
@@ -228,6 +235,14 @@ export class Dashboard extends Construct {
       graph('Calls of functions', {
         left: functions.map((handler) => handler.metricInvocations({ ...sum, label: handler.node.id })),
         stacked: true,
+      }),
+      graph('Crashed and throttled calls of functions', {
+        left: functions.map((handler) =>
+          handler.metricErrors({ ...sum, label: `${handler.node.id} crashed` }),
+        ),
+        right: functions.map((handler) =>
+          handler.metricThrottles({ ...sum, label: `${handler.node.id} throttled` }),
+        ),
       }),
       graph('Queues, workflow, keys and secrets (the last three of the whole account)', {
         left: [

@@ -1,5 +1,6 @@
 import { CfnOutput, Fn, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
+import { watchDistribution } from './alarms/watch-requests.ts';
 import { Alarms } from './alarms.ts';
 import { cloudFrontRegion } from './firewall-stack.ts';
 import { distributionIdOutput, type ServiceStack } from './service-stack.ts';
@@ -22,7 +23,7 @@ export class DistributionAlarms extends Stack {
       env: { region: cloudFrontRegion },
     });
     const alarms = new Alarms(this, 'Alarms', stage.settings);
-    alarms.watchDistribution(Fn.getStackOutput(service.stackName, distributionIdOutput, region));
+    watchDistribution(alarms, Fn.getStackOutput(service.stackName, distributionIdOutput, region));
     new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
     this.addStackDependency(service);
   }

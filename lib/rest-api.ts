@@ -62,6 +62,7 @@ export class RestApi extends Construct {
   readonly baseAddress: string;
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
+  readonly accessLogs: LogGroup;
   private readonly api: GatewayRestApi;
   /** The gateway calls functions with this role. Permissions in the functions would be a resource for each method. */
   private readonly callerRole: ServiceRole;
@@ -89,6 +90,8 @@ export class RestApi extends Construct {
   ) {
     super(scope, id);
     this.callerRole = new ServiceRole(this, 'CallerRole', 'apigateway.amazonaws.com');
+    this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(props.settings));
+    pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const api = this.createApi(props);
     this.api = api;
     const resources = this.addRoutes(api, props);
@@ -231,12 +234,6 @@ export class RestApi extends Construct {
     webServer: WebServer | undefined;
   }): GatewayRestApi {
     const { settings } = props;
-    const logs = {
-      retention: settings.logRetentionDays,
-      removalPolicy: removalPolicyOf(settings),
-    };
-    const accessLogs = new LogGroup(this, 'AccessLogs', logs);
-    pinLogicalId(accessLogs, 'GatewayAccessLogs');
     const api = new GatewayRestApi(this, 'Gateway', {
       // The metrics have this name as a dimension. The library's default name would be the same in every stage.
       restApiName: Stack.of(this).stackName,
@@ -250,7 +247,7 @@ export class RestApi extends Construct {
       },
       deployOptions: {
         stageName,
-        accessLogDestination: new LogGroupLogDestination(accessLogs),
+        accessLogDestination: new LogGroupLogDestination(this.accessLogs),
         accessLogFormat: accessLogFormat(),
         loggingLevel: MethodLoggingLevel.ERROR,
         // API Gateway applies these limits to each method separately.
@@ -269,7 +266,7 @@ export class RestApi extends Construct {
     // Without this group, API Gateway would create one with the same name, and its lines would never expire.
     const executionLogs = new LogGroup(this, 'ExecutionLogs', {
       logGroupName: `API-Gateway-Execution-Logs_${api.restApiId}/${stageName}`,
-      ...logs,
+      ...logsOf(settings),
     });
     pinLogicalId(executionLogs, 'GatewayExecutionLogs');
     api.deploymentStage.node.addDependency(executionLogs);
@@ -277,6 +274,11 @@ export class RestApi extends Construct {
     return api;
   }
 }
+
+const logsOf = (settings: Settings) => ({
+  retention: settings.logRetentionDays,
+  removalPolicy: removalPolicyOf(settings),
+});
 
 /** Adds the methods of a route. Returns their resources. */
 const addRoute = (

@@ -4,13 +4,24 @@ import { Annotations, CfnOutput, Duration, RemovalPolicy, Stack, Validations } f
 import type { Construct } from 'constructs';
 import { routes } from '#contract/routes.ts';
 import { variables } from '#runtime/environment/variables.ts';
+import { watchBatches } from './alarms/watch-batches.ts';
+import { watchPurges, watchTable, watchUnusedChats } from './alarms/watch-data.ts';
+import { watchConcurrency, watchFunctions } from './alarms/watch-functions.ts';
+import { watchReplies } from './alarms/watch-replies.ts';
+import {
+  watchDistribution,
+  watchGateway,
+  watchKeys,
+  watchThrottledRequests,
+  watchWebServers,
+} from './alarms/watch-requests.ts';
 import { Alarms } from './alarms.ts';
 import { BatchWorkflow } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
 import { expireLogsOfBucketEmptier } from './bucket-emptier.ts';
 import type { FunctionBundles } from './bundles/function-bundles.ts';
 import { ChatPurge } from './chat-purge.ts';
-import { planConcurrency } from './concurrency.ts';
+import { type ConcurrencyPlan, planConcurrency } from './concurrency.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { Dashboard } from './dashboard.ts';
 import { DataTables } from './data-tables.ts';
@@ -87,7 +98,7 @@ export class ServiceStack extends Stack {
     const servers = this.createWebServers(props, functions);
     const api = this.createApi(settings, { functions, workflow, purge, resources, servers });
     const alarms = this.watch(settings, {
-      ...{ functions, table: resources.table, workflow, purge, api, servers },
+      ...{ concurrency, functions, table: resources.table, workflow, purge, api, servers },
     });
     const baseAddress =
       this.createDistribution(props.stage, { servers, resources, api, alarms }) ?? api.baseAddress;
@@ -206,6 +217,7 @@ export class ServiceStack extends Stack {
   private watch(
     settings: Settings,
     {
+      concurrency,
       functions,
       table,
       workflow,
@@ -213,6 +225,7 @@ export class ServiceStack extends Stack {
       api,
       servers,
     }: {
+      concurrency: ConcurrencyPlan;
       functions: ServiceFunctions;
       table: ITableV2;
       workflow: BatchWorkflow;
@@ -222,26 +235,26 @@ export class ServiceStack extends Stack {
     },
   ): Alarms {
     const alarms = new Alarms(this, 'Alarms', settings);
-    const gatewayErrors = alarms.watchGateway(api);
-    const rollout =
-      settings.rollout === 'AllAtOnce' ? undefined : new Rollout(this, 'Rollout', settings.rollout);
-    for (const [name, handler] of functions.created) {
-      // The authorizer has no alarm: it throws for every unknown key, and Lambda counts that as an error. For its real
-      // failures the gateway responds with 500, which the alarm for gateway errors counts.
-      const own =
-        name === 'authorize-request'
-          ? []
-          : [name === 'delete-unused-chats' ? alarms.watchHourly(handler) : alarms.watchFunction(handler)];
-      rollout?.of(handler, [...own, gatewayErrors]);
+    const gatewayErrors = watchGateway(alarms, api);
+    const functionErrors = watchFunctions(alarms, functions.created);
+    if (settings.rollout !== 'AllAtOnce') {
+      const rollout = new Rollout(this, 'Rollout', settings.rollout);
+      for (const [name, handler] of functions.created) {
+        const own = functionErrors.get(name);
+        rollout.of(handler, own === undefined ? [gatewayErrors] : [own, gatewayErrors]);
+      }
     }
-    alarms.watchConcurrency();
-    alarms.watchTable(table);
-    alarms.watchBatches(workflow, functions.get('reconcile-batches'));
-    alarms.watchPurges(purge);
-    alarms.watchUnusedChats(functions.get('delete-unused-chats'), purge);
-    alarms.watchReplies();
+    watchConcurrency(alarms, functions.created, { ...settings, plan: concurrency });
+    watchThrottledRequests(alarms, api);
+    watchKeys(alarms);
+    watchTable(alarms, table);
+    watchBatches(alarms, workflow, { ...settings, reconciler: functions.get('reconcile-batches') });
+    watchPurges(alarms);
+    watchUnusedChats(alarms, functions.get('delete-unused-chats'), purge);
+    watchReplies(alarms, settings);
     const webServers = Object.values({ ...servers }).filter((server) => server instanceof WebServer);
-    if (webServers.length > 0) alarms.watchWebServers(webServers);
+    if (webServers.length > 0)
+      watchWebServers(alarms, webServers, { areReplying: settings.webFunctions === 'all' });
     const { address } = new Dashboard(this, 'Dashboard', {
       api,
       table,
@@ -282,7 +295,7 @@ export class ServiceStack extends Stack {
       domain: settings.domain,
       webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(stage),
     });
-    alarms.watchDistribution(distribution.distributionId);
+    watchDistribution(alarms, distribution.distributionId);
     new CfnOutput(this, distributionIdOutput, { value: distribution.distributionId });
     return `https://${distribution.domainName}${api.basePath}`;
   }

@@ -4,12 +4,12 @@
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
-  alarmMetrics: 66,
+  alarmMetrics: 84,
   dashboards: 1,
   keys: 2,
   secrets: 3,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
-  metrics: 2,
+  metrics: 3,
   /** Queues that Lambda polls. */
   polledQueues: 3,
   /** Minutes between two runs of the reconciler. */

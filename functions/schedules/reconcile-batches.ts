@@ -28,5 +28,6 @@ const requeue = requeuePurges({ clock, purgeOutbox: purgeOutbox(), purgeQueue: p
 export const handler = observed(async (_event: unknown): Promise<void> => {
   const [batches, purges] = await allEnded([reconcile(), requeue()]);
   measurements.add('overdueBatches', batches.overdue, {});
+  measurements.add('oldestRequestWait', batches.oldestWait / 1000, {});
   measurements.add('overduePurges', purges.overdue, {});
 });

@@ -30,6 +30,7 @@ interface Dimension {
 }
 
 const alarms = Object.entries(resources('AWS::CloudWatch::Alarm')).map(([id, { Properties }]) => ({
+  logicalId: id,
   id: id.replace(/^Alarms|[0-9A-F]{8}$/g, ''),
   ...(Properties as unknown as AlarmProperties),
 }));
@@ -42,7 +43,7 @@ const slugOf = (part: string): string =>
   (part.split('\n')[0] ?? '').toLowerCase().replaceAll(' ', '-').replaceAll("'", '');
 
 test('every alarm has its part of the runbook, and every part an alarm', () => {
-  expect(alarms.length).toBeGreaterThan(30);
+  expect(alarms.length).toBeGreaterThan(20);
   expect(new Set(alarms.map(headingOf))).toEqual(new Set(parts.map(slugOf)));
 });
 
@@ -96,77 +97,37 @@ test('silence is well, but of scheduled functions', () => {
     );
 });
 
-/** The values of an alarm's metrics in one period. A metric without data is absent. */
-type Period = Readonly<Record<string, number>>;
+const functionsOf = (metrics: AlarmProperties['Metrics'], metricName: string): string[] =>
+  (metrics ?? []).flatMap(({ MetricStat }) =>
+    MetricStat?.Metric.MetricName === metricName
+      ? (MetricStat.Metric.Dimensions ?? []).map(({ Value }) =>
+          (Value as { Ref: string }).Ref.replace(/[0-9A-F]{8}$/, ''),
+        )
+      : [],
+  );
 
-/**
- * The states of an alarm for values below its threshold, one for each period. As documented, it starts with
- * INSUFFICIENT_DATA, `breaching` counts missing values as bad, and with `ignore` only values change the state.
- */
-function statesOf(
-  properties: Record<string, unknown>,
-  periods: readonly Period[],
-  fillsEmpty: boolean,
-): string[] {
-  const { EvaluationPeriods, DatapointsToAlarm, Threshold, TreatMissingData } = properties as Record<
-    'EvaluationPeriods' | 'DatapointsToAlarm' | 'Threshold',
-    number
-  > & { TreatMissingData: string };
-  const metrics = (properties.Metrics ?? [{ Id: 'runs' }]) as { Id: string; Expression?: string }[];
-  const { Expression = 'runs' } = metrics.find((metric) => metric.Expression !== undefined) ?? {};
-  const names = metrics.filter((metric) => metric.Expression === undefined).map(({ Id }) => Id);
-  let state = 'INSUFFICIENT_DATA';
-  return periods.map((_period, last) => {
-    const range = periods.slice(0, last + 1).slice(-EvaluationPeriods);
-    const isFilled = (name: string) => fillsEmpty || range.some((period) => name in period);
-    const formula = Expression.replaceAll(/FILL\((\w+), (\d+)\)/g, (_match, name: string, value: string) =>
-      isFilled(name) ? `(${name} ?? ${value})` : name,
-    );
-    const evaluateFormula = new Function(...names, `return ${formula};`) as (...values: unknown[]) => number;
-    const values = range.map((period) => evaluateFormula(...names.map((name) => period[name])));
-    // The formula has no value if one of its metrics has none.
-    const measured = values.filter((value) => Number.isFinite(value));
-    const bad = measured.filter((value) => value < Threshold).length;
-    const counted = TreatMissingData === 'breaching' ? EvaluationPeriods - measured.length + bad : bad;
-    if (counted >= DatapointsToAlarm) state = 'ALARM';
-    else if (measured.length > bad) state = 'OK';
-    return state;
-  });
-}
-
-test.each([true, false])(
-  'the reconciler is silent after a quarter of an hour without a run, and not before its first (FILL of an empty metric: %s)',
-  (fillsEmpty) => {
-    const { Properties } = resource('AWS::CloudWatch::Alarm', 'AlarmsReconcilerSilent');
-    const states = (...periods: Period[]) => statesOf(Properties, periods, fillsEmpty);
-    const [none, polled, ran] = [{}, { messages: 0 }, { messages: 0, runs: 1 }];
-    // Whether FILL fills a metric that is empty in all periods is not documented. SQS has metrics a quarter of an hour after a queue is made, the schedule runs within the first five minutes.
-    expect(states(none, { runs: 1 }, { runs: 1 }, ran, ran)).toEqual([
-      'INSUFFICIENT_DATA',
-      'INSUFFICIENT_DATA',
-      'INSUFFICIENT_DATA',
-      'OK',
-      'OK',
-    ]);
-    expect(states(none, none, none, none, none)).not.toContain('ALARM');
-    expect(states(polled, ran, ran)).not.toContain('ALARM');
-    expect(states(ran, polled, polled, polled, polled, polled, none, ran)).toEqual([
-      ...['OK', 'OK', 'OK'],
-      ...['ALARM', 'ALARM', 'ALARM', 'ALARM'],
-      'OK',
-    ]);
+test.each(['all', 'uploads', 'none'])(
+  'with webFunctions of %s, each function whose errors are crashes is in one alarm: not the authorizer, which throws at wrong keys, nor the hourly one',
+  (webFunctions) => {
+    const form = synthesize({ settings: { webFunctions } });
+    const functions = Object.keys(form.resources('AWS::Lambda::Function'))
+      .filter((id) => !id.startsWith('Custom') && !id.startsWith('AWSCDK'))
+      .map((id) => id.replace(/[0-9A-F]{8}$/, ''));
+    const watching = Object.values(form.resources('AWS::CloudWatch::Alarm'))
+      .map(({ Properties }) => Properties as unknown as AlarmProperties)
+      .filter((alarm) => headingOf(alarm) === 'function-errors');
+    const watched = watching.flatMap(({ Metrics }) => functionsOf(Metrics, 'Errors'));
+    const others = ['AuthorizeRequest', 'DeleteUnusedChats'];
+    expect(watched.toSorted()).toEqual(functions.filter((name) => !others.includes(name)).toSorted());
+    // The name of the alarm says which functions, and so does its description.
+    for (const { AlarmDescription, Metrics } of watching)
+      for (const name of functionsOf(Metrics, 'Errors'))
+        expect(AlarmDescription).toMatch(new RegExp(`[ :]${kebabCase(name)}[,.]`));
   },
 );
 
-test('there is one for each function whose errors are crashes, and none for the authorizer, which throws at wrong keys', () => {
-  const functions = Object.keys(resources('AWS::Lambda::Function'))
-    .filter((id) => !id.startsWith('Custom') && !id.startsWith('AWSCDK'))
-    .map((id) => id.replace(/[0-9A-F]{8}$/, ''));
-  const watched = alarms
-    .filter((alarm) => headingOf(alarm) === 'function-errors')
-    .map(({ id }) => id.replace(/Errors$/, ''));
-  expect(watched.toSorted()).toEqual(functions.filter((name) => name !== 'AuthorizeRequest').toSorted());
-});
+const kebabCase = (name: string): string =>
+  name.replaceAll(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
 
 test('the alarms of the service’s own metrics name such as functions tell', () => {
   const own = alarms.flatMap(({ Metrics, Namespace, MetricName, Dimensions }) =>
@@ -181,8 +142,24 @@ test('the alarms of the service’s own metrics name such as functions tell', ()
   expect(own).toContainEqual([metrics.webhooksExhausted.name, 'service=agent-service']);
   expect(own).toContainEqual([metrics.timeToFirstDelta.name, 'route=send-message,service=agent-service']);
   expect(own).toContainEqual([metrics.modelFailures.name, 'failure=stalled,service=agent-service']);
-  const known = Object.values(metrics).map(({ name }) => name as string);
+  // The log of the gateway emits this one.
+  const known = ['Responses429', ...Object.values(metrics).map(({ name }) => name as string)];
   for (const [name] of own) expect(known).toContain(name);
+});
+
+test('a filter of the gateway’s log counts the responses with 429, as the log writes the status', () => {
+  const { Properties } = resource('AWS::Logs::MetricFilter');
+  expect(Properties).toMatchObject({
+    FilterPattern: '{ $.status = "429" }',
+    LogGroupName: { Ref: 'GatewayAccessLogs' },
+    MetricTransformations: [
+      { MetricName: 'Responses429', MetricNamespace: 'agent-service-production', MetricValue: '1' },
+    ],
+  });
+  const { AccessLogSetting } = resource('AWS::ApiGateway::Stage').Properties as {
+    AccessLogSetting: { Format: string };
+  };
+  expect(JSON.parse(AccessLogSetting.Format)).toMatchObject({ status: '$context.status' });
 });
 
 test('the alarm of CloudFront is made where CloudFront tells its metrics, of dimensions that they have', () => {
@@ -193,10 +170,14 @@ test('the alarm of CloudFront is made where CloudFront tells its metrics, of dim
   expect(Conditions[alarm?.[1].Condition]).toEqual({
     'Fn::Equals': [{ Ref: 'AWS::Region' }, 'us-east-1'],
   });
-  expect(alarm?.[1].Properties.Dimensions).toEqual([
-    { Name: 'DistributionId', Value: { Ref: 'Distribution' } },
-    { Name: 'Region', Value: 'Global' },
-  ]);
+  const properties = alarm?.[1].Properties as AlarmProperties | undefined;
+  const watched = (properties?.Metrics ?? []).flatMap(({ MetricStat }) => MetricStat?.Metric ?? []);
+  expect(watched.map(({ MetricName }) => MetricName).toSorted()).toEqual(['5xxErrorRate', 'Requests']);
+  for (const { Dimensions } of watched)
+    expect(Dimensions).toEqual([
+      { Name: 'DistributionId', Value: { Ref: 'Distribution' } },
+      { Name: 'Region', Value: 'Global' },
+    ]);
 });
 
 test('elsewhere a stack in us-east-1 has it, with a topic of its own', () => {
@@ -213,43 +194,27 @@ test('elsewhere a stack in us-east-1 has it, with a topic of its own', () => {
   const [[topicId] = []] = of('AWS::SNS::Topic');
   const [[, alarm] = [], ...others] = of('AWS::CloudWatch::Alarm');
   expect(others).toEqual([]);
-  const inService = resource('AWS::CloudWatch::Alarm', 'AlarmsDistributionErrors');
-  expect(alarm).toEqual({
-    ...inService,
-    Properties: {
-      ...inService.Properties,
-      AlarmActions: [{ Ref: topicId }],
-      Dimensions: [
-        {
-          Name: 'DistributionId',
-          Value: {
-            'Fn::GetStackOutput': {
-              StackName: 'agent-service-production',
-              OutputName: 'DistributionId',
-              Region: 'eu-west-1',
-            },
-          },
-        },
-        { Name: 'Region', Value: 'Global' },
-      ],
-    },
-  });
+  const inService = JSON.stringify(resource('AWS::CloudWatch::Alarm', 'AlarmsDistributionErrors'));
+  const output = {
+    StackName: 'agent-service-production',
+    OutputName: 'DistributionId',
+    Region: 'eu-west-1',
+  };
+  const [serviceTopicId] = Object.keys(resources('AWS::SNS::Topic'));
+  expect(alarm).toEqual(
+    JSON.parse(
+      inService
+        .replaceAll('{"Ref":"Distribution"}', JSON.stringify({ 'Fn::GetStackOutput': output }))
+        .replace(JSON.stringify({ Ref: serviceTopicId }), JSON.stringify({ Ref: topicId })),
+    ),
+  );
   expect(of('AWS::SNS::Subscription').map(([, { Properties }]) => Properties.Endpoint)).toEqual(
     settings.alarmEmails,
   );
   expect(template.findOutputs('DistributionId').DistributionId?.Value).toEqual({ Ref: 'Distribution' });
 });
 
-test('dead letters count that a function has taken away at once', () => {
-  const { Metrics } = resource('AWS::CloudWatch::Alarm', 'AlarmsDeadLetters').Properties as {
-    Metrics: { MetricStat?: { Metric: { MetricName: string; Dimensions: Dimension[] } } }[];
-  };
-  const names = Metrics.flatMap(({ MetricStat }) => MetricStat?.Metric.MetricName ?? []);
-  expect(names.toSorted()).toEqual(['ApproximateNumberOfMessagesVisible', 'NumberOfMessagesReceived']);
-  expect(JSON.stringify(Metrics)).toContain('BatchesDeadLetters');
-});
-
-test('a rollout goes back when the function crashes or the gateway answers with errors; CodeDeploy takes ten alarms', () => {
+test('a rollout goes back when a function of its group crashes or the gateway answers with errors; CodeDeploy takes ten alarms', () => {
   const groups = Object.entries(resources('AWS::CodeDeploy::DeploymentGroup'));
   const aliases = Object.values(template.findResources('AWS::Lambda::Alias'));
   expect(groups).toHaveLength(aliases.length);
@@ -259,10 +224,14 @@ test('a rollout goes back when the function crashes or the gateway answers with 
     );
   for (const [id, { Properties }] of groups) {
     const { Alarms } = Properties.AlarmConfiguration as { Alarms: { Name: { Ref: string } }[] };
-    const own = id.startsWith('RolloutAuthorizeRequest') ? [] : [/Errors/];
-    expect(Alarms.map(({ Name }) => Name.Ref)).toEqual(
-      [...own, /^AlarmsGatewayErrors/].map((name) => expect.stringMatching(name)),
+    const name = id.replace(/^Rollout|[0-9A-F]{8}$/g, '');
+    const [gateway, ...own] = Alarms.map(({ Name }) => Name.Ref).toReversed();
+    expect(gateway).toMatch(/^AlarmsGatewayErrors/);
+    const watched = own.flatMap((alarmId) =>
+      functionsOf(alarms.find(({ logicalId }) => logicalId === alarmId)?.Metrics, 'Errors'),
     );
+    if (['AuthorizeRequest', 'DeleteUnusedChats'].includes(name)) expect(own).toEqual([]);
+    else expect([own.length, watched]).toEqual([1, expect.arrayContaining([name])]);
     expect(Properties).toMatchObject({
       DeploymentConfigName: 'CodeDeployDefault.LambdaCanary10Percent5Minutes',
       AutoRollbackConfiguration: {
@@ -304,6 +273,7 @@ test('the dashboard shows clients, models, batches and costs, of metrics that th
     'Units of the table',
     'Time of functions, ms',
     'Calls of functions',
+    'Crashed and throttled calls of functions',
     'Queues, workflow, keys and secrets (the last three of the whole account)',
   ]);
   const known = Object.values(metrics).map(({ name }) => name as string);
@@ -325,7 +295,7 @@ test('without web functions, the dashboard and the alarms have nothing of them',
     ...Object.values(plain.resources('AWS::CloudWatch::Alarm')),
     plain.resource('AWS::CloudWatch::Dashboard'),
   ];
-  expect(watching.length).toBeGreaterThan(30);
+  expect(watching.length).toBeGreaterThan(20);
   expect(JSON.stringify(watching)).not.toMatch(/AWS\/Lambda\/Web|web function|Strangers/i);
 });
 

@@ -199,7 +199,7 @@ test('the gateway caches what an authorizer says: another one, with another name
   }
 });
 
-test('between all and uploads, with both entry points, only the gateway and the reservations differ', () => {
+test('between all and uploads, with both entry points, only the gateway, the reservations and two alarms of them differ', () => {
   const [all, uploads] = [bothFor('all'), bothFor('uploads')];
   const ids = [...new Set([...Object.keys(all), ...Object.keys(uploads)])];
   const changed = ids.filter((id) => JSON.stringify(all[id]) !== JSON.stringify(uploads[id]));
@@ -213,6 +213,7 @@ test('between all and uploads, with both entry points, only the gateway and the 
       'AWS::ApiGateway::Stage',
       // The gateway's role.
       'AWS::IAM::Role',
+      'AWS::CloudWatch::Alarm',
     ]),
   );
   const reserving = changed.filter((id) => typeOf(id) === 'AWS::Lambda::Function');

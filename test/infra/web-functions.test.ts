@@ -213,15 +213,20 @@ describe.each(Object.entries(servers))('the web function %s', (id, { name, timeo
         Value: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, `-agent-service-production-${name}`]] },
       },
     ];
-    expect(resource('AWS::CloudWatch::Alarm', `Alarms${id}Errors`).Properties).toMatchObject({
-      Namespace: 'AWS/Lambda/Web',
-      MetricName: 'HTTPResponseStatusClass5XX',
-      Dimensions: dimensions,
-      Statistic: 'Sum',
-      Period: 60,
-      Threshold: 3,
-      DatapointsToAlarm: 2,
-      EvaluationPeriods: 5,
+    const alarm = resource('AWS::CloudWatch::Alarm', 'AlarmsWebFunctionErrors').Properties;
+    expect(alarm).toMatchObject({ Threshold: 3, DatapointsToAlarm: 2, EvaluationPeriods: 5 });
+    expect(alarm.Metrics).toContainEqual({
+      Id: id.toLowerCase(),
+      MetricStat: {
+        Metric: {
+          Namespace: 'AWS/Lambda/Web',
+          MetricName: 'HTTPResponseStatusClass5XX',
+          Dimensions: dimensions,
+        },
+        Period: 60,
+        Stat: 'Sum',
+      },
+      ReturnData: false,
     });
     const { EndpointName } = resource('AWS::Lambda::WebFunctionEndpoint', id).Properties;
     expect(EndpointName).toBe('prod');

@@ -5,7 +5,9 @@ import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type MetricLine, readMetricLine } from '#support/metric-lines.ts';
-import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { openAiRequests } from '#support/openai-requests.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -125,6 +127,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     sends: sumOf('requests', 'send-message'),
     serverErrors: sumOf('errors', '10005'),
     failedReplies: sumOf('failedReplies', 'send-message'),
+    byModel: sumOf('modelErrorResponses', ''),
     calls: sumOf('modelCalls', 'openai:test'),
     prompt: sumOf('promptTokens', 'openai:test'),
     completion: sumOf('completionTokens', 'openai:test'),
@@ -145,6 +148,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     sends: 4,
     serverErrors: 1,
     failedReplies: 1,
+    byModel: 1,
     calls: 3,
     prompt: 30,
     completion: 6,
@@ -207,6 +211,24 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
   expect(logged.filter(({ line }) => line.includes('A webhook was called'))).toHaveLength(2);
 });
 
-it('tells at every run of the reconciler how many batches are open long after their time', async () => {
+it('counts the 5xx that models cause, of both routes of replies, but no stream and no 4xx', async () => {
+  const before = sumOf('modelErrorResponses', '');
+  const other = await openTenant(service, { openai: true, model: 'openai:test', titles: false });
+  const complete = async (reject: (call: ModelCall) => void) => {
+    model.onCall = reject;
+    return (await openAiRequests(service, other).send()).status;
+  };
+  // A response that ends too early.
+  expect(await complete((call) => call.end())).toBe(500);
+  await expect.poll(() => sumOf('modelErrorResponses', '')).toBe(before + 1);
+  expect(await complete((call) => call.fail(400))).toBe(400);
+  const chat = await createChat(other.client, other);
+  await (await other.client.stream(chat, { message: 'Hello', agent_id: other.agentId })).all();
+  await expect.poll(() => sumOf('failedReplies', 'send-message')).toBe(2);
+  expect(sumOf('modelErrorResponses', '')).toBe(before + 1);
+});
+
+it('tells at every run of the reconciler how many batches are open long after their time, and how long requests wait', async () => {
   await expect.poll(() => shown('overdueBatches')).toContainEqual(['', 0]);
+  expect(shown('oldestRequestWait').flatMap(([, value]) => value)).toContain(0);
 });

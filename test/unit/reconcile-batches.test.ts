@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { takeTurns } from '#domain/batches/take-turns.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { batchWorld } from '#support/batch-world/batch-world.ts';
 import { memoryReconciliationIndex } from '#support/memory-stores/reconciliation-index.ts';
 import { sampleBatch, sampleRequests } from '#support/sample-batches.ts';
@@ -22,8 +23,29 @@ test('a batch counts as overdue a quarter of an hour after its time, and one tha
   services.batches.manifest = async () => {
     throw new Error('out of reach');
   };
-  expect(await reconcileBatches(services)()).toEqual({ overdue: 2 });
+  expect(await reconcileBatches(services)()).toEqual({ overdue: 2, oldestWait: 0 });
   expect(state.errors).toHaveLength(4);
+});
+
+test('the oldest request that a worker could start tells how long requests wait', async () => {
+  const world = batchWorld();
+  const { clock, model, services, stores } = world;
+  const waits = async () => (await reconcileBatches(services)()).oldestWait / minute;
+  expect(await waits()).toBe(0);
+  // No worker runs.
+  const stopped = await world.create(2);
+  await clock.advance(5 * minute);
+  await world.create(2);
+  await clock.advance(minute);
+  expect(await waits()).toBe(6);
+  await stores.batches.cancel(stopped, clock.now().toISOString());
+  expect(await waits()).toBe(1);
+  // A retry has been started before.
+  model.replyTo = () => new ModelFailure('throttled', 'Busy');
+  await world.workflow.step(world.functions);
+  await world.advanceDuring(world.deliver());
+  await clock.advance(3 * minute);
+  expect(await waits()).toBe(0);
 });
 
 interface Entry {

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import type { ScriptedReply } from '#support/scripted-runtime.ts';
 
@@ -257,4 +258,23 @@ describe('a title', () => {
     await finishing;
     expect((await memory.read(chat)).name).toBe('A title');
   });
+});
+
+it('the model has failed a reply, or the service has', () => {
+  const ofModel = [
+    new ModelFailure('unavailable', 'Down'),
+    new ModelFailure('failed', 'It ended too early'),
+    new ReplyAborted('idle-timeout', 'Stream timed out'),
+    new ReplyAborted('deadline', 'It took longer than 300 seconds'),
+  ];
+  const ofService = [
+    new TypeError('x is undefined'),
+    new ReplyAborted('shutdown', 'The process ends'),
+    new ReplyAborted('lease-lost', 'Another reply has begun'),
+    undefined,
+  ];
+  expect([ofModel.map(isOfModel), ofService.map(isOfModel)]).toEqual([
+    [true, true, true, true],
+    [false, false, false, false],
+  ]);
 });

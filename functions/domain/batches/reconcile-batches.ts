@@ -1,5 +1,5 @@
 import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
-import { type ReconcileServices, reconcileOpenBatch } from './reconcile-open-batch.ts';
+import { type BatchObserver, type ReconcileServices, reconcileOpenBatch } from './reconcile-open-batch.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { takeTurns } from './take-turns.ts';
@@ -19,44 +19,52 @@ type Check = () => Promise<void>;
  * Repairs what crashes and outages have left: checks every open batch, and every webhook whose next attempt is overdue.
  * Workspaces take turns. The next run starts with the batches that a run did not reach before its deadline. A repeated
  * run, or one concurrent with workers, does no harm.
- * @returns the number of batches that are open long after they expired
+ * @returns `overdue`: the number of batches that are open long after they expired; `oldestWait`: milliseconds that the
+ * oldest request has waited for a worker
  */
-export const reconcileBatches = (services: ReconcileServices) => async (): Promise<{ overdue: number }> => {
-  const { batchQueue, clock, log, reconciliationIndex } = services;
-  const end = clock.now().getTime() + runMilliseconds;
-  const entries = await openBatchesFromCursor(services);
-  const depth = entries.length === 0 ? 'drained' : await batchQueue.depth();
-  const checked = new Set<OpenBatchEntry>();
-  let overdue = 0;
-
-  const logged =
-    ({ batchId }: DeliveryOwner, work: Check): Check =>
-    async () => {
-      try {
-        await work();
-      } catch (error) {
-        log.error('A batch was not reconciled', { batchId, error });
-      }
+export const reconcileBatches =
+  (services: ReconcileServices) => async (): Promise<{ overdue: number; oldestWait: number }> => {
+    const { batchQueue, clock, log, reconciliationIndex } = services;
+    const end = clock.now().getTime() + runMilliseconds;
+    const entries = await openBatchesFromCursor(services);
+    const depth = entries.length === 0 ? 'drained' : await batchQueue.depth();
+    const checked = new Set<OpenBatchEntry>();
+    const found = { overdue: 0, oldestWait: 0 };
+    const observer: BatchObserver = {
+      overdue() {
+        found.overdue += 1;
+      },
+      waited(milliseconds) {
+        found.oldestWait = Math.max(found.oldestWait, milliseconds);
+      },
     };
-  const checkOpen = (entry: OpenBatchEntry): Check =>
-    logged(entry, async () => {
-      checked.add(entry);
-      await reconcileOpenBatch(services)(entry, depth, () => {
-        overdue += 1;
-      });
-    });
-  const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
-  const openBatches = takeTurns(byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()));
-  const webhooks = takeTurns(webhookChecks(services, logged));
 
-  const isComplete = await runChecks(takeTurns([openBatches, webhooks]), () => clock.now().getTime() < end);
-  const next = isComplete ? undefined : entries.find((entry) => !checked.has(entry));
-  if (next !== undefined) {
-    log.warn('The reconciler met its deadline', { unchecked: entries.length - checked.size });
-    await reconciliationIndex.saveCursor(next.batchId);
-  }
-  return { overdue };
-};
+    const logged =
+      ({ batchId }: DeliveryOwner, work: Check): Check =>
+      async () => {
+        try {
+          await work();
+        } catch (error) {
+          log.error('A batch was not reconciled', { batchId, error });
+        }
+      };
+    const checkOpen = (entry: OpenBatchEntry): Check =>
+      logged(entry, async () => {
+        checked.add(entry);
+        await reconcileOpenBatch(services)(entry, depth, observer);
+      });
+    const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
+    const openBatches = takeTurns(byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()));
+    const webhooks = takeTurns(webhookChecks(services, logged));
+
+    const isComplete = await runChecks(takeTurns([openBatches, webhooks]), () => clock.now().getTime() < end);
+    const next = isComplete ? undefined : entries.find((entry) => !checked.has(entry));
+    if (next !== undefined) {
+      log.warn('The reconciler met its deadline', { unchecked: entries.length - checked.size });
+      await reconciliationIndex.saveCursor(next.batchId);
+    }
+    return found;
+  };
 
 /** The open batches in the order of their ids, starting with the first one that the last run did not reach. */
 async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices): Promise<OpenBatchEntry[]> {

@@ -41,21 +41,27 @@ const unclaimedLeasesInFilledQueue = 3;
  */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
-/**
- * Checks a batch that is open according to its index entry, and repairs it.
- * @param onOverdue called for a batch that is open long after it expired
- */
+export interface BatchObserver {
+  /** A batch is open long after it expired. */
+  overdue(): void;
+  /** A request of a batch has waited for a worker for so many milliseconds. */
+  waited(milliseconds: number): void;
+}
+
+/** Checks a batch that is open according to its index entry, and repairs it. */
 export const reconcileOpenBatch =
   (services: ReconcileServices) =>
-  async (entry: OpenBatchEntry, depth: QueueDepth, onOverdue: () => void): Promise<void> => {
+  async (entry: OpenBatchEntry, depth: QueueDepth, observer: BatchObserver): Promise<void> => {
     const batch = await services.batches.get(entry.workspaceId, entry.batchId);
     // The transaction that creates a batch becomes visible item by item, so the batch may become visible after its
     // entry.
     if (batch === undefined) return;
     if (!isOpen(batch)) return removeEnded(services, entry);
     const now = services.clock.now().getTime();
-    if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) onOverdue();
-    await repair(services, batch, entry, depth);
+    if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) observer.overdue();
+    const left = await openRequests(services, batch);
+    observer.waited(longestWait(batch, left, now));
+    await repair(services, batch, left, { entry, depth });
   };
 
 /**
@@ -65,11 +71,10 @@ export const reconcileOpenBatch =
 async function repair(
   services: ReconcileServices,
   batch: Batch,
-  entry: OpenBatchEntry,
-  depth: QueueDepth,
+  left: OpenRequests,
+  { entry, depth }: { entry: OpenBatchEntry; depth: QueueDepth },
 ): Promise<void> {
   const now = services.clock.now().getTime();
-  const left = await openRequests(services, batch);
   const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
   // Step Functions describes only 15 executions a second, and workers need no execution before the batch's end. So the
   // execution is not checked while workers process requests. If the queue is empty, there are no workers: the leases
@@ -88,6 +93,15 @@ async function repair(
   if (!isRequeued && hasLostSlots(batch, left, groups)) await requeueAll(services)(batch, left, 'unclaimed');
   if (groups !== null || entry.lastCheck === null)
     await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+}
+
+/** Milliseconds that the oldest request has waited that no worker has claimed yet; 0 if none waits. */
+function longestWait(batch: Batch, { ready }: OpenRequests, now: number): number {
+  if (batch.stop !== null) return 0;
+  const createdAt = Date.parse(batch.createdAt);
+  return ready
+    .filter(({ attempt }) => attempt === 0)
+    .reduce((longest, { due }) => Math.max(longest, now - (due ?? createdAt)), 0);
 }
 
 /**

@@ -115,6 +115,10 @@ function endEarly(
   interrupt(interrupted);
 }
 
+/** Whether the model, and no fault of this service, has failed a reply. */
+export const isOfModel = (error: unknown): boolean =>
+  error instanceof ModelFailure || (error instanceof ReplyAborted && failureOf(error) !== undefined);
+
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (!(error instanceof ReplyAborted)) return error instanceof ModelFailure ? error.kind : 'failed';

@@ -10,7 +10,7 @@ import { failureResponse } from './http-response.ts';
 import type { RequestEvent } from './read-request.ts';
 import { verifyCaller } from './signed-caller.ts';
 import type { ResponseWriter, RouteServer } from './streamed-route.ts';
-import { closeDirectRequest, endResponse, listen, rejectionWhileEnding } from './web-server.ts';
+import { endResponse, listen, rejectDirectRequest, rejectionWhileEnding } from './web-server.ts';
 
 /** A Lambda function accepts no larger event. Here the body alone has this limit. */
 const maxBodyBytes = 6 * 1024 * 1024;
@@ -28,7 +28,7 @@ type SignedCaller = Readonly<Record<string, string>>;
 
 /**
  * Serves routes of the gateway over HTTP. The gateway authorizes and throttles each request, and sends the caller that
- * its authorizer has signed. A connection without a signed caller is closed before its body is read.
+ * its authorizer has signed. A request without a signed caller is rejected before its body is read.
  */
 export function serveRoutes(served: readonly ServedRoute[]): void {
   const admission = startFairAdmission();
@@ -52,7 +52,7 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
     } catch (error) {
       return send(request, response, failureResponse(error, requestId));
     }
-    if (caller === undefined) return closeDirectRequest(request);
+    if (caller === undefined) return rejectDirectRequest(request, response);
     const url = new URL(request.url ?? '', 'http://any');
     const matched = match(request, url);
     if (matched === undefined) return send(request, response, failureResponse(notFound(), requestId));

@@ -17,7 +17,7 @@ import { isFromDistribution } from './origin-secret.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
-import { closeDirectRequest, endResponse, listen, rejectionWhileEnding } from './web-server.ts';
+import { endResponse, listen, rejectDirectRequest, rejectionWhileEnding } from './web-server.ts';
 
 interface UploadServer {
   authorize: (apiKey: string) => Promise<Caller>;
@@ -37,7 +37,7 @@ async function respond(
   const checking = isFromDistribution(request.headers);
   // If the check itself fails, the request fails below with a 500.
   if ((await checking.catch(() => undefined)) === false) {
-    closeDirectRequest(request);
+    rejectDirectRequest(request, response);
     return;
   }
   if (request.method === 'OPTIONS' && environment('handlesPreflights') !== undefined) {

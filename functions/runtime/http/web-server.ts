@@ -24,6 +24,9 @@ const keepAliveMilliseconds = 600_000;
  */
 const drainMilliseconds = 3000;
 
+/** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
+const rejectedMilliseconds = 500;
+
 /** After an error outside of any request, the requests in progress have this time to end. */
 const endMilliseconds = 10_000;
 
@@ -103,10 +106,19 @@ export function endResponse(request: IncomingMessage, response: ServerResponse, 
 const directRequests = new Measurements();
 let isScheduled = false;
 
-/** Closes the connection of a request that did not come through the distribution or the gateway, and counts it. */
-export function closeDirectRequest(request: IncomingMessage): void {
+/**
+ * Rejects a request that did not come through the distribution or the gateway, and counts it. Nothing of its body is
+ * read, and its connection is closed. The response has a status, because Lambda would respond with 502 in its place, and
+ * would count a failure of this function.
+ */
+export function rejectDirectRequest(request: IncomingMessage, response: ServerResponse): void {
   countDirectRequest();
-  request.socket.destroy();
+  response.writeHead(403, { 'Content-Length': 0, Connection: 'close' });
+  if (request.complete) return void response.end();
+  // A connection that is closed with unread bytes is reset, and the reset may overtake the response.
+  response.flushHeaders();
+  const timer = setTimeout(() => request.socket.destroy(), rejectedMilliseconds);
+  response.once('close', () => clearTimeout(timer));
 }
 
 /** At most one log line a second, because anyone can send any number of such requests and each line costs money. */

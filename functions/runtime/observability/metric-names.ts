@@ -51,11 +51,13 @@ export const metrics = {
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
   /** Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
+  /** Responses with a 5xx status because a model failed: no fault of the service, and so of no new code. */
+  modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /**
    * Requests that reached a web function directly: without the distribution's secret, or without a caller that the
-   * authorizer has signed. The web function closes their connections unread.
+   * authorizer has signed. The web function rejects them unread.
    */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
@@ -98,6 +100,11 @@ export const metrics = {
   /** From the creation of a batch to its end: one value for each ended batch. */
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
+  /**
+   * How long the oldest request of all open batches has waited that a worker could process, but that none has started.
+   * The reconciler emits it every minute; 0 if none waits.
+   */
+  oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
   /** Deleted chats whose data is not purged an hour after the deletion. The reconciler emits it every minute. */

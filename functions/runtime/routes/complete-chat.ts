@@ -7,7 +7,7 @@ import {
 } from '#contract/openai/chat-completion-request.ts';
 import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/complete-chat.ts';
-import { type CollectedReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { type CollectedReply, isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { stopped } from '#domain/chats/gather-reply.ts';
 import { isAbandoned, outcomeOf } from '#domain/completions/completion-outcome.ts';
 import {
@@ -37,6 +37,7 @@ import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
 import { serveStreamed } from '#runtime/http/streamed-route.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 import { timeForModel } from './time-for-model.ts';
 
@@ -89,9 +90,11 @@ export const serve = serveStreamed(
     timer.ended({ error: isFailed ? outcome : null });
     finishAfterResponse(countReply({ workspaceId, apiKeyId, agentId: agent.agentId }, collected, isFailed));
     if (gone.signal.aborted) return stream?.drop();
-    if (stream !== undefined) stream.end(outcome, collected.reply.usage);
-    else if (outcome instanceof OpenAiError) throw outcome;
-    else open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
+    if (stream !== undefined) return stream.end(outcome, collected.reply.usage);
+    if (!(outcome instanceof OpenAiError))
+      return void open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
+    if (outcome.status >= 500 && isOfModel(collected.error)) measurements.add('modelErrorResponses', 1, {});
+    throw outcome;
   },
   { form: openAiForm },
 );

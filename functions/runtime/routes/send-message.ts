@@ -4,6 +4,7 @@ import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
+import { isOfModel } from '#domain/chats/collect-reply.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { recordEvents } from '#domain/chats/record-events.ts';
@@ -33,7 +34,7 @@ import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
 import { type OpenResponse, serveStreamed } from '#runtime/http/streamed-route.ts';
-import { annotateInvocation } from '#runtime/observability/invocation.ts';
+import { annotateInvocation, measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 import { timeForModel } from './time-for-model.ts';
 
@@ -93,7 +94,8 @@ export const serve = serveStreamed(
     );
     const chatId = parameters.chat_id;
     if (!('running' in started)) {
-      if ('reply' in started && !body.stream) return sendWhole(open, started.reply, key !== null);
+      if ('reply' in started && !body.stream)
+        return sendWhole(open, started.reply, { replayed: key !== null });
       const texts = repeat(started, { workspaceId, chatId, agentId: body.agent_id });
       const openStream = () => open({ ...eventStreamHeaders, ...replayHeaders(key !== null) });
       return writeStoredStream(openStream, texts, clock, remainingMilliseconds());
@@ -109,7 +111,8 @@ export const serve = serveStreamed(
     replyTimer.ended(reply);
     finishAfterResponse(finished);
     if (body.stream) return closed;
-    sendWhole(open, reply, false);
+    const { error } = await started.running.completed;
+    sendWhole(open, reply, { byModel: error === undefined || isOfModel(error) });
   },
   { checkUsers },
 );
@@ -120,13 +123,16 @@ const noEvents: ReplySink = { emit: () => undefined, done: () => undefined };
 function sendWhole(
   open: OpenResponse,
   { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
-  replayed: boolean,
+  // The model may have failed a replayed reply hours ago: its failure tells nothing about this code either.
+  { replayed = false, byModel = replayed }: { replayed?: boolean; byModel?: boolean },
 ): void {
   const headers = {
     ...replayHeaders(replayed),
     ...(incomplete !== null && { [incompleteHeader]: incomplete }),
   };
-  if (error !== null)
+  if (error !== null) {
+    if (byModel) measurements.add('modelErrorResponses', 1, {});
     throw new ServiceError('serverError', error.message, { headers, reason: error.message });
+  }
   open(headers).write(JSON.stringify(success(content)));
 }

@@ -1,0 +1,153 @@
+import { type Alarm, MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
+import { Aws, CfnCondition, type CfnResource, Fn, Stack } from 'aws-cdk-lib/core';
+import { errorTable } from '#contract/errors.ts';
+import { type Alarms, fiveMinutes, formula, less, minute, sumOf } from '../alarms.ts';
+import type { RestApi } from '../rest-api.ts';
+import { serviceMetric } from '../service-metric.ts';
+import type { WebServer } from '../web-server.ts';
+
+/**
+ * Responses of the gateway with a 5xx status, failures of the authorizer included. Those that models cause have an alarm
+ * of their own (`watchReplies`), because this one stops roll-outs: a provider's outage is no fault of new code.
+ */
+export function watchGateway(alarms: Alarms, api: RestApi): Alarm {
+  const errors = api.metricServerErrors({ period: minute });
+  return alarms.add('GatewayErrors', {
+    summary: 'More than 1 % of the requests fail with a 5xx status, and not because of a model.',
+    metric: formula(
+      // Fewer than three errors a minute are not an outage, even if they are most of the requests. The two metrics may
+      // count a response in different minutes, so a tenth of the errors may be a difference of clocks.
+      'IF(own < 3 OR own < errors / 10, 0, 100 * own / requests)',
+      {
+        own: sumOf({ errors, exceptModels: less('byModels', ofModels(alarms), minute) }, minute),
+        errors,
+        requests: api.metricRequests({ period: minute }),
+      },
+      minute,
+    ),
+    threshold: 1,
+    periods: [2, 5],
+  });
+}
+
+/** 5xx responses that models have caused. */
+const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses', {}, { period: minute });
+
+/**
+ * Responses with 429 that are not of a workspace's own rate limit: of the gateway, beyond its limit for a route, or of
+ * Lambda in place of a web function. Neither has a metric for them, so the gateway's log gets one.
+ */
+export function watchThrottledRequests(alarms: Alarms, api: RestApi): void {
+  const { stackName } = Stack.of(alarms);
+  const throttled = new MetricFilter(alarms, 'Responses429', {
+    logGroup: api.accessLogs,
+    metricNamespace: stackName,
+    metricName: 'Responses429',
+    filterPattern: FilterPattern.stringValue('$.status', '=', String(errorTable.rateLimited.status)),
+    metricValue: '1',
+  });
+  const byRateLimit = serviceMetric(
+    alarms,
+    'errors',
+    { error_code: String(errorTable.rateLimited.errorCode) },
+    { period: fiveMinutes },
+  );
+  alarms.add('RequestsThrottled', {
+    summary: 'Many requests get 429, and not because of a rate limit of their workspace.',
+    metric: sumOf(
+      {
+        responses: throttled.metric({ statistic: 'Sum', period: fiveMinutes }),
+        exceptRateLimit: less('byRateLimit', byRateLimit, fiveMinutes),
+      },
+      fiveMinutes,
+    ),
+    // A burst of one client takes seconds, and its client retries.
+    threshold: 100,
+    periods: [2, 3],
+  });
+}
+
+/** Keys that nobody has. Each one runs the authorizer and reads the table, unlike a repeated one. */
+export function watchKeys(alarms: Alarms): void {
+  alarms.add('KeysRejected', {
+    summary: 'Very many requests have API keys that do not exist.',
+    metric: serviceMetric(alarms, 'rejectedKeys', { reason: 'unknown' }, { period: fiveMinutes }),
+    // A client with a wrong key sends some dozens, because the gateway caches the rejection.
+    threshold: 500,
+    periods: [2, 3],
+  });
+}
+
+/**
+ * Crashes and timeouts of a web function are responses with 5xx, of Lambda itself.
+ * @param areReplying whether one of them serves the replies of models
+ */
+export function watchWebServers(
+  alarms: Alarms,
+  servers: readonly WebServer[],
+  { areReplying }: { areReplying: boolean },
+): void {
+  const errorsOf = Object.fromEntries(
+    servers.map((server) => [server.node.id.toLowerCase(), server.metricServerErrors({ period: minute })]),
+  );
+  alarms.add('WebFunctionErrors', {
+    summary: 'A web function responds with 5xx, or Lambda does in its place, and not because of a model.',
+    metric: formula(
+      // The tenth: see `watchGateway`.
+      'IF(own < errors / 10, 0, own)',
+      {
+        errors: sumOf(errorsOf, minute),
+        own: areReplying
+          ? sumOf({ ...errorsOf, exceptModels: less('byModels', ofModels(alarms), minute) }, minute)
+          : sumOf(errorsOf, minute),
+      },
+      minute,
+    ),
+    // As for the gateway: fewer than three errors a minute are not an outage.
+    threshold: 3,
+    periods: [2, 5],
+  });
+  // Such requests reach the code of the web functions, because no firewall can protect their endpoints.
+  alarms.add('Strangers', {
+    summary:
+      'Requests bypass CloudFront or the gateway and reach a web function: without a secret or a signed caller, or with an old one.',
+    metric: serviceMetric(alarms, 'requestsWithoutOriginSecret', {}, { period: fiveMinutes }),
+    // A scanner sends some dozens of requests. The server rejects them unread, so fewer than 100 requests cost almost
+    // nothing.
+    threshold: 100,
+  });
+}
+
+/**
+ * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. For a service in another Region,
+ * the stack `DistributionAlarms` has the alarm.
+ */
+export function watchDistribution(alarms: Alarms, distributionId: string): void {
+  // The metrics of the CDK library would never have a value: they lack the dimension Region of CloudFront's metrics.
+  const metricOf = (metricName: string, statistic: string) =>
+    new Metric({
+      namespace: 'AWS/CloudFront',
+      metricName,
+      dimensionsMap: { DistributionId: distributionId, Region: 'Global' },
+      statistic,
+      period: fiveMinutes,
+    });
+  const alarm = alarms.add('DistributionErrors', {
+    summary:
+      'CloudFront responds to more than 1 % of the requests with a 5xx status, its own or an origin’s.',
+    metric: new MathExpression({
+      // At night, one error may be a third of the requests. Ten in five minutes are two a minute.
+      expression: 'IF(rate * requests / 100 < 10, 0, rate)',
+      usingMetrics: { rate: metricOf('5xxErrorRate', 'Average'), requests: metricOf('Requests', 'Sum') },
+      label: '% of requests',
+      period: fiveMinutes,
+    }),
+    threshold: 1,
+    periods: [2, 3],
+  });
+  const isInMetricsRegion = new CfnCondition(alarms, 'HearsCloudFront', {
+    expression: Fn.conditionEquals(Aws.REGION, 'us-east-1'),
+  });
+  (alarm.node.defaultChild as CfnResource).cfnOptions.condition = isInMetricsRegion;
+}

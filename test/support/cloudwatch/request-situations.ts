@@ -1,0 +1,200 @@
+import {
+  always,
+  day,
+  errorRate,
+  every,
+  failing,
+  gone,
+  hour,
+  night,
+  noon,
+  normalDay,
+  once,
+  plus,
+  type Situation,
+  share,
+} from './normal-day.ts';
+
+/** Situations of requests and replies, and how new code, clients, models and strangers change them. */
+export const requestSituations: readonly Situation[] = [
+  { title: 'a normal day', trouble: [0, 0], minutes: day, changes: {}, fires: [] },
+  {
+    title: 'a new stack before its first requests',
+    trouble: [0, 20],
+    changes: Object.fromEntries(
+      Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
+        .filter((name) => !name.startsWith('Lambda Invocations'))
+        .map((name) => [name, gone]),
+    ),
+    fires: [],
+  },
+  {
+    title: 'a quiet night: nobody sends a request',
+    trouble: [night, night + 10 * hour],
+    changes: Object.fromEntries(
+      Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
+        .filter((name) => /^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/.test(name))
+        .map((name) => [name, gone]),
+    ),
+    fires: [],
+  },
+  {
+    title: 'a deployment: cold starts, both versions, web functions that end',
+    trouble: [noon, noon + 15],
+    changes: {
+      'own TimeToFirstDelta send-message': once(noon, 5, (minute) => [
+        { value: 900, count: share(0.2)(minute) },
+        { value: 12_000, count: share(0.1)(minute) },
+      ]),
+      'Lambda Throttles ProcessBatchItems': plus(4),
+      'ApiGateway 5XXError': once(noon, 1, plus(8)),
+      'Lambda/Web HTTPResponseStatusClass5XX chats': once(noon, 1, plus(8)),
+      'Lambda/Web HTTPResponseStatusClass5XX uploads': once(noon, 1, plus(3)),
+      'Lambda ClaimedAccountConcurrency': plus(30),
+    },
+    fires: [],
+  },
+  {
+    title: 'the provider is down for ten minutes',
+    trouble: [noon, noon + 10],
+    changes: {
+      'own ModelFailures unavailable': share(0.4),
+      // A fifth of all requests are for whole replies, and get 500. The functions' minutes are not quite the gateway's.
+      ...failing(0.2),
+      'own ModelErrorResponses': (minute) => share(0.2)(minute) + (minute % 2 === 0 ? -9 : 9),
+      'Lambda/Web HTTPResponseStatusClass5XX chats': share(0.2),
+      'own TimeToFirstDelta send-message': gone,
+      'own BatchRequestsDone': gone,
+    },
+    fires: ['ModelErrors', 'DistributionErrors'],
+  },
+  {
+    title: 'the provider is down for ten minutes at night, with a request in ten minutes',
+    trouble: [night, night + 10],
+    changes: {
+      'own ModelFailures unavailable': every(10, 1),
+      'ApiGateway 5XXError': every(10, 1),
+      'own ModelErrorResponses': every(10, 1),
+      'own TimeToFirstDelta send-message': gone,
+    },
+    fires: [],
+  },
+  {
+    title: 'the model refuses everything, and few replies are asked for',
+    trouble: [night, night + 30],
+    changes: {
+      'own ModelFailures refused': always(2),
+      'own ModelErrorResponses': always(1),
+      'ApiGateway 5XXError': always(1),
+      'own BatchRequestsDone': gone,
+      'own TimeToFirstDelta send-message': gone,
+    },
+    fires: ['ModelErrors'],
+  },
+  {
+    title: "a scanner of the web functions' addresses",
+    trouble: [noon, noon + 10],
+    changes: { 'own Strangers': always(2000) },
+    fires: ['Strangers'],
+  },
+  {
+    title: 'six requests of a stranger',
+    trouble: [night, night + 2],
+    changes: { 'own Strangers': always(3) },
+    fires: [],
+  },
+  {
+    title: 'uploads with a wrong key at night, of which Lambda makes a 502',
+    trouble: [night, night + 10],
+    changes: {
+      'Lambda/Web HTTPResponseStatusClass5XX uploads': always(1),
+      'CloudFront 5xxErrorRate': errorRate(1),
+    },
+    fires: [],
+  },
+  {
+    title: 'one slow reply an hour, and no other',
+    trouble: [0, 12 * hour],
+    changes: { 'own TimeToFirstDelta send-message': every(hour, [{ value: 60_000, count: 1 }]) },
+    fires: [],
+  },
+  {
+    title: 'one slow reply in each five minutes, among ten others',
+    trouble: [noon, noon + hour],
+    changes: {
+      'own TimeToFirstDelta send-message': (minute) => [
+        { value: 900, count: 2 },
+        { value: 60_000, count: minute % 5 === 0 ? 1 : 0 },
+      ],
+    },
+    fires: [],
+  },
+  {
+    title: 'one slow reply in each five minutes, and no other',
+    trouble: [night, night + hour],
+    changes: { 'own TimeToFirstDelta send-message': every(5, [{ value: 60_000, count: 1 }]) },
+    fires: [],
+  },
+  {
+    title: 'a tenth of the replies is slow',
+    trouble: [noon, noon + hour],
+    changes: {
+      'own TimeToFirstDelta send-message': always([
+        { value: 900, count: 90 },
+        { value: 15_000, count: 10 },
+      ]),
+    },
+    fires: ['FirstDeltaSlow'],
+  },
+  {
+    title: 'every one of few replies is slow',
+    trouble: [night, night + hour],
+    changes: { 'own TimeToFirstDelta send-message': always([{ value: 15_000, count: 1 }]) },
+    fires: ['FirstDeltaSlow'],
+  },
+  {
+    title: 'the gateway, or Lambda in place of a web function, responds with 429',
+    trouble: [noon, noon + 20],
+    changes: { 'own Responses429': plus(200) },
+    fires: ['RequestsThrottled'],
+  },
+  {
+    title: 'clients are far beyond their rate limits',
+    trouble: [noon, noon + 20],
+    changes: { 'own Responses429': plus(200), 'own Errors 10029': plus(200) },
+    fires: [],
+  },
+  {
+    title: 'the web function of uploads crashes',
+    trouble: [noon, noon + 20],
+    changes: {
+      'Lambda/Web HTTPResponseStatusClass5XX uploads': always(8),
+      'CloudFront 5xxErrorRate': errorRate(8),
+    },
+    fires: ['WebFunctionErrors', 'DistributionErrors'],
+  },
+  {
+    title: 'CloudFront has errors of its own at noon',
+    trouble: [noon, noon + 20],
+    changes: { 'CloudFront 5xxErrorRate': errorRate(30) },
+    fires: ['DistributionErrors'],
+  },
+  {
+    title: 'one of three requests a minute fails at CloudFront',
+    trouble: [night, night + 15],
+    changes: { 'CloudFront 5xxErrorRate': errorRate(1) },
+    fires: [],
+  },
+  {
+    title: 'a flood of unknown keys',
+    trouble: [noon, noon + 20],
+    changes: { 'own RejectedKeys unknown': always(1000), 'Lambda Errors AuthorizeRequest': always(1000) },
+    fires: ['KeysRejected'],
+  },
+  {
+    title: 'a client with one wrong key, which the gateway caches',
+    trouble: [noon, noon + hour],
+    changes: { 'own RejectedKeys unknown': plus(20) },
+    fires: [],
+  },
+];

@@ -1,0 +1,254 @@
+import {
+  always,
+  type Changes,
+  counted,
+  day,
+  every,
+  failing,
+  gone,
+  hour,
+  night,
+  noon,
+  once,
+  plus,
+  type Situation,
+  share,
+  strayErrors,
+} from './normal-day.ts';
+
+const crashes = (name: string, fires: readonly string[]): Situation => ({
+  title: `${name} crashes`,
+  trouble: [noon, noon + 20],
+  changes: { [`Lambda Errors ${name}`]: plus(2) },
+  fires,
+  ...(fires.length > 0 && { stopsRollouts: true }),
+});
+
+const stays = (value: number) => (from: number) => (minute: number) => value + (minute - from) * 60;
+
+/** Situations of functions, batches, purges and data. */
+export const workSituations: readonly Situation[] = [
+  {
+    title: 'the event source mapping is disabled',
+    trouble: [noon, noon + 8 * hour],
+    changes: {
+      'own OldestRequestWait': stays(300)(noon),
+      'own BatchRequestsDone': gone,
+      'SQS ApproximateNumberOfMessagesVisible BatchesRequests': always(5000),
+    },
+    fires: ['RequestsWait'],
+  },
+  {
+    title: 'large batches, whose requests wait for five hours as they should',
+    trouble: [noon, noon + 12 * hour],
+    changes: {
+      'own OldestRequestWait': always(5 * 3600),
+      'SQS ApproximateNumberOfMessagesVisible BatchesRequests': always(20_000),
+    },
+    fires: [],
+  },
+  {
+    title: 'a backlog of two days: requests wait until their batches expire',
+    trouble: [noon, noon + 2 * day],
+    changes: {
+      'own OldestRequestWait': (minute) => Math.min(86_400, stays(0)(noon)(minute)),
+      'SQS ApproximateNumberOfMessagesVisible BatchesRequests': always(50_000),
+    },
+    fires: ['RequestsWait'],
+  },
+  {
+    title: 'the table is throttled',
+    trouble: [noon, noon + 20],
+    changes: {
+      'DynamoDB ReadThrottleEvents': always(400),
+      ...failing(0.02),
+      'Lambda/Web HTTPResponseStatusClass5XX chats': always(2),
+    },
+    fires: ['TableThrottled', 'GatewayErrors', 'DistributionErrors'],
+    stopsRollouts: true,
+  },
+  {
+    title: 'only writes of the table are throttled, and retries help',
+    trouble: [noon, noon + 20],
+    changes: { 'DynamoDB WriteThrottleEvents': always(20) },
+    fires: ['TableThrottled'],
+  },
+  {
+    title: 'DynamoDB has errors of its own',
+    trouble: [noon, noon + 20],
+    changes: { 'DynamoDB SystemErrors UpdateItem': always(5) },
+    fires: ['TableErrors'],
+  },
+  {
+    title: 'three receivers of webhooks are dead',
+    trouble: [noon, noon + 10 * hour],
+    changes: {
+      'own WebhooksExhausted': every(17, 1),
+      'Lambda Throttles DeliverWebhook': plus(4),
+    },
+    fires: ['WebhooksGivenUp'],
+  },
+  {
+    title: 'a purge that fails twice',
+    trouble: [noon, noon + hour],
+    changes: { 'SQS ApproximateNumberOfMessagesVisible PurgePurges': always(1) },
+    fires: [],
+  },
+  {
+    title: 'a purge that fails for six hours, and whose dead letters stay',
+    trouble: [noon, noon + 6 * hour],
+    changes: {
+      'own OverduePurges': always(1),
+      'SQS ApproximateNumberOfMessagesVisible PurgeDeadLetters': always(3),
+    },
+    fires: ['PurgesOverdue'],
+  },
+  {
+    title: 'an account of 10, at work',
+    settings: { accountConcurrency: 10 },
+    trouble: [0, day],
+    changes: { 'Lambda ClaimedAccountConcurrency': (minute) => 2 + (minute % 7), ...small() },
+    fires: [],
+  },
+  {
+    title: 'an account of 10, overloaded',
+    settings: { accountConcurrency: 10 },
+    trouble: [night, night + 30],
+    changes: {
+      'Lambda ClaimedAccountConcurrency': always(10),
+      'Lambda Throttles AuthorizeRequest': always(8),
+      'Lambda Throttles ProcessBatchItems': always(20),
+      'ApiGateway 5XXError': always(10),
+      'ApiGateway Count': always(counted(60)),
+      'CloudFront Requests': always(60),
+      'CloudFront 5xxErrorRate': always([{ value: (100 * 10) / 60, count: 60 }]),
+    },
+    fires: ['ConcurrencyNearItsLimit', 'FunctionsThrottled', 'GatewayErrors', 'DistributionErrors'],
+    stopsRollouts: true,
+  },
+  {
+    title: 'another stack uses up the account, and is throttled',
+    trouble: [noon, noon + 20],
+    changes: { 'Lambda ClaimedAccountConcurrency': always(995), 'Lambda Throttles': always(500) },
+    fires: ['ConcurrencyNearItsLimit'],
+  },
+  {
+    title: 'all executions of deliver-webhook are in use for long',
+    trouble: [noon, noon + 20],
+    changes: { 'Lambda Throttles DeliverWebhook': always(30) },
+    fires: ['FunctionsThrottled'],
+  },
+  crashes('ListMessages', ['ChatFunctionErrors']),
+  crashes('PrepareAttachment', ['FileAndDeletionFunctionErrors']),
+  crashes('ListModels', ['CompletionFunctionErrors']),
+  crashes('GetBatch', ['BatchRouteFunctionErrors']),
+  crashes('AdvanceBatch', ['BatchWorkFunctionErrors']),
+  // It fails for every unknown key.
+  crashes('AuthorizeRequest', []),
+  {
+    title: 'the authorizer fails',
+    trouble: [noon, noon + 20],
+    changes: { 'Lambda Errors AuthorizeRequest': plus(300), ...failing(0.5) },
+    fires: ['GatewayErrors', 'DistributionErrors'],
+    stopsRollouts: true,
+  },
+  {
+    title: 'the code that replies crashes',
+    trouble: [noon, noon + 20],
+    changes: {
+      'Lambda/Web HTTPResponseStatusClass5XX chats': share(0.05),
+      'Lambda Errors SendMessage': share(0.05),
+      ...failing(0.05),
+    },
+    fires: {
+      all: ['WebFunctionErrors', 'GatewayErrors', 'DistributionErrors'],
+      uploads: ['ChatFunctionErrors', 'GatewayErrors', 'DistributionErrors'],
+      none: ['ChatFunctionErrors', 'GatewayErrors'],
+    },
+    stopsRollouts: true,
+  },
+  {
+    title: 'the reconciler stops',
+    trouble: [noon, noon + 40],
+    changes: {
+      'Lambda Invocations ReconcileBatches': gone,
+      'Lambda Errors ReconcileBatches': gone,
+      'own OldestRequestWait': gone,
+      'own OverdueBatches': gone,
+      'own OverduePurges': gone,
+    },
+    fires: ['ReconcilerSilent'],
+  },
+  {
+    title: 'the reconciler fails',
+    trouble: [noon, noon + 40],
+    changes: {
+      'Lambda Errors ReconcileBatches': always(1),
+      'own OldestRequestWait': gone,
+      'own OverdueBatches': gone,
+      'own OverduePurges': gone,
+    },
+    fires: ['ReconcilerSilent', 'BatchWorkFunctionErrors'],
+    stopsRollouts: true,
+  },
+  {
+    title: 'the hourly deletion of unused chats stops',
+    trouble: [noon, noon + 6 * hour],
+    minutes: noon + 12 * hour,
+    changes: {
+      'Lambda Invocations DeleteUnusedChats': gone,
+      'Lambda Errors DeleteUnusedChats': gone,
+    },
+    fires: ['RetentionSilent'],
+  },
+  {
+    title: 'the hourly deletion of unused chats fails',
+    trouble: [noon, noon + 6 * hour],
+    minutes: noon + 12 * hour,
+    changes: { 'Lambda Errors DeleteUnusedChats': every(hour, 1, 7) },
+    fires: ['RetentionSilent'],
+  },
+  {
+    title: 'requests kill their workers',
+    trouble: [noon, noon + 30],
+    changes: {
+      'Lambda Errors ProcessBatchItems': every(2, 1),
+      'SQS NumberOfMessagesReceived BatchesDeadLetters': once(noon + 29, 1, every(30, 2, 29)),
+    },
+    fires: ['BatchWorkFunctionErrors', 'DeadLetters'],
+    stopsRollouts: true,
+  },
+  {
+    title: 'the handler of dead letters does not run',
+    trouble: [noon, noon + hour],
+    changes: { 'SQS ApproximateNumberOfMessagesVisible BatchesDeadLetters': always(2) },
+    fires: ['DeadLetters'],
+  },
+  {
+    title: 'an execution of the workflow fails',
+    trouble: [noon, noon + 1],
+    changes: { 'States ExecutionsFailed': always(1) },
+    fires: ['ExecutionsFailed'],
+  },
+  {
+    title: 'an execution of the workflow times out',
+    trouble: [noon, noon + 1],
+    changes: { 'States ExecutionsTimedOut': always(1) },
+    fires: ['ExecutionsFailed'],
+  },
+  {
+    title: 'batches stay open after they have expired',
+    trouble: [noon, noon + hour],
+    changes: { 'own OverdueBatches': always(2) },
+    fires: ['BatchesOverdue'],
+  },
+];
+
+/** The load of a stage in a small account. */
+function small(): Changes {
+  return {
+    'ApiGateway Count': always(counted(30)),
+    'CloudFront Requests': always(30),
+    'CloudFront 5xxErrorRate': (minute) => [{ value: (100 * strayErrors(minute)) / 30, count: 30 }],
+  };
+}
