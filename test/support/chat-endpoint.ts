@@ -38,6 +38,7 @@ export async function startChatEndpoint(service: Service, modelUrl: string): Pro
         [variables.contentBucket]: outputs.ContentBucketName,
         [variables.fileBucket]: outputs.FileBucketName,
         [variables.callerSecret]: secretArn,
+        [variables.authorizerCacheSeconds]: '60',
         [variables.httpEndpoint]: `127.0.0.1:${port}`,
         [variables.metricsNamespace]: 'test',
         [variables.usageDays]: '400',
