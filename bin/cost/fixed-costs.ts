@@ -7,7 +7,7 @@ export const fixedCosts = {
   alarmMetrics: 66,
   dashboards: 1,
   keys: 2,
-  secrets: 3,
+  secrets: 4,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
   metrics: 2,
   /** Queues that Lambda polls. */
