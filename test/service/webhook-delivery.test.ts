@@ -104,6 +104,17 @@ describe('a call', () => {
       expect(names).not.toContain(name);
   });
 
+  it('goes to an address of any characters, however long address and secret may be', async () => {
+    const { calls, url } = await receive();
+    // 4.7 KB together, more than KMS encrypts in one call.
+    const longest = { url: `${url}/`.padEnd(2048, 'ж'), secret: 'é'.repeat(255) };
+    await tenant.closed(await tenant.create(longest));
+    const [call] = calls;
+    if (call === undefined) throw new Error('No call');
+    expect(call.path).toBe(new URL(longest.url).pathname);
+    expect(call.headers['x-service-signature']).toBe(expectedSignature(longest.secret, call));
+  });
+
   it('leaves no trace of the address and the secret in the table, in logs, executions and answers', async () => {
     const { url, port, calls } = await receive(status(500), status(200));
     const address = `${url}/path-token?key=query-token`;
