@@ -40,7 +40,7 @@ async function restartAfter(minutes: number): Promise<void> {
 }
 
 /** Sends in one chat after another message until it is stopped. A send whose signature is rejected gets a 5xx. */
-async function keepSending(tenant: Tenant) {
+async function startSending(tenant: Tenant) {
   const client = clientOf(service, tenant);
   const chatId = await createChat(client, tenant);
   const statuses: number[] = [];
@@ -100,7 +100,7 @@ const rotate = (...options: string[]) => agentctlOf(service).run('secrets', 'rot
 
 describe.runIf(webFunctions === 'all')('agentctl secrets rotate caller', () => {
   it('rejects no send, whichever of the functions read the secret before and which after', async () => {
-    const sending = await keepSending(newcomer());
+    const sending = await startSending(newcomer());
     await sending.more(3);
     const before = await valueAt('AWSCURRENT');
     expect(await rotate()).toMatchObject({ code: 0 });

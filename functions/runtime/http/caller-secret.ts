@@ -4,18 +4,18 @@ import { type SecretVersions, secretCacheMilliseconds } from '#adapters/cached-s
  * After a rotation, the authorizer signs with the previous value for so long: every environment of the web function has
  * then read the new one. The minute is for the clocks of two machines and for slow reads.
  */
-const settleMilliseconds = secretCacheMilliseconds + 60_000;
+const propagationMilliseconds = secretCacheMilliseconds + 60_000;
 
 /**
  * After a rotation, the web function accepts the previous value for so long. The gateway sends the last signature made
  * with it until its cache of the authorizer's response expires. The minute is for requests on their way.
  */
 export const overlapMilliseconds = (authorizerCacheSeconds: number): number =>
-  settleMilliseconds + authorizerCacheSeconds * 1000 + 60_000;
+  propagationMilliseconds + authorizerCacheSeconds * 1000 + 60_000;
 
 /** The value with which the authorizer signs callers. */
 export const signingSecret = ({ current, since, previous }: SecretVersions, now: number): string =>
-  previous !== undefined && now - since < settleMilliseconds ? previous : current;
+  previous !== undefined && now - since < propagationMilliseconds ? previous : current;
 
 /** The values whose signatures the web function accepts. */
 export const acceptedSecrets = (
