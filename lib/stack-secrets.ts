@@ -41,6 +41,7 @@ function createSecret(
 ): Secret {
   const secret = new Secret(scope, id, {
     description,
+    // Never change it: CloudFormation would then put another value into every secret.
     generateSecretString: { passwordLength: 43, excludePunctuation: true },
     removalPolicy: RemovalPolicy.DESTROY,
   });
