@@ -4,6 +4,7 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 import { actAs } from '#runtime/environment/actor.ts';
 import { variables } from '#runtime/environment/variables.ts';
+import type { Connection } from './local/connection.ts';
 
 /** Points the stores at a local run's bucket. */
 export function useLocalContents(bucket: string, endpoint: string): void {
@@ -35,6 +36,23 @@ export function useLocalTable(
 export function useLocalWorkflow(machineArn: string, endpoint: string): void {
   process.env[variables.batchWorkflowArn] = machineArn;
   process.env.AWS_ENDPOINT_URL_SFN = endpoint;
+}
+
+/** Points the clients of Secrets Manager and KMS at a local run. */
+export function useLocalSecrets({
+  caller_secret,
+  authorizer_cache_seconds,
+  secretsmanager_endpoint,
+  webhook_key,
+  kms_endpoint,
+}: Connection): void {
+  if (caller_secret !== undefined) process.env[variables.callerSecret] = caller_secret;
+  if (authorizer_cache_seconds !== undefined)
+    process.env[variables.authorizerCacheSeconds] = authorizer_cache_seconds;
+  if (webhook_key !== undefined) process.env[variables.webhookKey] = webhook_key;
+  if (secretsmanager_endpoint !== undefined)
+    process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = secretsmanager_endpoint;
+  if (kms_endpoint !== undefined) process.env.AWS_ENDPOINT_URL_KMS = kms_endpoint;
 }
 
 /** A container may run as a user without a name. */

@@ -1,4 +1,3 @@
-import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnWebACL } from 'aws-cdk-lib/aws-wafv2';
 import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
@@ -6,6 +5,7 @@ import { failure } from '#contract/envelope.ts';
 import { errorTable } from '#contract/errors.ts';
 import { originSecretHeader } from '#runtime/environment/variables.ts';
 import type { Settings } from './settings.ts';
+import type { OriginSecrets } from './stack-secrets.ts';
 
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
@@ -111,14 +111,18 @@ export class OriginFirewall extends CfnWebACL {
   constructor(
     scope: Construct,
     id: string,
-    { firewall, originSecret }: { firewall: FirewallSettings; originSecret: Secret },
+    { firewall, originSecrets }: { firewall: FirewallSettings; originSecrets: OriginSecrets },
   ) {
     const fromDistribution: CfnWebACL.StatementProperty = {
-      byteMatchStatement: {
-        fieldToMatch: { singleHeader: { Name: originSecretHeader } },
-        positionalConstraint: 'EXACTLY',
-        searchString: originSecret.secretValue.unsafeUnwrap(),
-        textTransformations: [{ priority: 0, type: 'NONE' }],
+      orStatement: {
+        statements: originSecrets.accepted.map(({ secretValue }) => ({
+          byteMatchStatement: {
+            fieldToMatch: { singleHeader: { Name: originSecretHeader } },
+            positionalConstraint: 'EXACTLY',
+            searchString: secretValue.unsafeUnwrap(),
+            textTransformations: [{ priority: 0, type: 'NONE' }],
+          },
+        })),
       },
     };
     super(scope, id, {

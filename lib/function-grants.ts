@@ -62,8 +62,14 @@ export class FunctionGrants {
   }
 
   readsSecret(secret: Secret, variable: string): void {
-    this.allow(['secretsmanager:GetSecretValue'], secret.secretArn);
-    this.setVariable(variable, secret.secretArn);
+    this.readsSecrets([secret], variable);
+  }
+
+  /** The variable has the ARNs in the order of the secrets, with commas between them. */
+  readsSecrets(secrets: readonly Secret[], variable: string): void {
+    const arns = secrets.map(({ secretArn }) => secretArn);
+    this.allow(['secretsmanager:GetSecretValue'], ...arns);
+    this.setVariable(variable, arns.join(','));
   }
 
   queriesKnowledgeBases(ids: readonly string[]): void {
@@ -81,7 +87,7 @@ export class FunctionGrants {
     this.setVariable(variable, functionArn);
   }
 
-  private allow(actions: string[], resource: string): void {
-    this.target.addStatement(new PolicyStatement({ actions, resources: [resource] }));
+  private allow(actions: string[], ...resources: string[]): void {
+    this.target.addStatement(new PolicyStatement({ actions, resources }));
   }
 }

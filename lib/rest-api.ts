@@ -21,7 +21,6 @@ import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
-import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { type CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
@@ -39,6 +38,7 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
+import type { OriginSecrets } from './stack-secrets.ts';
 import type { WebServer } from './web-server.ts';
 
 const stageName = 'api';
@@ -79,8 +79,8 @@ export class RestApi extends Construct {
       /** The custom domain; undefined if the distribution has it, or if there is none. */
       domain: CustomDomain | undefined;
       firewall: FirewallSettings | undefined;
-      /** The secret of the distribution in front of the gateway. A distribution has the firewall's rules. */
-      originSecret: Secret | undefined;
+      /** The secrets of the distribution in front of the gateway. A distribution has the firewall's rules. */
+      originSecrets: OriginSecrets | undefined;
       /**
        * The origin that responses allow; undefined if the distribution adds the CORS headers, or if none is allowed.
        */
@@ -103,7 +103,7 @@ export class RestApi extends Construct {
     addGatewayResponses(api, props.corsOrigin);
     if (props.domain !== undefined) this.attachDomain(api, props.domain);
     if (props.firewall !== undefined)
-      this.attachFirewall(api, this.firewallOf(props.firewall, props.originSecret));
+      this.attachFirewall(api, this.firewallOf(props.firewall, props.originSecrets));
     this.baseAddress =
       props.domain === undefined
         ? api.urlForPath(`/${versionPath}`)
@@ -139,10 +139,10 @@ export class RestApi extends Construct {
     pointDomain(this, domain, new ApiGatewayDomain(name), { ipv6: false });
   }
 
-  private firewallOf(firewall: FirewallSettings, originSecret: Secret | undefined): CfnWebACL {
-    return originSecret === undefined
+  private firewallOf(firewall: FirewallSettings, originSecrets: OriginSecrets | undefined): CfnWebACL {
+    return originSecrets === undefined
       ? new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' })
-      : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecret });
+      : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecrets });
   }
 
   private attachFirewall(api: GatewayRestApi, { attrArn }: CfnWebACL): void {

@@ -11,6 +11,7 @@ import { type FunctionName, pascalCase } from './function-names.ts';
 import { type Access, access, propertiesOf, type WebFunctionName, webAccess } from './function-table.ts';
 import { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
+import type { OriginSecrets } from './stack-secrets.ts';
 import type { WebAccess } from './web-access.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -23,7 +24,7 @@ export interface Resources {
   webAccess: WebAccess;
   webhooks: Webhooks;
   /** Undefined without a distribution. */
-  originSecret: Secret | undefined;
+  originSecrets: OriginSecrets | undefined;
   /** Undefined if the gateway calls no web function. */
   callerSecret: Secret | undefined;
 }
@@ -90,11 +91,14 @@ export class ServiceFunctions {
   }
 
   private grantSecrets(grants: FunctionGrants, needs: Access): void {
-    const { originSecret, callerSecret } = this.props.resources;
-    if (needs.originSecret && originSecret !== undefined)
-      grants.readsSecret(originSecret, variables.originSecret);
-    if (needs.signsCallers && callerSecret !== undefined)
+    const { originSecrets, callerSecret } = this.props.resources;
+    if (needs.originSecret && originSecrets !== undefined)
+      grants.readsSecrets(originSecrets.accepted, variables.originSecrets);
+    if (needs.signsCallers && callerSecret !== undefined) {
       grants.readsSecret(callerSecret, variables.callerSecret);
+      const { authorizerCacheSeconds } = this.props.settings;
+      grants.setVariable(variables.authorizerCacheSeconds, String(authorizerCacheSeconds));
+    }
   }
 
   /** The permissions of a function that replies: models, and what agents' tools need. */

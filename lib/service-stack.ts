@@ -1,6 +1,5 @@
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
-import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Annotations, CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Annotations, CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { routes } from '#contract/routes.ts';
 import { variables } from '#runtime/environment/variables.ts';
@@ -34,6 +33,7 @@ import { RestApi } from './rest-api.ts';
 import { Rollout } from './rollout.ts';
 import { type Resources, ServiceFunctions } from './service-functions.ts';
 import type { Settings } from './settings.ts';
+import { createCallerSecret, createOriginSecrets } from './stack-secrets.ts';
 import type { Stage } from './stage.ts';
 import { UnusedChats } from './unused-chats.ts';
 import { WebAccess } from './web-access.ts';
@@ -143,7 +143,7 @@ export class ServiceStack extends Stack {
       functions,
       workflow,
       purge,
-      resources: { originSecret },
+      resources: { originSecrets },
       servers,
     }: {
       functions: ServiceFunctions;
@@ -154,7 +154,7 @@ export class ServiceStack extends Stack {
     },
   ): RestApi {
     // With a distribution, its response headers policy sets the allowed origins.
-    const corsOrigin = originSecret === undefined ? settings.corsOrigins[0] : undefined;
+    const corsOrigin = originSecrets === undefined ? settings.corsOrigins[0] : undefined;
     const webServer = settings.webFunctions === 'all' ? servers?.chats : undefined;
     if (entryPointsOfChats(settings).functions) for (const name of chatRoutes) functions.create(name);
     return new RestApi(this, 'Api', {
@@ -169,9 +169,9 @@ export class ServiceStack extends Stack {
       },
       webServer,
       // If there is a distribution, it has the custom domain.
-      domain: originSecret === undefined ? settings.domain : undefined,
+      domain: originSecrets === undefined ? settings.domain : undefined,
       firewall: settings.firewall,
-      originSecret,
+      originSecrets,
       corsOrigin,
       settings,
     });
@@ -280,17 +280,17 @@ export class ServiceStack extends Stack {
     stage: Stage,
     {
       servers,
-      resources: { originSecret },
+      resources: { originSecrets },
       api,
       alarms,
     }: { servers: WebServers | undefined; resources: Resources; api: RestApi; alarms: Alarms },
   ): string | undefined {
-    if (originSecret === undefined || servers === undefined) return undefined;
+    if (originSecrets === undefined || servers === undefined) return undefined;
     const { settings } = stage;
     const distribution = new Distribution(this, 'Front', {
       apiDomainName: api.domainName,
       uploads: { domainName: servers.uploads.domainName, path: api.basePath + routes['upload-file'].path },
-      originSecret,
+      originSecret: originSecrets.sent,
       corsOrigins: settings.corsOrigins,
       domain: settings.domain,
       webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(stage),
@@ -301,32 +301,11 @@ export class ServiceStack extends Stack {
   }
 
   /** The secrets by which the parts of a stage with web functions trust each other. */
-  private createSecrets({ webFunctions }: Settings): Pick<Resources, 'originSecret' | 'callerSecret'> {
-    if (webFunctions === 'none') return { originSecret: undefined, callerSecret: undefined };
-    return {
-      originSecret: this.createSecret('OriginSecret', {
-        description: 'Authenticates the distribution to its origins',
-        withoutRotation:
-          'The distribution gets the value at deployment: a rotation between deployments would lock it out.',
-      }),
-      callerSecret: this.createSecret('CallerSecret', {
-        description: 'Signs the callers that the authorizer tells the web function',
-        withoutRotation:
-          'The gateway caches signed callers: a rotation would lock clients out until the cached ones expire.',
-      }),
-    };
-  }
-
-  private createSecret(
-    id: string,
-    { description, withoutRotation }: { description: string; withoutRotation: string },
-  ): Secret {
-    const secret = new Secret(this, id, {
-      description,
-      generateSecretString: { passwordLength: 43, excludePunctuation: true },
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
-    Validations.of(secret).acknowledge({ id: 'AwsSolutions-SMG4', reason: withoutRotation });
-    return secret;
+  private createSecrets(settings: Settings): Pick<Resources, 'originSecrets' | 'callerSecret'> {
+    if (settings.webFunctions === 'none') return { originSecrets: undefined, callerSecret: undefined };
+    const callerSecret = createCallerSecret(this);
+    new CfnOutput(this, 'CallerSecretArn', { value: callerSecret.secretArn });
+    new CfnOutput(this, 'AuthorizerCacheSeconds', { value: String(settings.authorizerCacheSeconds) });
+    return { originSecrets: createOriginSecrets(this, settings.originSecretGeneration), callerSecret };
   }
 }

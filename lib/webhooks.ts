@@ -1,5 +1,5 @@
 import { Key } from 'aws-cdk-lib/aws-kms';
-import { Duration } from 'aws-cdk-lib/core';
+import { CfnOutput, Duration, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
@@ -18,14 +18,16 @@ export class Webhooks extends Construct {
     this.key = new Key(this, 'Key', {
       description: 'Encrypts the secrets of webhooks',
       enableKeyRotation: true,
-      // Without the key the secrets of all pending webhooks are lost.
+      // Without the key the addresses and secrets of all pending webhooks are lost.
       removalPolicy: removalPolicyOf(settings),
       pendingWindow: Duration.days(30),
     });
     pinLogicalId(this.key, 'WebhookKey');
+    // The command that replaces a webhook's secret encrypts and decrypts.
+    new CfnOutput(Stack.of(this), 'WebhookKeyArn', { value: this.key.keyArn });
   }
 
-  /** Gives a function what it needs to accept webhooks: it checks their addresses and encrypts their secrets. */
+  /** Gives a function what it needs to accept webhooks: it checks their addresses and encrypts them. */
   areAcceptedBy(handler: ServiceFunction): void {
     handler.encryptsWith(this.key, variables.webhookKey);
     this.configure(handler);

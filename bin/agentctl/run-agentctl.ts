@@ -25,6 +25,7 @@ const groups: Readonly<Record<string, (reports: Reports) => Promise<Command>>> =
   chats: async ({ report }) => (await import('./chats-commands.ts')).chatsCommands(report),
   users: async ({ report }) => (await import('./users-commands.ts')).usersCommands(report),
   smoke: async ({ report }) => (await import('./smoke-command.ts')).smokeCommand(report),
+  secrets: async ({ report }) => (await import('./secret-commands.ts')).secretCommands(report),
   chat: async () => (await import('./chat-commands.ts')).chatCommand(),
   batch: async ({ clientReport }) => (await import('./batch-commands.ts')).batchCommands(clientReport),
   webhooks: async ({ report, clientReport }) =>
@@ -43,7 +44,7 @@ const groupsFor = ([, , first = '']: readonly string[]) => {
 export async function createProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('agentctl')
     .description(
-      'Operates the service (workspaces, API keys, agents, whitelists), and uses it as a client (chat, batches).',
+      'Operates the service (workspaces, API keys, agents, whitelists, secrets), and uses it as a client (chat, batches).',
     )
     .option('--data <folder>', 'the data folder of a local run', '.local')
     .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')

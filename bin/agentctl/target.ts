@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { actAs } from '#runtime/environment/actor.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
-import { useLocalContents, useLocalTable, useLocalWorkflow } from '../operator.ts';
+import { useLocalContents, useLocalSecrets, useLocalTable, useLocalWorkflow } from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
 
@@ -29,6 +29,9 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     setVariable('batchWorkflowArn', outputOf('BatchWorkflowArn'));
     setVariable('contentBucket', outputOf('ContentBucketName'));
     setVariable('fileBucket', outputOf('FileBucketName'));
+    setVariable('callerSecret', outputOf('CallerSecretArn'));
+    setVariable('authorizerCacheSeconds', outputOf('AuthorizerCacheSeconds'));
+    setVariable('webhookKey', outputOf('WebhookKeyArn'));
     useBedrockModels(listOf(outputOf('BedrockModels')));
     useKnowledgeBases(listOf(outputOf('BedrockKnowledgeBases')));
     return;
@@ -40,6 +43,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
     useLocalContents(connection.content_bucket, connection.s3_endpoint);
   setVariable('fileBucket', connection.file_bucket);
+  useLocalSecrets(connection);
   if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)
     useLocalWorkflow(connection.batch_workflow, connection.sfn_endpoint);
   useBedrockModels(connection.bedrock_models);

@@ -1,13 +1,24 @@
+import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import { limits } from '#contract/limits.ts';
 import { resendWebhook } from '#domain/batches/resend-webhook.ts';
+import { replaceWebhookSecret } from '#domain/webhooks/replace-webhook-secret.ts';
 import {
   type DeliveryAttempt,
   type DeliveryOwner,
   eventIdOf,
   type WebhookDelivery,
 } from '#domain/webhooks/webhook-delivery.ts';
-import { batches, batchWorkflow, clock, deliveries } from '#runtime/composition/services.ts';
-import type { Report } from './result.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
+import {
+  batches,
+  batchWorkflow,
+  clock,
+  deliveries,
+  lazySecretCipher,
+  webhookSource,
+} from '#runtime/composition/services.ts';
+import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
 
@@ -48,8 +59,40 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
         return { json: jsonOf(delivery), lines: [lineOf(delivery)] };
       }),
     );
+  group
+    .command('replace-secret')
+    .description('sign the further calls of a batch with another secret as well')
+    .argument('<batch>')
+    .requiredOption('--file <file>', 'the file with the new secret; a newline at its end is no part of it')
+    .addHelpText('after', replaceHelp)
+    .action(report(replaceSecret));
   addVerification(group, clientReport);
   return group;
+}
+
+const replaceHelp = `
+X-Service-Signature is then of the new secret. webhook-signature has both signatures, that of the new secret first.
+New batches have the secret with which they are created.`;
+
+async function replaceSecret(batchId: string, { file }: { file: string }): Promise<Result> {
+  const secret = (await readText(file)).replace(/\r?\n$/, '');
+  const { webhookSecretCharacters } = limits;
+  if (secret === '' || secret.length > webhookSecretCharacters)
+    throw new Error(`The secret must have 1 to ${webhookSecretCharacters} characters`);
+  const services = { deliveries: deliveries(), secretCipher: lazySecretCipher, webhookSource };
+  await replaceWebhookSecret(services)(await ownerOf(batchId), secret);
+  return {
+    json: { batch_id: batchId, replaced: true },
+    lines: [`Further calls of batch ${batchId} are signed with the new secret`],
+  };
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
+  }
 }
 
 async function ownerOf(batchId: string): Promise<DeliveryOwner> {

@@ -7,7 +7,7 @@ export const fixedCosts = {
   alarmMetrics: 84,
   dashboards: 1,
   keys: 2,
-  secrets: 3,
+  secrets: 4,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
   metrics: 3,
   /** Queues that Lambda polls. */

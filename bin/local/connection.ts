@@ -27,6 +27,13 @@ export interface Connection {
   /** The workflow that agentctl starts to resend a webhook. */
   batch_workflow?: string;
   sfn_endpoint?: string;
+  /** The secret that `agentctl secrets rotate caller` replaces, and how long the gateway caches signed callers. */
+  caller_secret?: string;
+  authorizer_cache_seconds?: string;
+  secretsmanager_endpoint?: string;
+  /** The key that encrypts the addresses and secrets of webhooks. */
+  webhook_key?: string;
+  kms_endpoint?: string;
   /** The ids that agents may use as `knowledge_base_id`. */
   bedrock_knowledge_bases?: string[];
   /** The models that agents may use after `bedrock:`. */

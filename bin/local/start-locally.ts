@@ -224,6 +224,15 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
       batch_workflow: emulators.outputs.BatchWorkflowArn,
       sfn_endpoint: emulators.endpoints.sfn,
     }),
+    ...(emulators.outputs.CallerSecretArn !== undefined && {
+      caller_secret: emulators.outputs.CallerSecretArn,
+      authorizer_cache_seconds: emulators.outputs.AuthorizerCacheSeconds ?? '0',
+      secretsmanager_endpoint: emulators.endpoints.secretsmanager,
+    }),
+    ...(emulators.outputs.WebhookKeyArn !== undefined && {
+      webhook_key: emulators.outputs.WebhookKeyArn,
+      kms_endpoint: emulators.endpoints.kms,
+    }),
     bedrock_knowledge_bases: JSON.parse(emulators.outputs.BedrockKnowledgeBases ?? '[]') as string[],
     bedrock_models: JSON.parse(emulators.outputs.BedrockModels ?? '[]') as string[],
   };

@@ -20,7 +20,7 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
   'x-service-event-id': 'The same at every attempt.',
   'webhook-id': 'The same, of Standard Webhooks.',
   'webhook-timestamp': 'Unix seconds of the attempt, of Standard Webhooks.',
-  'webhook-signature': 'The signature of Standard Webhooks; with a secret.',
+  'webhook-signature': 'The signature of Standard Webhooks, or two with a space between them; with a secret.',
   'x-service-timestamp': 'Unix seconds of the attempt; with a secret.',
   'x-service-signature': '`sha256=` and HMAC-SHA256 of timestamp, dot and body, in hex; with a secret.',
 };

@@ -19,6 +19,16 @@ export const accessSettings = {
       gateway calls. Only for a change between \`all\` and \`uploads\`, so that replies in progress end
       ([deploy.md](deploy.md#web-functions)).`),
 
+  originSecretGeneration: z
+    .int()
+    .min(1)
+    .max(9999)
+    .default(1)
+    .describe(`
+      The generation of the secret that the distribution sends to its origins. A deployment with the next
+      number rotates the secret. Raise or lower it by one in each deployment, because the origins accept
+      the generation before and the one after as well, and no others.`),
+
   domain: z
     .strictObject({
       name: z

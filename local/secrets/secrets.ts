@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { openStoredValues } from '../data/stored-values.ts';
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
+import { AwsJsonError, serveAwsJson } from '../wire/serve-aws-json.ts';
+import { firstVersion, type Secret, secretOperations, type Versions } from './secret-operations.ts';
 
 interface SecretProperties {
   readonly KmsKeyId?: string;
@@ -15,13 +16,10 @@ interface SecretProperties {
   };
 }
 
-interface Secret {
-  readonly name: string;
-  readonly arn: string;
-  readonly value: string;
-}
-
-/** Secrets Manager, read-only. A value comes from the run's options or from the template, or is generated once. */
+/**
+ * Secrets Manager. A first value comes from the run's options or from the template, or is generated once. After a
+ * PutSecretValue, the versions are stored. Options replace them.
+ */
 export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],
 
@@ -34,12 +32,20 @@ export const secrets: ResourceKind = {
       const name = resolved.Name ?? context.nameOf(logicalId);
       // AWS appends six random characters to an ARN. These are a hash of the name, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
-      const value =
-        context.options.secretValues?.[logicalId] ??
-        resolved.SecretString ??
-        (await stored.getOrCreate(logicalId, () => generateValue(resolved)));
+      const versionsKey = `${logicalId}.versions`;
+      const given = context.options.secretValues?.[logicalId];
+      const put = given === undefined ? stored.get(versionsKey) : undefined;
+      const versions =
+        put === undefined
+          ? firstVersion(
+              given ??
+                resolved.SecretString ??
+                (await stored.getOrCreate(logicalId, () => generateValue(resolved))),
+            )
+          : (JSON.parse(put) as Versions);
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
-      known.set(logicalId, { name, arn, value });
+      const store = (next: Versions) => stored.put(versionsKey, JSON.stringify(next));
+      known.set(logicalId, { name, arn, versions, store });
       const key = keyArnOf(resolved.KmsKeyId, context);
       if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
     }
@@ -51,23 +57,7 @@ export const secrets: ResourceKind = {
       throw new AwsJsonError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
     };
     const arnOf = ({ logicalId }: TemplateResource) => known.get(logicalId)?.arn ?? '';
-    const operations: Record<string, AwsJsonOperation> = {
-      GetSecretValue({ SecretId }) {
-        const { arn, name, value } = find(SecretId);
-        return {
-          ARN: arn,
-          Name: name,
-          SecretString: value,
-          VersionId: 'local',
-          VersionStages: ['AWSCURRENT'],
-        };
-      },
-      DescribeSecret({ SecretId }) {
-        const { arn, name } = find(SecretId);
-        return { ARN: arn, Name: name, VersionIdsToStages: { local: ['AWSCURRENT'] } };
-      },
-    };
-    const server = await serveAwsJson(operations, {
+    const server = await serveAwsJson(secretOperations(find), {
       rejectionOf: context.access.rejectionOf,
       rules: context.access.rules,
       needed: (operation, { SecretId }) => [

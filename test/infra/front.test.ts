@@ -107,7 +107,10 @@ describe('with a distribution, domain and firewall', () => {
     const { Scope, DefaultAction, Rules } = resource('AWS::WAFv2::WebACL').Properties as {
       Scope: string;
       DefaultAction: object;
-      Rules: { Action: object; Statement: { NotStatement: { Statement: { ByteMatchStatement: object } } } }[];
+      Rules: {
+        Action: object;
+        Statement: { NotStatement: { Statement: { OrStatement: { Statements: object[] } } } };
+      }[];
     };
     expect([Scope, DefaultAction, Rules.map(({ Action }) => Action)]).toEqual([
       'REGIONAL',
@@ -117,12 +120,19 @@ describe('with a distribution, domain and firewall', () => {
     expect(Rules).toHaveLength(firewallRules.originFirewall);
     const { Origins } = config as { Origins: { OriginCustomHeaders: Record<string, unknown>[] }[] };
     const [sent] = Origins[0]?.OriginCustomHeaders ?? [];
-    expect(Rules[0]?.Statement.NotStatement.Statement.ByteMatchStatement).toEqual({
-      FieldToMatch: { SingleHeader: { Name: sent?.HeaderName } },
-      PositionalConstraint: 'EXACTLY',
-      SearchString: sent?.HeaderValue,
-      TextTransformations: [{ Priority: 0, Type: 'NONE' }],
+    const matches = (SearchString: unknown) => ({
+      ByteMatchStatement: {
+        FieldToMatch: { SingleHeader: { Name: sent?.HeaderName } },
+        PositionalConstraint: 'EXACTLY',
+        SearchString,
+        TextTransformations: [{ Priority: 0, Type: 'NONE' }],
+      },
     });
+    // What the distribution sends, and what it sends after a rotation.
+    expect(Rules[0]?.Statement.NotStatement.Statement.OrStatement.Statements).toEqual([
+      matches(sent?.HeaderValue),
+      matches(expect.objectContaining({ 'Fn::Join': expect.anything() })),
+    ]);
     expect(JSON.stringify(sent?.HeaderValue)).toContain('resolve:secretsmanager:');
     expect(resource('AWS::WAFv2::WebACLAssociation').Properties).toMatchObject({
       WebACLArn: { 'Fn::GetAtt': [expect.stringContaining('OriginFirewall'), 'Arn'] },

@@ -241,5 +241,6 @@ test('the base address of the outputs ends in /api/v1', () => {
     'DataTableName',
     'FileBucketName',
     'OpenAiApiKeySecretArn',
+    'WebhookKeyArn',
   ]);
 });

@@ -14,6 +14,7 @@ const adding = {
     hostedZone: { id: 'Z0123456789', name: 'example.com' },
   },
   firewall: {},
+  originSecretGeneration: 2,
   corsOrigins: ['https://app.example.com'],
   alarmEmails: addresses(10),
   webSearch: { provider: 'brave' },

@@ -40,7 +40,7 @@ test('they are on unless a stage turns them off, and then nothing of them is the
   expect(types.map(({ Type }) => Type).filter((type) => /CloudFront|WebFunction|Custom/.test(type))).toEqual(
     [],
   );
-  for (const name of [variables.originSecret, variables.callerSecret, 'AWS/Lambda/Web'])
+  for (const name of [variables.originSecrets, variables.callerSecret, 'AWS/Lambda/Web'])
     expect(JSON.stringify(plain.template.toJSON())).not.toContain(name);
 });
 
@@ -238,7 +238,7 @@ test('the web function of uploads knows what it needs', () => {
   expect(variablesOf('Uploads')).toMatchObject({
     [variables.dataTable]: { Ref: 'DataTable' },
     [variables.fileBucket]: { Ref: 'FileBucket' },
-    [variables.originSecret]: { Ref: expect.stringMatching(/^OriginSecret/) },
+    [variables.originSecrets]: { 'Fn::Join': expect.anything() },
     [variables.stageLimits]: expect.stringContaining('uploads=2/s:5'),
   });
 });
@@ -262,6 +262,7 @@ test('the web function of chats has the variables of the functions that it stand
   expect(variablesOf('Chats')).toEqual({
     ...needed,
     [variables.callerSecret]: { Ref: expect.stringMatching(/^CallerSecret/) },
+    [variables.authorizerCacheSeconds]: '60',
   });
 });
 

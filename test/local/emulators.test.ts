@@ -1,6 +1,14 @@
 import { readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import {
+  GetSecretValueCommand,
+  ListSecretVersionIdsCommand,
+  PutSecretValueCommand,
+  ResourceNotFoundException,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOptions } from './fixture/start-background.ts';
 import { type FixtureRun, makeDataDir, startFixture } from './fixture/start-fixture.ts';
 
 let dataDir: string;
@@ -65,6 +73,35 @@ describe('a restart', () => {
     expect(await json('items/kept')).toMatchObject({ body: 'item' });
     expect(await json('objects/kept')).toMatchObject({ body: 'object' });
     expect(await json('secret')).toEqual(before);
+  });
+
+  it('finds both labelled versions of a secret that was replaced', async () => {
+    const [, SecretId] = Object.entries(run.physicalIds).find(([id]) => id.startsWith('Drawn')) ?? [];
+    const open = () => new SecretsManagerClient(clientOptions(run.endpoints.secretsmanager));
+    const valueAt = async (VersionStage?: string) =>
+      (await open().send(new GetSecretValueCommand({ SecretId, VersionStage }))).SecretString;
+    const first = await valueAt();
+    await expect(valueAt('AWSPREVIOUS')).rejects.toThrow(ResourceNotFoundException);
+    for (const SecretString of ['second', 'third'])
+      await open().send(new PutSecretValueCommand({ SecretId, SecretString }));
+    const labelled = async () => {
+      const { Versions = [] } = await open().send(new ListSecretVersionIdsCommand({ SecretId }));
+      return Versions.map(({ VersionId, VersionStages, CreatedDate }) => [
+        VersionStages,
+        VersionId,
+        CreatedDate,
+      ]);
+    };
+    const before = await labelled();
+    expect(before.map(([stages]) => stages)).toEqual([['AWSCURRENT'], ['AWSPREVIOUS']]);
+    expect(new Set(before.map(([, id]) => id)).size).toBe(2);
+    await run.close();
+    run = await start();
+    expect(await labelled()).toEqual(before);
+    expect([await valueAt(), await valueAt('AWSPREVIOUS')]).toEqual(['third', 'second']);
+    // The functions read what is current.
+    expect(await json('secret')).toMatchObject({ drawn: 'third' });
+    expect(first).not.toBe('third');
   });
 
   it('keeps drawn secrets where only the owner reads them', async () => {

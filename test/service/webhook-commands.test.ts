@@ -3,12 +3,19 @@ import { createHmac } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
+import { unwrapWebhook } from '#lib/client/webhooks.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import { useService } from '#support/use-service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
-import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
+import {
+  expectedSignature,
+  startWebhookReceiver,
+  status,
+  type WebhookCall,
+} from '#support/webhook-receiver.ts';
 
 interface Shown {
   event_id: string;
@@ -59,6 +66,83 @@ describe('agentctl webhooks', () => {
       { ...resent, changes: { round: 2 } },
       { ...resent, changes: { round: 3 } },
     ]);
+    await receiver.close();
+  });
+
+  it('signs with a replaced secret, and with the one before for receivers that do not know it yet', async () => {
+    const { json, run } = agentctlOf(service);
+    const [former, replaced, last] = ['former', 'replaced', 'last'].map(
+      (name) => `whsec_${Buffer.from(`the ${name} secret`).toString('base64')}`,
+    ) as [string, string, string];
+    const receiver = await startWebhookReceiver(status(500), status(500), status(200));
+    const batch = await tenant.create({ url: `${receiver.url}/token`, secret: former });
+    await tenant.closed(batch);
+    const sendWith = async (secret: string, count: number) => {
+      const file = join(folder, 'secret.txt');
+      await writeFile(file, `${secret}\n`);
+      const { code, stdout } = await run('webhooks', 'replace-secret', batch.id, '--file', file);
+      expect([code, JSON.parse(stdout)]).toEqual([0, { batch_id: batch.id, replaced: true }]);
+      await json('webhooks', 'resend', batch.id);
+      await receiver.called(count);
+      expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
+      return receiver.calls[count - 1] as WebhookCall;
+    };
+    const isSignedWith = (secret: string, { body, headers }: WebhookCall) => {
+      const check = new Webhook(secret);
+      try {
+        return Boolean(check.verify(body, headers));
+      } catch {
+        return false;
+      }
+    };
+    const [first] = receiver.calls;
+    if (first === undefined) throw new Error('No call');
+    expect([former, replaced].map((secret) => isSignedWith(secret, first))).toEqual([true, false]);
+
+    const second = await sendWith(replaced, 3);
+    expect(second.path).toBe('/hook/token');
+    expect([former, replaced].map((secret) => isSignedWith(secret, second))).toEqual([true, true]);
+    // The service's own signature is of the new secret, so a receiver of it knows both before the change.
+    expect(second.headers['x-service-signature']).toBe(expectedSignature(replaced, second));
+    const both = { secret: [former, replaced] };
+    for (const call of [first, second])
+      expect(await unwrapWebhook(call.body, call.headers, both)).toMatchObject({ id: `evt_${batch.id}` });
+
+    // The command may be repeated, and the secret of two changes ago ends.
+    for (const [secret, count] of [
+      [replaced, 4],
+      [last, 5],
+    ] as const)
+      await sendWith(secret, count);
+    const [fourth, fifth] = receiver.calls.slice(3) as [WebhookCall, WebhookCall];
+    const all = [former, replaced, last];
+    expect(all.map((secret) => isSignedWith(secret, fourth))).toEqual([true, true, false]);
+    expect(all.map((secret) => isSignedWith(secret, fifth))).toEqual([false, true, true]);
+
+    const audit = await json<{ entries: { action: string }[] }>('audit', '--workspace', tenant.workspaceId);
+    const entries = audit.entries.filter(({ action }) => action === 'webhook secret replaced');
+    expect(entries).toHaveLength(3);
+    expect(entries[0]).toMatchObject({ target: batch.id, changes: {} });
+    expect(JSON.stringify(audit)).not.toMatch(/whsec_|token/);
+    await receiver.close();
+  });
+
+  it('replaces a secret of which the file is usable alone', async () => {
+    const { run } = agentctlOf(service);
+    const receiver = await startWebhookReceiver();
+    const batch = await tenant.create({ url: receiver.url });
+    await tenant.closed(batch);
+    const file = join(folder, 'unusable.txt');
+    for (const [text, reason] of [
+      ['\n', 'The secret must have 1 to 255 characters'],
+      ['x'.repeat(256), 'The secret must have 1 to 255 characters'],
+    ] as const) {
+      await writeFile(file, text);
+      const end = await run('webhooks', 'replace-secret', batch.id, '--file', file);
+      expect(end).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
+    }
+    const missing = await run('webhooks', 'replace-secret', batch.id, '--file', join(folder, 'missing.txt'));
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be read') });
     await receiver.close();
   });
 

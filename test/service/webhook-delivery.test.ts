@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
@@ -5,6 +7,7 @@ import type { ChatResource } from '#contract/chat.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
+import { findPort } from '#support/upload-endpoint.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
 import {
@@ -101,18 +104,40 @@ describe('a call', () => {
       expect(names).not.toContain(name);
   });
 
-  it('leaves no trace of the secret in the table, in logs and in answers', async () => {
-    const { url } = await receive();
-    const response = await tenant.submit({ url, secret });
-    await tenant.closed(response.body.data);
-    const shown = await tenant.client.get(`/batches/${response.body.data.id}`);
+  it('goes to an address of any characters, however long address and secret may be', async () => {
+    const { calls, url } = await receive();
+    // 4.7 KB together, more than KMS encrypts in one call.
+    const longest = { url: `${url}/`.padEnd(2048, 'ж'), secret: 'é'.repeat(255) };
+    await tenant.closed(await tenant.create(longest));
+    const [call] = calls;
+    if (call === undefined) throw new Error('No call');
+    expect(call.path).toBe(new URL(longest.url).pathname);
+    expect(call.headers['x-service-signature']).toBe(expectedSignature(longest.secret, call));
+  });
+
+  it('leaves no trace of the address and the secret in the table, in logs, executions and answers', async () => {
+    const { url, port, calls } = await receive(status(500), status(200));
+    const address = `${url}/path-token?key=query-token`;
+    const response = await tenant.submit({ url: address, secret });
+    const batch = response.body.data;
+    await tenant.closed(batch);
+    expect(calls.map(({ path }) => path)).toEqual(Array(2).fill('/hook/path-token?key=query-token'));
+    const closed = address.replace(String(port), String(await findPort()));
+    const unreachable = await tenant.create({ url: closed, secret });
+    await tenant.closed(unreachable);
+    const shown = await tenant.client.get(`/batches/${batch.id}`);
+    const attempts = await Promise.all([batch, unreachable].map(tenant.attempts));
+    expect(attempts.flat()).toHaveLength(5);
     expect(JSON.stringify([response.body, shown.body])).not.toMatch(/kept to ourselves|webhook|secret/);
-    const items = JSON.stringify(await dataTableOf(service).readAll());
-    expect(items).toContain(url);
-    expect(items).not.toContain('kept to ourselves');
-    expect(items).not.toContain(Buffer.from(secret).toString('base64'));
     expect(logged.length).toBeGreaterThan(0);
-    expect(logged.join('\n')).not.toContain('kept to ourselves');
+    const items = JSON.stringify(await dataTableOf(service).readAll());
+    const executions = await readFile(join(service.dataDir, 'executions.jsonl'), 'utf8');
+    for (const id of [batch.id, unreachable.id])
+      for (const text of [items, executions]) expect(text).toContain(id);
+    for (const text of [items, executions, logged.join('\n'), JSON.stringify(attempts)])
+      for (const trace of ['kept to ourselves', 'path-token', 'query-token', '/hook', secret])
+        for (const form of [trace, Buffer.from(trace).toString('base64').replace(/=*$/, '')])
+          expect(text).not.toContain(form);
   });
 });
 

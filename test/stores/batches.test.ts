@@ -30,7 +30,7 @@ const end = async (batch: Batch): Promise<void> => {
 
 describe('a new batch', () => {
   it('is stored with everything that it has', async () => {
-    const webhook = { url: 'https://example.com/hook', events: ['completed' as const], secret: 'encrypted' };
+    const webhook = { events: ['completed' as const], target: 'encrypted' };
     for (const batch of [await create(), await create({ webhook })])
       expect(await batches.get(batch.workspaceId, batch.id)).toEqual(batch);
   });
@@ -60,7 +60,7 @@ describe('a new batch', () => {
   });
 
   it('can be found by its id alone if it has a webhook', async () => {
-    const withWebhook = await create({ webhook: { url: 'https://example.com', events: [], secret: null } });
+    const withWebhook = await create({ webhook: { events: [], target: 'encrypted' } });
     expect(await batches.workspaceOf(withWebhook.id)).toBe(withWebhook.workspaceId);
     expect(await batches.workspaceOf((await create()).id)).toBeUndefined();
   });

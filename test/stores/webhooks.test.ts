@@ -172,10 +172,36 @@ describe('the attempts of a delivery', () => {
   });
 });
 
+describe('a replaced webhook', () => {
+  const former = { events: ['failed' as const], url: 'https://example.com', secret: 'encrypted' };
+  const replacement = { events: ['failed' as const], target: 'encrypted with another secret' };
+
+  it('is that of all further attempts, and is in the audit log without a value', async () => {
+    const delivery = await deliveryOf({ webhook: former });
+    expect(await deliveries.replaceWebhook(delivery, former, replacement)).toBe(true);
+    expect(await stores.webhookSource.get(delivery)).toEqual(replacement);
+    expect(await deliveries.get(delivery)).toEqual(delivery);
+    expect(await auditEntriesOf(stores.auditLog, delivery.workspaceId)).toMatchObject([
+      { actor: 'tester', action: 'webhook secret replaced', target: delivery.batchId, changes: {} },
+    ]);
+  });
+
+  it('is not replaced by a caller who read it before another one replaced it', async () => {
+    const delivery = await deliveryOf({ webhook: former });
+    const other = { ...replacement, target: 'that of another caller' };
+    expect(await deliveries.replaceWebhook(delivery, former, other)).toBe(true);
+    expect(await deliveries.replaceWebhook(delivery, former, replacement)).toBe(false);
+    expect(await stores.webhookSource.get(delivery)).toEqual(other);
+    expect(await auditEntriesOf(stores.auditLog, delivery.workspaceId)).toHaveLength(1);
+  });
+});
+
 describe('the source of webhooks', () => {
   it('has the webhook of a batch, if it has one', async () => {
-    const webhook = { url: 'https://example.com', events: ['failed' as const], secret: 'encrypted' };
-    expect(await stores.webhookSource.get(await deliveryOf({ webhook }))).toEqual(webhook);
+    const webhook = { events: ['failed' as const], target: 'encrypted' };
+    const former = { events: ['failed' as const], url: 'https://example.com', secret: null };
+    for (const each of [webhook, former])
+      expect(await stores.webhookSource.get(await deliveryOf({ webhook: each }))).toEqual(each);
     expect(await stores.webhookSource.get(await deliveryOf())).toBeUndefined();
     expect(await stores.webhookSource.get({ workspaceId: 'ws_1', batchId: 'missing' })).toBeUndefined();
   });

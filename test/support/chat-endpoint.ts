@@ -10,8 +10,14 @@ import { findPort, listening } from './upload-endpoint.ts';
 export interface ChatEndpoint {
   readonly url: string;
   readonly lines: readonly string[];
-  /** The headers that the gateway adds to a request of a tenant, or of a caller that the authorizer has rejected. */
-  headersOf(caller: Pick<Tenant, 'workspaceId' | 'apiKeyId'> | { rejection: string }): Record<string, string>;
+  /**
+   * The headers that the gateway adds to a request of a tenant, or of a caller that the authorizer has rejected.
+   * @param secret signs the caller; by default the current one
+   */
+  headersOf(
+    caller: Pick<Tenant, 'workspaceId' | 'apiKeyId'> | { rejection: string },
+    secret?: string,
+  ): Record<string, string>;
   signal(name: NodeJS.Signals): void;
   readonly exit: Promise<unknown>;
   close(): Promise<void>;
@@ -38,6 +44,7 @@ export async function startChatEndpoint(service: Service, modelUrl: string): Pro
         [variables.contentBucket]: outputs.ContentBucketName,
         [variables.fileBucket]: outputs.FileBucketName,
         [variables.callerSecret]: secretArn,
+        [variables.authorizerCacheSeconds]: '60',
         [variables.httpEndpoint]: `127.0.0.1:${port}`,
         [variables.metricsNamespace]: 'test',
         [variables.usageDays]: '400',
@@ -65,10 +72,10 @@ export async function startChatEndpoint(service: Service, modelUrl: string): Pro
   return {
     url: `http://127.0.0.1:${port}`,
     lines,
-    headersOf: (caller) => ({
+    headersOf: (caller, secret = SecretString) => ({
       [gatewayHeaders.signedCaller]: sign(
         'rejection' in caller ? caller : { workspaceId: caller.workspaceId, apiKeyId: caller.apiKeyId },
-        SecretString,
+        secret,
       ),
       [gatewayHeaders.requestId]: crypto.randomUUID(),
       [gatewayHeaders.extendedRequestId]: crypto.randomUUID(),

@@ -11,6 +11,8 @@ import type { Service } from './service.ts';
 export interface UploadEndpoint {
   /** The header that the distribution adds to each request. */
   readonly originSecret: readonly [name: string, value: string];
+  /** The same header with each of the values that the server accepts. */
+  readonly originSecrets: readonly (readonly [name: string, value: string])[];
   /** Opens a new connection directly to the server. */
   connect(): Promise<RawConnection>;
   /** The sum of a metric's values that the server has emitted so far. */
@@ -34,7 +36,9 @@ export interface RawConnection {
 /** Runs the web function of uploads in its own process, on the stores of a running service. */
 export async function startUploadEndpoint(service: Service): Promise<UploadEndpoint> {
   const { endpoints, outputs, physicalIds } = service.run;
-  const secretArn = Object.entries(physicalIds).find(([id]) => id.startsWith('OriginSecret'))?.[1] ?? '';
+  const secretArns = Object.entries(physicalIds).flatMap(([id, arn]) =>
+    id.startsWith('OriginSecret') ? [arn] : [],
+  );
   const port = await findPort();
   const lines: string[] = [];
   const child = spawn(
@@ -48,7 +52,7 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
         AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secretsmanager,
         AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
         [variables.fileBucket]: outputs.FileBucketName,
-        [variables.originSecret]: secretArn,
+        [variables.originSecrets]: secretArns.join(','),
         [variables.httpEndpoint]: `127.0.0.1:${port}`,
         [variables.metricsNamespace]: 'test',
         [variables.stageLimits]:
@@ -61,9 +65,16 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
   await listening(port, child);
   const secrets = new SecretsManagerClient({ endpoint: endpoints.secretsmanager });
-  const { SecretString = '' } = await secrets.send(new GetSecretValueCommand({ SecretId: secretArn }));
+  const originSecrets = await Promise.all(
+    secretArns.map(async (SecretId) => {
+      const { SecretString = '' } = await secrets.send(new GetSecretValueCommand({ SecretId }));
+      return [originSecretHeader, SecretString] as const;
+    }),
+  );
+  const [originSecret = [originSecretHeader, '']] = originSecrets;
   return {
-    originSecret: [originSecretHeader, SecretString],
+    originSecret,
+    originSecrets,
     connect: () => open(port),
     sumOf: (metric) =>
       lines

@@ -90,13 +90,14 @@ describe('a new batch', () => {
     await world.runUntil(async () => (await world.read(batch)).status === 'completed');
   });
 
-  it('has the secret of its webhook encrypted for it alone', async () => {
+  it('has the address and the secret of its webhook encrypted for it alone', async () => {
     const world = batchWorld();
     const url = 'https://example.com/hook';
     const batch = await world.create(1, { webhook: { url, events: ['failed'], secret: 'secret' } });
-    expect(batch.webhook).toEqual({ url, events: ['failed'], secret: 'secret of batch-001' });
+    const target = (secrets: string[], id: string) => `${JSON.stringify({ url, secrets })} of ${id}`;
+    expect(batch.webhook).toEqual({ events: ['failed'], target: target(['secret'], 'batch-001') });
     const without = await world.create(1, { webhook: { url, events: [] } });
-    expect(without.webhook).toEqual({ url, events: [], secret: null });
+    expect(without.webhook).toEqual({ events: [], target: target([], 'batch-002') });
   });
 });
 

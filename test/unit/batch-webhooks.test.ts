@@ -3,7 +3,9 @@ import type { Batch } from '#domain/batches/batch.ts';
 import { cancelBatch } from '#domain/batches/cancel-batch.ts';
 import { resendWebhook } from '#domain/batches/resend-webhook.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { replaceWebhookSecret } from '#domain/webhooks/replace-webhook-secret.ts';
 import { isRightSignature, standardSignature } from '#domain/webhooks/sign-webhook.ts';
+import type { EncryptedWebhook, Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
 const url = 'https://example.com/hook';
@@ -94,6 +96,38 @@ describe('the event of a batch', () => {
       false,
     );
   });
+
+  it.each(['plain secret', null])(
+    'of a version that encrypted no address is sent, with the secret %s',
+    async (secret) => {
+      const world = batchWorld();
+      const batch = await createWith(world, ['completed']);
+      const webhook = await world.stores.webhookSource.get(ownerOf(batch));
+      const url = 'https://example.com/former';
+      const stored = { events: ['completed' as const], url, secret: secret && `${secret} of ${batch.id}` };
+      const rewritten = stored as unknown as EncryptedWebhook;
+      expect(
+        await world.stores.deliveries.replaceWebhook(ownerOf(batch), webhook as Webhook, rewritten),
+      ).toBe(true);
+      await world.run();
+      const [call] = world.state.calls;
+      expect(call?.url).toBe(url);
+      const isSigned = isRightSignature(call?.headers['X-Service-Signature'] ?? '', {
+        ...{ secret: secret ?? '', timestamp: call?.headers['X-Service-Timestamp'] ?? '' },
+        body: call?.body ?? '',
+      });
+      expect(isSigned).toBe(secret !== null);
+
+      // The new version's form replaces it as soon as an operator gives it another secret.
+      const { deliveries, webhookSource } = world.stores;
+      const services = { deliveries, webhookSource, secretCipher: world.services.secretCipher };
+      await replaceWebhookSecret(services)(ownerOf(batch), 'new');
+      expect(await webhookSource.get(ownerOf(batch))).toEqual({
+        events: ['completed'],
+        target: `${JSON.stringify({ url, secrets: ['new', ...(secret === null ? [] : [secret])] })} of ${batch.id}`,
+      });
+    },
+  );
 
   it('has no signature without a secret', async () => {
     const world = batchWorld();

@@ -3,6 +3,7 @@ import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
 import type { SecretOwner } from './secret-cipher.ts';
 import type { WebhookServices } from './services.ts';
 import type { Webhook } from './webhook.ts';
+import { encryptTarget } from './webhook-target.ts';
 
 /** @throws badRequest if the webhook's address is forbidden */
 export async function rejectForbiddenWebhook(
@@ -13,17 +14,14 @@ export async function rejectForbiddenWebhook(
   if (rejection) throw new ServiceError('badRequest', `webhook.url: ${rejection}`);
 }
 
-/** The webhook as it is stored: its secret is encrypted for this batch. */
+/** The webhook as it is stored: its address and its secret are encrypted for this batch. */
 export async function encryptedWebhook(
   services: Pick<WebhookServices, 'secretCipher'>,
   { webhook }: CreateBatchBody,
   owner: SecretOwner,
 ): Promise<Webhook | null> {
   if (webhook === undefined) return null;
-  const { url, events, secret } = webhook;
-  return {
-    url,
-    events,
-    secret: secret === undefined ? null : await services.secretCipher.encrypt(secret, owner),
-  };
+  const { url, secret } = webhook;
+  const target = { url, secrets: secret === undefined ? [] : [secret] };
+  return encryptTarget(services, webhook, { target, owner });
 }

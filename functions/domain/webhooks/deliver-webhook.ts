@@ -2,6 +2,7 @@ import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from './services.ts';
 import { standardSignature, webhookSignature } from './sign-webhook.ts';
+import type { WebhookTarget } from './webhook.ts';
 import {
   type DeliveryAttempt,
   type DeliveryOwner,
@@ -9,6 +10,7 @@ import {
   type WebhookDelivery,
 } from './webhook-delivery.ts';
 import type { WebhookResponse } from './webhook-sender.ts';
+import { decryptTarget } from './webhook-target.ts';
 
 type DeliverServices = WebhookServices & Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
@@ -40,26 +42,24 @@ export const deliverWebhook =
       await services.deliveries.exhaust(delivery);
       return exhausted;
     }
-    const { secret } = webhook;
     // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
-    const decrypted = secret === null ? null : await services.secretCipher.decrypt(secret, owner);
+    const target = await decryptTarget(services, webhook, owner);
     const started = await services.deliveries.start(delivery, {
       at: now.toISOString(),
       // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
       nextAt: plus(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
     });
     if (started === undefined) return waiting(now.toISOString(), now);
-    return attempt(services, webhook.url, decrypted, started);
+    return attempt(services, target, started);
   };
 
 async function attempt(
   services: DeliverServices,
-  url: string,
-  secret: string | null,
+  { url, secrets }: WebhookTarget,
   started: { delivery: WebhookDelivery; attempt: DeliveryAttempt },
 ): Promise<DeliveryProgress> {
   const { delivery } = started;
-  const headers = headersOf(delivery, secret, started.attempt.at);
+  const headers = headersOf(delivery, secrets, started.attempt.at);
   const response = await responseOf(services, url, { headers, body: delivery.body });
   const now = services.clock.now();
   const { status, failure } = response;
@@ -117,7 +117,11 @@ function nextOf(
   return { state: 'pending', nextAt: plus(now, Math.max(varied(delay), requested)) };
 }
 
-function headersOf(delivery: WebhookDelivery, secret: string | null, at: string): Record<string, string> {
+function headersOf(
+  delivery: WebhookDelivery,
+  [newest, ...former]: readonly string[],
+  at: string,
+): Record<string, string> {
   const eventId = eventIdOf(delivery);
   const timestamp = String(Math.floor(Date.parse(at) / 1000));
   const headers = {
@@ -126,13 +130,15 @@ function headersOf(delivery: WebhookDelivery, secret: string | null, at: string)
     'webhook-id': eventId,
     'webhook-timestamp': timestamp,
   };
-  if (secret === null) return headers;
-  const call = { secret, timestamp, body: delivery.body };
+  if (newest === undefined) return headers;
+  const { body } = delivery;
   return {
     ...headers,
     'X-Service-Timestamp': timestamp,
-    'X-Service-Signature': webhookSignature(call),
-    'webhook-signature': standardSignature({ ...call, eventId }),
+    'X-Service-Signature': webhookSignature({ secret: newest, timestamp, body }),
+    'webhook-signature': [newest, ...former]
+      .map((secret) => standardSignature({ secret, timestamp, body, eventId }))
+      .join(' '),
   };
 }
 

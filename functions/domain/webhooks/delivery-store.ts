@@ -1,3 +1,4 @@
+import type { EncryptedWebhook, Webhook } from './webhook.ts';
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from './webhook-delivery.ts';
 
 /** The write that ends a batch also creates its delivery: see BatchStore. */
@@ -21,6 +22,11 @@ export interface DeliveryStore {
   exhaust(delivery: WebhookDelivery): Promise<void>;
   /** Restarts the schedule. Undefined if another caller changed the delivery after it was read. */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
+  /**
+   * Replaces the webhook that is stored with the batch, for all further attempts.
+   * @returns false if another caller has changed it after it was read
+   */
+  replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
   /** All attempts, oldest first. */
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }

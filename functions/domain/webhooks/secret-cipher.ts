@@ -1,6 +1,6 @@
-/** Encrypts the webhook secrets of clients. A secret encrypted for one batch cannot be decrypted for another. */
+/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
 export interface SecretCipher {
-  encrypt(secret: string, owner: SecretOwner): Promise<string>;
+  encrypt(text: string, owner: SecretOwner): Promise<string>;
   decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
 }
 

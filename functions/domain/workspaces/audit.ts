@@ -14,7 +14,8 @@ export type AuditAction =
   | 'whitelist reduced'
   | 'user erased'
   | 'knowledge changed'
-  | 'webhook resent';
+  | 'webhook resent'
+  | 'webhook secret replaced';
 
 /** What an operator did. One transaction writes the entry and the change, so neither exists without the other. */
 export interface AuditEntry {

@@ -52,9 +52,15 @@ const schemas = {
   webSearchApiKeySecret: () => z.string().min(1),
   usageDays: () => z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
-  originSecret: () => z.string().min(1).optional(),
+  originSecrets: () =>
+    z
+      .string()
+      .min(1)
+      .transform((list) => list.split(','))
+      .optional(),
   /** Undefined in a stage whose gateway calls no web function. */
   callerSecret: () => z.string().min(1).optional(),
+  authorizerCacheSeconds: () => z.coerce.number().nonnegative(),
   corsOrigin: () => z.string().min(1).optional(),
   handlesPreflights: () => z.literal('true').optional(),
   logLevel: () => z.string().optional(),

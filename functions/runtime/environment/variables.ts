@@ -31,8 +31,10 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
-  originSecret: 'ORIGIN_SECRET_ARN',
+  /** The secrets that the distribution may send, the one that it sends now first. */
+  originSecrets: 'ORIGIN_SECRET_ARNS',
   callerSecret: 'CALLER_SECRET_ARN',
+  authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',
   /**
    * The origin whose pages may read responses. Set only in a stage whose distribution does not add the CORS headers.
    */

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Batch, type BatchItem, type BatchRequest, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore, RequestEraser } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
 import { memoryBatchTransitions } from './batch-transitions.ts';
 import type { MemoryChatStores } from './chat-stores.ts';
 import type { MemoryReconciliationIndex } from './reconciliation-index.ts';
@@ -22,7 +24,7 @@ export function memoryBatchStore({
   chats: Pick<MemoryChatStores, 'add'>;
   deliveries: Pick<MemoryDeliveryStore, 'add'>;
   index: MemoryReconciliationIndex;
-}): BatchStore & RequestEraser {
+}): BatchStore & RequestEraser & { replaceWebhook: DeliveryStore['replaceWebhook'] } {
   /** In order of creation. */
   const stored = new Map<string, StoredBatch>();
   /** In order of their ends. */
@@ -86,6 +88,7 @@ export function memoryBatchStore({
       if (request !== undefined)
         Object.assign(request, { message: '', externalUserId: null, name: request.customId });
     },
+    replaceWebhook: replaceWebhookOf(find),
     items: async (batch, requestIndexes) =>
       structuredClone(requestIndexes.map((requestIndex) => find(batch).items.get(requestIndex))),
     allItems: async (batch) => structuredClone([...find(batch).items.values()]),
@@ -95,3 +98,12 @@ export function memoryBatchStore({
     },
   };
 }
+
+const replaceWebhookOf =
+  (find: (batch: Pick<Batch, 'workspaceId' | 'id'>) => StoredBatch): DeliveryStore['replaceWebhook'] =>
+  async ({ workspaceId, batchId }, read, replacement) => {
+    const { batch } = find({ workspaceId, id: batchId });
+    if (!isDeepStrictEqual(batch.webhook, read)) return false;
+    batch.webhook = replacement;
+    return true;
+  };

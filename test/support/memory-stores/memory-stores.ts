@@ -26,7 +26,7 @@ export function memoryStores(settings: StoreSettings): Stores {
   const { add, addErasure, allChats, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
-  const { erase, ...batches } = memoryBatchStore({
+  const { erase, replaceWebhook, ...batches } = memoryBatchStore({
     clock: settings.clock,
     chats: { add },
     deliveries: deliveryWrites,
@@ -39,7 +39,16 @@ export function memoryStores(settings: StoreSettings): Stores {
     auditLog,
     batches,
     chatUses: memoryChatUses({ allChats, batches, workspaces }),
-    deliveries,
+    deliveries: {
+      ...deliveries,
+      async replaceWebhook(owner, read, replacement) {
+        const isReplaced = await replaceWebhook(owner, read, replacement);
+        const { workspaceId, batchId } = owner;
+        if (isReplaced)
+          audit({ action: 'webhook secret replaced', workspaceId, target: batchId, changes: {} });
+        return isReplaced;
+      },
+    },
     erasures: {
       async request(erasure) {
         addErasure(erasure);

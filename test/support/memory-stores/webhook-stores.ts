@@ -4,7 +4,8 @@ import type { MemoryReconciliationIndex } from './reconciliation-index.ts';
 import type { MemoryAudit } from './workspace-stores.ts';
 
 export interface MemoryDeliveryStore {
-  deliveries: DeliveryStore;
+  /** The webhook itself is stored with its batch. */
+  deliveries: Omit<DeliveryStore, 'replaceWebhook'>;
   /** For the transactions of other stores. */
   add(delivery: WebhookDelivery): void;
 }
@@ -33,7 +34,7 @@ export function memoryDeliveryStore(
   const storeAttempt = (owner: DeliveryOwner, attempt: DeliveryAttempt) =>
     void attemptsOf(owner).set(attempt.number, { ...attempt });
 
-  const deliveries: DeliveryStore = {
+  const deliveries: MemoryDeliveryStore['deliveries'] = {
     get: async (owner) => structuredClone(stored.get(nameOf(owner))?.delivery),
     async start(read, { at, nextAt }) {
       const delivery = {

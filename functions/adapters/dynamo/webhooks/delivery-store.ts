@@ -69,6 +69,23 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
       return isDone ? restarted : undefined;
     },
 
+    replaceWebhook: ({ workspaceId, batchId }, read, replacement) =>
+      transactIfFirst(table, async () => (TableName) => [
+        {
+          Update: {
+            TableName,
+            Key: keys.batch(workspaceId, batchId),
+            UpdateExpression: 'SET webhook = :replacement',
+            ConditionExpression: 'webhook = :read',
+            ExpressionAttributeValues: { ':replacement': replacement, ':read': read },
+          },
+        },
+        ...audit(TableName, {
+          ...{ action: 'webhook secret replaced', workspaceId, target: batchId },
+          changes: {},
+        }),
+      ]),
+
     async attempts(owner) {
       const first = keys.deliveryAttempt(owner.workspaceId, owner.batchId, 0);
       const last = keys.deliveryAttempt(owner.workspaceId, owner.batchId, 9_999_999);
