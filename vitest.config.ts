@@ -13,13 +13,14 @@ const serviceSetup = 'test/support/global-setup.ts';
  */
 const sharedLibraries = { isolate: false, setupFiles: ['test/support/fresh-modules.ts'] };
 
-/** Files that run once more with the Lambda functions of sends and creations, as in stages without shared environments. */
+/** Files that run once more with the four Lambda functions that a web function replaces (`chatRoutes`). */
 const filesOfBothEntryPoints = [
   'contract-send-message',
   'contract-create-chat',
   'contract-stream',
   'stop-reply',
   'resumable-streams',
+  'openai-access',
 ];
 
 /**

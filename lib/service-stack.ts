@@ -302,10 +302,14 @@ export class ServiceStack extends Stack {
 
   /** The secrets by which the parts of a stage with web functions trust each other. */
   private createSecrets(settings: Settings): Pick<Resources, 'originSecrets' | 'callerSecret'> {
-    if (settings.webFunctions === 'none') return { originSecrets: undefined, callerSecret: undefined };
+    const originSecrets =
+      settings.webFunctions === 'none'
+        ? undefined
+        : createOriginSecrets(this, settings.originSecretGeneration);
+    if (!entryPointsOfChats(settings).webFunction) return { originSecrets, callerSecret: undefined };
     const callerSecret = createCallerSecret(this);
     new CfnOutput(this, 'CallerSecretArn', { value: callerSecret.secretArn });
     new CfnOutput(this, 'AuthorizerCacheSeconds', { value: String(settings.authorizerCacheSeconds) });
-    return { originSecrets: createOriginSecrets(this, settings.originSecretGeneration), callerSecret };
+    return { originSecrets, callerSecret };
   }
 }

@@ -25,6 +25,7 @@ beforeAll(async () => {
       AWS_SECRET_ACCESS_KEY: 'none',
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
       [variables.callerSecret]: 'arn:secret',
+      [variables.authorizerCacheSeconds]: '60',
       [variables.httpEndpoint]: `127.0.0.1:${port}`,
       [variables.logLevel]: 'SILENT',
       [variables.metricsNamespace]: 'test',

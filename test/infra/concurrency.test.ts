@@ -143,6 +143,24 @@ test.each(['all', 'uploads', 'none'])(
   },
 );
 
+test.each([10, 50, 100, 151, 168, 169, 500, 1000, 10_000])(
+  'in an account of %d the alarm of its concurrency can go off, and is not on by reservations alone',
+  (accountConcurrency) => {
+    for (const webFunctions of ['all', 'uploads']) {
+      const { reserved, template } = concurrencyOf({ webFunctions, accountConcurrency });
+      const [alarm] = Object.values(
+        template.findResources('AWS::CloudWatch::Alarm', {
+          Properties: { MetricName: 'ClaimedAccountConcurrency' },
+        }),
+      );
+      const threshold = Number(alarm?.Properties.Threshold);
+      const free = accountConcurrency - sum(Object.values(reserved));
+      expect(threshold).toBeLessThan(accountConcurrency);
+      expect(threshold - sum(Object.values(reserved))).toBeGreaterThanOrEqual(Math.ceil(free * 0.8));
+    }
+  },
+);
+
 test('what an operator sets is never scaled, and what does not fit is rejected with the sum', () => {
   // Of the usual parts of the others, 475, a twentieth must fit.
   const given = { ...plain, authorizerConcurrency: 500, shortRouteConcurrency: 351 };

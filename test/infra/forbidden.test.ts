@@ -166,8 +166,11 @@ const secretReaders = {
   OriginSecret: ownersWith(({ originSecret }) => originSecret === true),
   CallerSecret: ownersWith(({ signsCallers }) => signsCallers === true),
 };
-for (const [name, readers] of Object.entries(secretReaders)) {
-  const secret = arn('AWS::SecretsManager::Secret', name);
+for (const secretId of sessions.idsOf('AWS::SecretsManager::Secret')) {
+  // OriginSecret has a generation in its name.
+  const [, readers] = Object.entries(secretReaders).find(([name]) => secretId.startsWith(name)) ?? [];
+  if (readers === undefined) throw new Error(`Who may read ${secretId}?`);
+  const secret = sessions.arnOf(secretId);
   request('secretsmanager:GetSecretValue', secret, readers);
   for (const action of ['PutSecretValue', 'UpdateSecret', 'DeleteSecret'])
     request(`secretsmanager:${action}`, secret);

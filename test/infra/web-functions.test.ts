@@ -360,7 +360,7 @@ test('only functions that make links, and the web function of uploads, may read 
 
 test.each([
   [{ webFunctions: 'all' }, ['AuthorizeRequest', 'Chats']],
-  [{ webFunctions: 'uploads' }, ['AuthorizeRequest']],
+  [{ webFunctions: 'uploads' }, []],
   [{ webFunctions: 'uploads', bothEntryPoints: true }, ['AuthorizeRequest', 'Chats']],
 ])(
   'with %j, only the authorizer and the web function of chats may read the secret of callers',

@@ -145,8 +145,7 @@ describe('the distribution', () => {
         headers: { 'x-api-key': own.apiKey },
         body: 'x',
       });
-      // Lambda responds with 502 if a function closes the connection.
-      expect(sending.status).toBe(502);
+      expect(sending.status).toBe(403);
       await own.createChat();
       await own.createChat();
       const { body } = await own.client.get('/chats?limit=1');

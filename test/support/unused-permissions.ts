@@ -23,13 +23,16 @@ export function findUnusedPermissions(
   {
     untestable,
     sameAs = {},
+    standIn = (resource) => resource,
   }: {
     untestable: readonly UntestablePermission[];
     /** By the name of a role: another role, whose uses count for it as well. */
     sameAs?: Readonly<Record<string, string>>;
+    /** The resource whose uses count for this one: its own, or one that has its place with other settings. */
+    standIn?: (resource: string) => string;
   },
 ) {
-  const notes = readNotes(folder).filter((note) => stack.test(note.stack));
+  const notes = readNotes(folder, standIn).filter((note) => stack.test(note.stack));
   const grants = distinctGrants(notes);
   // By role, action and resource, because the numbers of statements differ between settings.
   const used = new Set(
@@ -61,12 +64,17 @@ export function findUnusedPermissions(
   };
 }
 
-const readNotes = (folder: string): PermissionNote[] =>
+const readNotes = (folder: string, standIn: (resource: string) => string): PermissionNote[] =>
   readdirSync(folder).flatMap((file) =>
     readFileSync(join(folder, file), 'utf8')
       .split('\n')
       .filter(Boolean)
-      .map((line) => JSON.parse(line) as PermissionNote),
+      .map((line) => JSON.parse(line) as PermissionNote)
+      .map((note) =>
+        note.kind === 'grant'
+          ? { ...note, resources: [...new Set(note.resources.map(standIn))] }
+          : { ...note, resource: standIn(note.resource) },
+      ),
   );
 
 function distinctGrants(notes: readonly PermissionNote[]): Grant[] {
