@@ -72,6 +72,8 @@ export class ServiceStack extends Stack {
       description: 'Chats with published AI agents, and batches of messages to them',
       terminationProtection: settings.production,
     });
+    // The library repeats references to roles and revisions as DependsOn, which does no harm.
+    this.templateOptions.metadata = { 'cfn-lint': { config: { ignore_checks: ['W3005'] } } };
     const resources = this.createResources(settings);
     if (props.stage.warning !== undefined)
       Annotations.of(this).addWarningV2('agent-service:former-settings', props.stage.warning);

@@ -32,7 +32,9 @@ docs/operators.md has both.`;
 async function rotateCaller(force: boolean): Promise<Result> {
   const SecretId = environment('callerSecret');
   if (SecretId === undefined)
-    throw new Error('The stage has no such secret: no web function serves its messages (setting webFunctions)');
+    throw new Error(
+      'The stage has no such secret: no web function serves its messages (setting webFunctions)',
+    );
   const overlap = overlapMilliseconds(environment('authorizerCacheSeconds'));
   const client = new SecretsManagerClient();
   const rotatedAt = await lastRotation(client, SecretId);
