@@ -204,8 +204,10 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   const previous = await readConnection(folder);
   const demo =
     previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
+  const { api_key, workspace_id, agent_id, chat_id } = demo;
+  // Nothing else of the previous run: its addresses and settings are not those of this one.
   return {
-    ...demo,
+    ...{ api_key, workspace_id, agent_id, chat_id },
     data_format: dataFormat,
     base_url: `${emulators.url}/v1`,
     pid: process.pid,

@@ -344,7 +344,10 @@ describe('npm start', () => {
     await expect(fetch(base_url)).rejects.toThrow();
   });
 
-  it('mends the modes of a folder that everybody could read, and ends when its terminal is closed', async () => {
+  it('mends the modes of a folder that everybody could read, takes over no address of the run before, and ends when its terminal is closed', async () => {
+    const file = join(data, 'connection.json');
+    const before = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+    await writeFile(file, JSON.stringify({ ...before, an_endpoint: 'http://127.0.0.1:9' }));
     await promisify(execFile)('chmod', ['-R', 'go+rX', data]);
     const mine = join(data, 'agent.json');
     await writeFile(mine, '{}');
@@ -352,6 +355,9 @@ describe('npm start', () => {
     command = startByNpm(['--port', '0', '--data', data]);
     await command.printed('Ctrl-C ends it.');
     expect(await openToOthers(data)).toEqual([mine]);
+    const after = await readConnection();
+    expect(after).not.toHaveProperty('an_endpoint');
+    expect(after).toMatchObject({ api_key: before.api_key, workspace_id: before.workspace_id });
     process.kill(-(command.child.pid ?? 0), 'SIGHUP');
     await command.ended;
     // The emulator may end a moment after npm.
