@@ -87,7 +87,6 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: {
       PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
       UpdateItem: ['rateBuckets'],
-      DeleteItem: ['whitelists'],
     },
   },
   'list-messages': {

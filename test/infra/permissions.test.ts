@@ -80,11 +80,7 @@ test('every role may do exactly this', () => {
     GetChat: [...read, limited, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
     DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
-    EraseUser: [
-      ...['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:PutItem', limited],
-      ...logs,
-      'sqs:SendMessage',
-    ],
+    EraseUser: ['dynamodb:GetItem', 'dynamodb:PutItem', limited, ...logs, 'sqs:SendMessage'],
     ListMessages: [...read, 'dynamodb:Query', limited, ...logs, 's3:GetObject'],
     SendMessage: [
       'dynamodb:BatchGetItem',
