@@ -108,7 +108,7 @@ test('every role may do exactly this', () => {
       's3:ListBucket',
       'secretsmanager:GetSecretValue',
     ],
-    RejectOpenaiPath: [limited, ...logs],
+    RejectOpenaiPath: ['dynamodb:GetItem', limited, ...logs],
     // It gets presigned addresses, and parses hostile files.
     PrepareAttachment: logs,
     UploadFile: [
