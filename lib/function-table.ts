@@ -87,7 +87,6 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: {
       PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
       UpdateItem: ['rateBuckets'],
-      DeleteItem: ['whitelists'],
     },
   },
   'list-messages': {
@@ -170,7 +169,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     model: true,
     usage: true,
   },
-  'reject-openai-path': { reads: [], writes: limited },
+  'reject-openai-path': { reads: ['GetItem'], writes: limited },
   'process-batch-items': {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: {

@@ -52,6 +52,7 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
     personTraces: personTraces(),
     purgeOutbox: purgeOutbox(),
     requestEraser: requestEraser(),
+    workspaces: workspaces(),
     sleepUntil: (time: number) => sleep(Math.max(time - clock.now().getTime(), 0)),
   };
   const { log } = progressLine();

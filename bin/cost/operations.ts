@@ -72,11 +72,11 @@ export const operations = {
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
     [4, 6],
   ),
-  'list-models': callsOf('ListModels', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
-  'get-model': callsOf('GetModel', { GetItem: 1, UpdateItem: 1 }, [1, 1]),
+  'list-models': callsOf('ListModels', { GetItem: 2, Query: 1, UpdateItem: 1 }, [3, 1]),
+  'get-model': callsOf('GetModel', { GetItem: 2, UpdateItem: 1 }, [2, 1]),
   // Nothing of the conversation is stored.
   'complete-chat': callsOf('CompleteChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  'reject-openai-path': callsOf('RejectOpenaiPath', { UpdateItem: 1 }, [0, 1]),
+  'reject-openai-path': callsOf('RejectOpenaiPath', { GetItem: 1, UpdateItem: 1 }, [1, 1]),
   // At most ten reads wait for the end of the reply, which usually takes a second.
   'stop-reply': callsOf('StopReply', { BatchGetItem: 1, GetItem: 10, UpdateItem: 2 }, [12, 2]),
   // A complete reply of few words. A running one adds up to four read units a second.

@@ -123,12 +123,16 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
   }
 }
 
-/** Anything that a model could read as a tag of the element `file`, with any spacing. */
-const fileTag = /<(?=[\s\p{Cf}]*(?:\/[\s\p{Cf}]*)?file\b)/giu;
+/**
+ * Anything that a model could read as a tag of the element `file`: with any spacing, slashes and characters that nobody
+ * sees, also within the name, and in full-width forms.
+ */
+const fileTag =
+  /[<＜﹤](?=[\s\p{C}\p{DI}\p{M}/／⁄∕]*(?:[fｆ][\p{C}\p{DI}\p{M}]*[iｉ]|ﬁ)[\p{C}\p{DI}\p{M}]*[lｌ][\p{C}\p{DI}\p{M}]*[eｅ](?!\w))/giu;
 
 /** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
 /** The name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
 const quoted = (name: string): string =>
-  `"${name.replaceAll(/[<>"\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;
+  `"${name.replaceAll(/[<>"＜＞＂﹤﹥\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;

@@ -3,7 +3,7 @@ import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } fro
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
-import type { AuthorizedCaller } from '#domain/workspaces/authorize-request.ts';
+import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { signedCallerField } from '#runtime/environment/variables.ts';
 import { signCaller } from '#runtime/http/signed-caller.ts';
@@ -43,8 +43,7 @@ async function authorizeBearer(event: APIGatewayRequestAuthorizerEvent): Promise
   const [, key] = /^Bearer +(\S+)$/i.exec(headerOf(event, 'authorization') ?? '') ?? [];
   if (key === undefined) return allow(event, { rejection: 'unauthenticated' });
   try {
-    const caller = await authorize(key);
-    return await allow(event, caller.openAiEnabled ? callerFields(caller) : { rejection: 'openAiDisabled' });
+    return await allow(event, callerFields(await authorize(key)));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return allow(event, { rejection: error.kind });
@@ -54,7 +53,7 @@ async function authorizeBearer(event: APIGatewayRequestAuthorizerEvent): Promise
 const headerOf = ({ headers }: APIGatewayRequestAuthorizerEvent, wanted: string): string | undefined =>
   Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === wanted)?.[1];
 
-const callerFields = ({ workspaceId, apiKeyId, expiresAt, limits }: AuthorizedCaller) => ({
+const callerFields = ({ workspaceId, apiKeyId, expiresAt, limits }: Caller) => ({
   workspaceId,
   apiKeyId,
   ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),

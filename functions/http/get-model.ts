@@ -1,15 +1,18 @@
 import { modelNotFound } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/get-model.ts';
+import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { findModel, modelResource } from '#domain/completions/find-model.ts';
-import { agents } from '#runtime/composition/services.ts';
+import { agents, workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
+const check = checkOpenAi({ workspaces: workspaces() });
 const find = findModel({ agents: agents() });
 
 export const handler = bufferedRoute(
   route,
   async ({ workspaceId, parameters: { model } }) => {
+    await check(workspaceId);
     const agent = await find(workspaceId, model);
     if (agent === undefined) throw modelNotFound(model);
     return { data: modelResource(agent) };

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { route } from '#contract/routes/list-models.ts';
+import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { modelResource } from '#domain/completions/find-model.ts';
-import { agents } from '#runtime/composition/services.ts';
+import { agents, workspaces } from '#runtime/composition/services.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 import { streamedRoute } from '#runtime/http/streamed-route.ts';
+
+const check = checkOpenAi({ workspaces: workspaces() });
 
 /** All models: OpenAI's list has no pages. */
 async function* listOf(workspaceId: string): AsyncGenerator<string> {
@@ -19,6 +22,7 @@ async function* listOf(workspaceId: string): AsyncGenerator<string> {
 export const handler = streamedRoute(
   route,
   async ({ workspaceId }, open, { awaitRateLimit }) => {
+    await check(workspaceId);
     const texts = listOf(workspaceId);
     // The first text is read before the status is sent, so that an error until then gets its own status.
     let text = await texts.next();

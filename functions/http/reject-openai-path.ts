@@ -1,15 +1,20 @@
 import { OpenAiError } from '#contract/openai/error.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
 import { route } from '#contract/routes/reject-openai-path.ts';
+import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
+import { workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
 const known = `there are GET ${openAiPath}/models, GET ${openAiPath}/models/{model} and POST ${openAiPath}/chat/completions`;
 const useCompletions = `agents speak chat completions, so use POST ${openAiPath}/chat/completions`;
 
+const check = checkOpenAi({ workspaces: workspaces() });
+
 export const handler = bufferedRoute(
   route,
-  async ({ parameters: { proxy } }) => {
+  async ({ workspaceId, parameters: { proxy } }) => {
+    await check(workspaceId);
     const [first] = (proxy ?? '').replace(/^v1\//, '').split('/');
     throw new OpenAiError(
       'notFound',

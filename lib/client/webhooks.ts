@@ -11,8 +11,8 @@ export interface UnwrapOptions {
 type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Checks the signature of a webhook call, and returns its event. The id of the header `x-service-event-id` is in the
- * result: an event may come more than once, with the same id.
+ * Checks the signature of a webhook call, and returns its event. An event may come more than once, with the same `id`. It is
+ * the one of the header `x-service-event-id`, but made of the signed body: the signature does not cover that header.
  * @param body the body exactly as it came, before any JSON parser
  * @throws WebhookVerificationError; ChatBatchError if a secret is empty, or the body is something else
  */
@@ -46,7 +46,7 @@ export async function unwrapWebhook(
   if (Math.abs(Date.now() / 1000 - Number(timestamp)) > tolerance)
     throw new WebhookVerificationError('The time of the call is too far from now');
   const event = JSON.parse(new TextDecoder().decode(bytes)) as BatchEndedEvent;
-  return { ...event, id: headerOf(headers, 'x-service-event-id') };
+  return { ...event, id: `evt_${event.data.id}` };
 }
 
 function bytesOf(body: string | Uint8Array | ArrayBuffer): Uint8Array {

@@ -28,6 +28,10 @@ test('a delivered call is unwrapped, and a changed, old or foreign one rejected'
   const bytes = new TextEncoder().encode(body);
   expect(await unwrapWebhook(bytes, new Headers(headers), { secret: ['next', secret] })).toEqual(event);
 
+  // The signature does not cover this header: a captured call must not become a new event.
+  for (const id of ['evt_another', ''])
+    expect(await unwrapWebhook(body, { ...headers, 'x-service-event-id': id }, { secret })).toEqual(event);
+
   const rejected = (given: string, changed: Record<string, string>, key = secret) =>
     expect(unwrapWebhook(given, { ...headers, ...changed }, { secret: key })).rejects.toThrow(
       WebhookVerificationError,

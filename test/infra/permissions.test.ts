@@ -80,11 +80,7 @@ test('every role may do exactly this', () => {
     GetChat: [...read, limited, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
     DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
-    EraseUser: [
-      ...['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:PutItem', limited],
-      ...logs,
-      'sqs:SendMessage',
-    ],
+    EraseUser: ['dynamodb:GetItem', 'dynamodb:PutItem', limited, ...logs, 'sqs:SendMessage'],
     ListMessages: [...read, 'dynamodb:Query', limited, ...logs, 's3:GetObject'],
     SendMessage: [
       'dynamodb:BatchGetItem',
@@ -112,7 +108,7 @@ test('every role may do exactly this', () => {
       's3:ListBucket',
       'secretsmanager:GetSecretValue',
     ],
-    RejectOpenaiPath: [limited, ...logs],
+    RejectOpenaiPath: ['dynamodb:GetItem', limited, ...logs],
     // It gets presigned addresses, and parses hostile files.
     PrepareAttachment: logs,
     UploadFile: [

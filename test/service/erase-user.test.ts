@@ -181,11 +181,16 @@ it('erases every item and object of a user, and changes nothing of another one',
   ]);
   // The shared chat is not the user's: what the user said there in a batch stays with it.
   const said = await everythingWith(`Shared batch ${ann.mark}`);
-  const left = async () => (await everythingWith(ann.mark)).filter((stored) => !said.includes(stored));
+  const left = async () =>
+    (await everythingWith(ann.mark)).filter(
+      (stored) => !said.includes(stored) && !stored.includes('#WHITELIST'),
+    );
   await expect.poll(async () => (await left()).length, waiting).toBe(1);
   expect((await left())[0]).toContain('OPERATOR#PURGES');
   await age(ann.user);
   expect(await left()).toEqual([]);
+  // The list of those who may chat is the operator's.
+  expect((await kindsWith(ann.mark)).WHITELIST).toBe(1);
   expect(await everythingWith(bob.mark)).toEqual(before);
   expect(await eventsOf(ann.own)).toEqual([]);
   const counts = await table.read(keys.feedbackCounts(workspaceId, shared.id, 2));

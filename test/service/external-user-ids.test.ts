@@ -10,7 +10,21 @@ const { service, tenant } = await useScriptedService();
 const { agentId } = tenant;
 
 /** Each is taken for its neighbour if it is decoded or encoded once too often, or read as a part of the address. */
-const users = ['a/b', 'a%2Fb', 'a%252Fb', 'a b', 'a+b', 'a%20b', 'a&b=c', '..', '%', 'Zoë 😀'];
+const users = [
+  'a/b',
+  'a%2Fb',
+  'a%252Fb',
+  'a b',
+  'a+b',
+  'a%20b',
+  'a&b=c',
+  '..',
+  '%',
+  'Zoë 😀',
+  'Zoe\u0308 😀',
+  'zoë 😀',
+  '\ufeffa b',
+];
 /** A stream takes as long as ten other requests. */
 const resumed = ['a%2Fb', 'a+b', 'Zoë 😀'];
 const notFound = '404/10003 Chat not found';

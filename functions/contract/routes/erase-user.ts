@@ -8,7 +8,7 @@ export const route = {
   path: '/users',
   summary: 'Erase a user',
   description:
-    "An addition to the specification. Erases an external user of the key's workspace: its chats with messages and files, its feedback, the texts of its requests in batches, and its entry in the whitelist. Any key of the workspace may do so. A repeated request also erases what the user has done since.",
+    "An addition to the specification. Erases an external user of the key's workspace: its chats with messages and files, its feedback, and the texts of its requests in batches. Its entry in the whitelist stays, which is the operator's. Any key of the workspace may do so. A repeated request also erases what the user has done since.",
   tag: 'Users',
   rateClass: 'writes',
   transfer: 'buffered',

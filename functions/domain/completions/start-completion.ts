@@ -9,6 +9,7 @@ import { allEnded } from '#domain/platform/all-ended.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { requireOpenAi } from './check-open-ai.ts';
 import { findModel } from './find-model.ts';
 import { readConversation, withinWindow } from './read-conversation.ts';
 import { rejectParameters } from './reject-parameters.ts';
@@ -23,7 +24,7 @@ export interface RunningCompletion {
 /**
  * Starts a reply that belongs to no chat: nothing of it is stored. One round trip, concurrently with the rate limit.
  * @param deadline milliseconds that the model may take from now on
- * @throws clientNotAllowed, OpenAiError (a parameter, a message, an unknown model), rateLimited
+ * @throws clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model), rateLimited
  */
 export const startCompletion =
   (
@@ -39,7 +40,7 @@ export const startCompletion =
     { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
   ): Promise<RunningCompletion> => {
     const [, conversation, agent] = await allEnded([
-      findWorkspaceFor(services)(workspaceId, request.user),
+      findWorkspaceFor(services)(workspaceId, request.user).then(requireOpenAi),
       checkedConversation(services, request),
       findModel(services)(workspaceId, request.model),
     ]);

@@ -4,6 +4,7 @@ import { purgeChat } from '#domain/chats/purge-chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import type { Person } from '#domain/workspaces/person.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type EraseServices, erasePerson } from './erase-person.ts';
 import type { ErasureServices } from './services.ts';
 
@@ -28,7 +29,8 @@ const purgesAtOnce = 10;
 
 type Services = Omit<EraseServices, 'purgeQueue'> &
   Pick<ChatServices, 'chatData' | 'purgeOutbox'> &
-  Pick<ErasureServices, 'erasures' | 'personTraces'> & { sleepUntil: (time: number) => Promise<void> };
+  Pick<ErasureServices, 'erasures' | 'personTraces'> &
+  Pick<WorkspaceServices, 'workspaces'> & { sleepUntil: (time: number) => Promise<void> };
 
 /**
  * Erases a person at once, for an operator. It waits until no reply in progress can store anything, and ends with a scan of
@@ -43,6 +45,9 @@ export const eraseCompletely =
     const purger = new Purger(services, person);
     const erasure: Erasure = { ...person, deletedAt: now() };
     await services.erasures.request(erasure, actor);
+    // Only an operator does so: the whitelist says whom the operator allows, whatever clients ask for.
+    if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
+      await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
     // Chats that were deleted before, also by a run of this command that was killed.
     await purger.send(await pendingPurges(services, erasure));
     const report = { chats: 0, ratings: 0, batchRequests: 0, others: 0, itemsScanned: 0 };

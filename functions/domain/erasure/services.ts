@@ -10,8 +10,7 @@ export interface ErasureServices {
 
 export interface Erasures {
   /**
-   * Adds an erasure to the outbox, takes the person from the whitelist, and writes the audit entry, in one transaction. It
-   * may be repeated.
+   * Adds an erasure to the outbox and writes the audit entry, in one transaction. It may be repeated.
    * @param actor of the audit entry
    */
   request(erasure: Erasure, actor: string): Promise<void>;

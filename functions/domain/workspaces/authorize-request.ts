@@ -18,12 +18,6 @@ export interface Caller {
   expiresAt: string | null;
 }
 
-/** What the authorizer reads of a caller besides. */
-export interface AuthorizedCaller extends Caller {
-  /** The workspace may use the OpenAI-compatible routes. */
-  openAiEnabled: boolean;
-}
-
 /**
  * The caller that an API key belongs to (specification, section 5).
  * @throws unauthenticated for an unknown, revoked or expired key; accessDenied if its workspace is disabled.
@@ -35,7 +29,7 @@ export const authorizeRequest = (
   // A key never moves to another workspace. So, for a known key, key and workspace are read concurrently.
   const workspaceOfHash = new Map<string, string>();
 
-  return async (apiKey: string): Promise<AuthorizedCaller> => {
+  return async (apiKey: string): Promise<Caller> => {
     const hash = hashApiKey(apiKey);
     const knownWorkspaceId = workspaceOfHash.get(hash);
     const [key, prefetched] = await Promise.all([
@@ -59,8 +53,7 @@ export const authorizeRequest = (
       throw new ServiceError('accessDenied', 'Access denied');
     }
     const limits = limitsOf(workspace, services.stageLimits);
-    const { id: workspaceId, openAiEnabled } = workspace;
-    return { workspaceId, apiKeyId: key.id, expiresAt: key.expiresAt, limits, openAiEnabled };
+    return { workspaceId: workspace.id, apiKeyId: key.id, expiresAt: key.expiresAt, limits };
   };
 };
 

@@ -1,5 +1,5 @@
 import { type ErrorKind, requestTooLarge, ServiceError, serverErrorMessage } from '#contract/errors.ts';
-import { invalidApiKey, OpenAiError, openAiDisabled } from '#contract/openai/error.ts';
+import { invalidApiKey, OpenAiError } from '#contract/openai/error.ts';
 import { log } from '#runtime/observability/log.ts';
 import { headersOf } from './http-response.ts';
 import { callerOf } from './read-request.ts';
@@ -21,7 +21,6 @@ export const openAiForm: ResponseForm = {
   callerOf(event) {
     const rejection = event.requestContext.authorizer?.rejection;
     if (rejection === 'unauthenticated') throw invalidApiKey();
-    if (rejection === 'openAiDisabled') throw openAiDisabled();
     return callerOf(event);
   },
   success: (data) => data,

@@ -159,9 +159,12 @@ function headersOf(
   return lowered;
 }
 
-/** Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. */
+/**
+ * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte order
+ * mark stays: with it, a user is another one.
+ */
 const decodeHeader = (value: string): string =>
-  /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1')) ?? value);
+  /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { keepsMark: true }) ?? value);
 
 function lowerCased(headers: RequestEvent['headers']): Record<string, string> {
   const lowered: Record<string, string> = {};

@@ -1,7 +1,7 @@
-/** Decodes UTF-8 and removes a leading byte order mark. Undefined if the bytes are not valid UTF-8. */
-export function readUtf8(bytes: Uint8Array): string | undefined {
+/** Decodes UTF-8 and removes a leading byte order mark, unless it is kept. Undefined if the bytes are not valid UTF-8. */
+export function readUtf8(bytes: Uint8Array, { keepsMark = false } = {}): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: keepsMark }).decode(bytes);
   } catch {
     return undefined;
   }

@@ -9,6 +9,7 @@ import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/complete-chat.ts';
 import { type CollectedReply, isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { stopped } from '#domain/chats/gather-reply.ts';
+import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { isAbandoned, outcomeOf } from '#domain/completions/completion-outcome.ts';
 import {
   completionChunks,
@@ -54,6 +55,7 @@ const services = {
 };
 const start = startCompletion(services);
 const count = countUsage(services);
+const checkSwitch = checkOpenAi(services);
 const checkUsers = checkNamedUsers(services);
 
 /** The route of complete-chat, for the Lambda function and for the web function. */
@@ -99,18 +101,23 @@ export const serve = serveStreamed(
   { form: openAiForm },
 );
 
-/** @throws clientNotAllowed, which comes before errors of parameters; OpenAiError that names the first wrong parameter */
+/** @throws openAiDisabled and clientNotAllowed, which come before errors of parameters; OpenAiError that names the first wrong parameter */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
   if (partsOf(body.messages) > mostParts) {
-    await checkUsers(workspaceId, [body.user]);
+    await checkCaller(workspaceId, body);
     throw invalidParameter('messages', `must have at most ${mostParts} messages and parts together`);
   }
   const parsed = chatCompletionRequest.safeParse(body, { reportInput: true });
   if (parsed.success) return parsed.data;
-  await checkUsers(workspaceId, [body.user]);
+  await checkCaller(workspaceId, body);
   const issues = parsed.error.issues.flatMap(issuesOfParts);
   const [param] = describeIssues(issues.slice(0, 1)).split(' ');
   throw new OpenAiError('badRequest', describeIssues(issues), { param: param ?? '' });
+}
+
+async function checkCaller(workspaceId: string, body: Record<string, unknown>): Promise<void> {
+  await checkSwitch(workspaceId);
+  await checkUsers(workspaceId, [body.user]);
 }
 
 /** The number of messages and of their parts, of a body that is not validated. */

@@ -50,10 +50,7 @@ export function memoryStores(settings: StoreSettings): Stores {
       },
     },
     erasures: {
-      async request(erasure) {
-        addErasure(erasure);
-        await workspaces.removeFromWhitelist(erasure.workspaceId, [erasure.externalUserId]);
-      },
+      request: async (erasure) => addErasure(erasure),
     },
     idempotency,
     knowledge: memoryKnowledgeStore(audit),

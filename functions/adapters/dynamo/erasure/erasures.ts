@@ -1,5 +1,4 @@
 import { purgeItem } from '#adapters/dynamo/chats/purge-outbox.ts';
-import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { hashUsers } from '#adapters/dynamo/workspaces/user-hashes.ts';
@@ -12,7 +11,6 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const [target = ''] = await hashUsers(table, workspaceId, [externalUserId]);
     await table.transact((TableName) => [
       { Put: { TableName, Item: purgeItem(erasure) } },
-      { Delete: { TableName, Key: keys.whitelistEntry(workspaceId, externalUserId) } },
       ...auditBy(clock, () => actor)(TableName, {
         ...{ action: 'user erased', workspaceId, target },
         changes: {},
