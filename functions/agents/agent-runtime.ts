@@ -3,7 +3,6 @@ import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentRuntime, ReplyEnd } from '#domain/chats/agent-runtime.ts';
 import { noUsage, sumOfUsage } from '#domain/chats/message.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
-import { modelFailureOf } from './model-error.ts';
 import { findProvider } from './models/model-provider.ts';
 import { requestModel } from './prepare-agent.ts';
 import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './reply-loop.ts';
@@ -35,8 +34,6 @@ async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Pr
   );
   try {
     return await loop.run(lastCall);
-  } catch (error) {
-    throw modelFailureOf(error);
   } finally {
     lastCall.release();
   }

@@ -1,20 +1,37 @@
-import { APICallError } from '@ai-sdk/provider';
+import { AISDKError, APICallError } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
 
 /**
- * Maps an error of a model call or of its stream to a ModelFailure, without the provider's text: that may quote the
- * prompt, and failures are logged.
+ * Maps an error of a model's answer to a ModelFailure, without the provider's text: that may quote the prompt, and
+ * failures are logged.
  */
 export function modelFailureOf(error: unknown): ModelFailure {
   if (error instanceof ModelFailure) return error;
   if (APICallError.isInstance(error)) return failureOfCall(error);
-  if (error instanceof Error) {
-    const code = networkCodeOf(error);
-    return code === undefined
-      ? new ModelFailure('failed', `The model failed with ${error.name}`)
-      : new ModelFailure('unavailable', `The provider's answer broke off (${code})`);
-  }
-  return failureInStream(error);
+  if (!(error instanceof Error)) return failureInStream(error);
+  const code = networkCodeOf(error);
+  if (code !== undefined) return new ModelFailure('unavailable', `The provider's answer broke off (${code})`);
+  const failure = new ModelFailure('failed', `The model failed with ${error.name}`);
+  failure.cause = withoutMessage(error);
+  return failure;
+}
+
+/** Maps an error before any answer. Errors that no model caused stay errors: its API key cannot be read, for example. */
+export function errorOfCall(error: unknown): ModelFailure | Error {
+  const isOwn =
+    error instanceof Error &&
+    !(error instanceof ModelFailure || AISDKError.isInstance(error)) &&
+    // `fetch` throws a TypeError with a cause if it gets no response.
+    !(error instanceof TypeError && networkCodeOf(error) !== undefined);
+  return isOwn ? withoutMessage(error) : modelFailureOf(error);
+}
+
+/** The name and the stack of an error. The message of a parser quotes what it reads. */
+function withoutMessage({ name, message, stack = '' }: Error): Error {
+  const error = new Error(`A call of a model failed with ${name}`);
+  const start = stack.indexOf(message);
+  if (start >= 0) error.stack = `${error.name}: ${error.message}${stack.slice(start + message.length)}`;
+  return error;
 }
 
 function failureOfCall(error: APICallError): ModelFailure {

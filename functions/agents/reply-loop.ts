@@ -9,12 +9,9 @@ import type { Emit, Task } from './task.ts';
 import type { ToolUse } from './tools/agent-tool.ts';
 import type { OfferedTool } from './tools/offered-tools.ts';
 import { openToolCalls } from './tools/tool-calls.ts';
-import { failedUse, type ToolEnd, useTool } from './tools/use-tool.ts';
+import { failedUse, type ToolEnd, type ToolSettings, useTool } from './tools/use-tool.ts';
 
-export interface AgentRuntimeSettings extends AgentSettings {
-  /** Timeout of one tool use, in milliseconds. */
-  toolTimeout: number;
-}
+export type AgentRuntimeSettings = AgentSettings & ToolSettings;
 
 type CallAgent = (
   task: Task,
@@ -134,7 +131,7 @@ export class ReplyLoop {
       return failedUse(limitTexts[running](budget));
     }
     this.handedOver ||= tool.tool.handsOver === true;
-    return useTool(tool, input, this.toolUse(tool, running), this.settings.toolTimeout).finally(running.end);
+    return useTool(tool, input, this.toolUse(tool, running), this.settings).finally(running.end);
   }
 
   private toolUse({ config }: OfferedTool, running: RunningTool): ToolUse<unknown> {

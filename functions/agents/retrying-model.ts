@@ -6,7 +6,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
-import { modelFailureOf } from './model-error.ts';
+import { errorOfCall, modelFailureOf } from './model-error.ts';
 
 export interface RetryTiming {
   /** Attempts in all, the first included. */
@@ -41,7 +41,7 @@ const defaultTiming: RetryTiming = {
 
 /**
  * A model with retries while it is throttled or unavailable. After the first output there is no retry, because clients
- * may have received it. All failures are thrown as ModelFailure, error parts of the stream included.
+ * may have received it. All failures of the model are thrown as ModelFailure, error parts of the stream included.
  */
 export interface RetryingModel {
   generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
@@ -94,7 +94,8 @@ async function withRetries<Result>(
       return await call();
     } catch (error) {
       if (signal?.aborted) throw error;
-      const failure = modelFailureOf(error);
+      const failure = errorOfCall(error);
+      if (!(failure instanceof ModelFailure)) throw failure;
       const delay = delayAfter(failure, attempt, timing);
       if (!timing.mayRetry()) throw failure;
       timing.onRetry(failure.kind);
@@ -135,18 +136,20 @@ type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
 /**
  * Reads up to the first output and returns these parts with the reader of the rest.
- * @throws the error of the stream, or of its first error part
+ * @throws ModelFailure if the stream fails, or has an error part
  */
 async function upToFirstOutput(
   reader: PartReader,
 ): Promise<{ buffered: LanguageModelV4StreamPart[]; reader: PartReader }> {
   const buffered: LanguageModelV4StreamPart[] = [];
   for (let hasOutput = false; !hasOutput; ) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      throw modelFailureOf(error);
+    });
     if (done) break;
     if (value.type === 'error') {
       reader.cancel().catch(() => undefined);
-      throw value.error;
+      throw modelFailureOf(value.error);
     }
     buffered.push(value);
     hasOutput = !preamble.has(value.type);

@@ -361,10 +361,10 @@ describe('while a reply is in progress', () => {
   });
 });
 
-it('tells why the model failed as a stream does, and the request id', async () => {
+it('tells that a reply failed as a stream does, and the request id', async () => {
   const { createChat, send } = await openTenant(service, { model: 'nowhere:at-all' });
   const response = await send(await createChat());
   expect(summaryOf(response)).toBe(
-    `500/10005 The model could not complete the reply, request id ${response.headers.get('x-request-id')}`,
+    `500/10005 The reply could not be completed, request id ${response.headers.get('x-request-id')}`,
   );
 });

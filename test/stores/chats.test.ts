@@ -218,6 +218,23 @@ describe('a page of chats', () => {
     }
   });
 
+  it('a title names a chat until it is renamed', async () => {
+    const own = newWorkspace();
+    const chat = await chats.create(newChat(own));
+    const nameAfter = async (isChanged: Promise<boolean>) => [
+      await isChanged,
+      (await chats.get(own, chat.id))?.name,
+    ];
+    const at = '2027-02-01T00:00:00.000Z';
+    expect(await nameAfter(chats.setTitle(chat, 'A title', at))).toEqual([true, 'A title']);
+    expect((await chats.get(own, chat.id))?.updatedAt).toBe(at);
+    expect(await nameAfter(chats.setTitle(chat, 'Another', at))).toEqual([true, 'Another']);
+    expect(await nameAfter(chats.rename(chat, 'Mine', at))).toEqual([true, 'Mine']);
+    expect(await nameAfter(chats.setTitle(chat, 'Too late', at))).toEqual([false, 'Mine']);
+    expect(await nameAfter(chats.rename(chat, 'Mine again', at))).toEqual([true, 'Mine again']);
+    expect(await chats.setTitle({ ...chat, id: 99 }, 'Of no chat', at)).toBe(false);
+  });
+
   it('has the chats as they are now', async () => {
     const own = newWorkspace();
     const chat = await chats.create(newChat(own));

@@ -119,7 +119,7 @@ describe('a request whose model is busy', () => {
 });
 
 describe('a reply that the model breaks off', () => {
-  const broken = { text: 'Half a', error: new Error('Connection reset') };
+  const broken = { text: 'Half a', error: new ModelFailure('failed', 'Connection reset') };
 
   it.each([1, 2])('is made once more: %i times', async (times) => {
     const world = batchWorld();

@@ -3,6 +3,8 @@ import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bedrock } from '#agents/models/bedrock.ts';
+import { retryingModel } from '#agents/retrying-model.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 
@@ -75,15 +77,18 @@ describe('a call', () => {
     }
   });
 
-  it('fails without the words of a chain that found no credentials', async () => {
-    const model = bedrock({
-      credentials: () =>
-        Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
-    }).model('scripted');
-    await expect(model.doStream({ prompt: [user('Hi')] })).rejects.toMatchObject({
-      kind: 'failed',
-      message: 'No AWS credentials to call Bedrock with (CredentialsProviderError)',
-    });
+  it('fails without the words of a chain that found no credentials, and not as a model', async () => {
+    const model = retryingModel(
+      bedrock({
+        credentials: () =>
+          Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
+      }).model('scripted'),
+    );
+    const error = await model.stream({ prompt: [user('Hi')] }).catch((thrown: unknown) => thrown);
+    expect(error).not.toBeInstanceOf(ModelFailure);
+    expect(error).toMatchObject({ message: 'A call of a model failed with CredentialsProviderError' });
+    expect((error as Error).stack).toContain('bedrock-model.test.ts');
+    expect((error as Error).stack).not.toContain('a profile name');
   });
 
   it('bounds the reply, and passes a temperature on', async () => {

@@ -210,6 +210,16 @@ describe('a follower of a reply', () => {
     expect(texts).toEqual([endOfStream]);
   });
 
+  it('of a complete reply that names an event beyond the last one gets the end, and no error', async () => {
+    await append(0, ['0']);
+    await append(1, ['1'], true);
+    const { texts, following } = follow(9);
+    await memory.clock.advance(0);
+    for (let second = 0; second < 7; second += 1) await memory.clock.advance(1000);
+    await following;
+    expect(texts).toEqual([endOfStream]);
+  });
+
   it.each([
     ['after what is stored', -1, 2],
     ['after what it has', 7, 8],

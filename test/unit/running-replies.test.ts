@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
+import { renameChat } from '#domain/chats/rename-chat.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import type { ScriptedReply } from '#support/scripted-runtime.ts';
@@ -240,12 +241,25 @@ describe('a title', () => {
     expect((await memory.read(chat)).name).toBe('Just in time');
   });
 
+  it('replaces no name that a client has given meanwhile', async () => {
+    const title = Promise.withResolvers<string>();
+    memory.model.onTitle = () => title.promise;
+    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi')));
+    await memory.clock.advance(0);
+    const input = { workspaceId: chat.workspaceId, chatId: chat.id, externalUserId: undefined };
+    await renameChat(memory.services)({ ...input, name: 'Of the client' }, async () => undefined);
+    title.resolve('Of the model');
+    const { events } = await finishing;
+    expect(events.map(({ type }) => type)).not.toContain('response.chat.title.updated');
+    expect((await memory.read(chat)).name).toBe('Of the client');
+  });
+
   it('that is being stored after 2 s delays the end of the function', async () => {
-    const { rename } = memory.services.chats;
-    const renaming = Promise.withResolvers<void>();
-    memory.services.chats.rename = async (...inputs) => {
-      await renaming.promise;
-      return rename(...inputs);
+    const { setTitle } = memory.services.chats;
+    const writing = Promise.withResolvers<void>();
+    memory.services.chats.setTitle = async (...inputs) => {
+      await writing.promise;
+      return setTitle(...inputs);
     };
     let isFinished = false;
     const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'))).then(() => {
@@ -254,7 +268,7 @@ describe('a title', () => {
     await memory.clock.advance(0);
     await memory.clock.advance(5000);
     expect(isFinished).toBe(false);
-    renaming.resolve();
+    writing.resolve();
     await finishing;
     expect((await memory.read(chat)).name).toBe('A title');
   });

@@ -43,7 +43,7 @@ describe('a reply that is not complete', () => {
       'whose runtime fails',
       {
         play: playing((reply) => reply.fail(new TypeError('A secret'))),
-        error: 'The model could not complete the reply',
+        error: 'The reply could not be completed',
         content: text,
       },
     ],

@@ -37,10 +37,7 @@ function converseModel(name: string, credentials: () => Promise<AwsCredentials>)
     // Loads the package concurrently with the credentials.
     const loaded = import('./amazon-bedrock.ts');
     loaded.catch(() => {});
-    const { accessKeyId, secretAccessKey, sessionToken } = await credentials().catch((error: unknown) => {
-      const reason = error instanceof Error ? error.name : 'no reason given';
-      throw new ModelFailure('failed', `No AWS credentials to call Bedrock with (${reason})`);
-    });
+    const { accessKeyId, secretAccessKey, sessionToken } = await credentials();
     const { makeProvider } = await loaded;
     const provider = makeProvider({
       fetch: httpFetch,

@@ -6,6 +6,13 @@ import { wellFormed } from '#domain/platform/well-formed.ts';
 import { ToolFailure, type ToolUse } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
 
+export interface ToolSettings {
+  /** Timeout of one tool use, in milliseconds. */
+  toolTimeout: number;
+  /** Called with each error that is no ToolFailure: neither the model nor the client learns of it. */
+  onToolError: (tool: string, error: unknown) => void;
+}
+
 /** The outcome of one tool use. */
 export interface ToolEnd {
   result: StepResult;
@@ -14,25 +21,27 @@ export interface ToolEnd {
 
 /**
  * Runs a tool. An error of the tool, or its timeout, becomes a failed result.
- * @param milliseconds the timeout
+ * @param settings.toolTimeout in milliseconds
  * @throws only the signal's reason, if the reply itself is aborted
  */
 export async function useTool(
   { tool }: OfferedTool,
   input: unknown,
   use: ToolUse<unknown>,
-  milliseconds: number,
+  { toolTimeout, onToolError }: ToolSettings,
 ): Promise<ToolEnd> {
-  const timeout = AbortSignal.timeout(milliseconds);
+  const timeout = AbortSignal.timeout(toolTimeout);
   const signal = AbortSignal.any([use.signal, timeout]);
   try {
     const { data, usage } = await untilAborted(tool.run(input, { ...use, signal }), signal);
     return { result: { success: true, data: wellFormed(data) }, usage: usage ?? noUsage };
   } catch (error) {
     use.signal.throwIfAborted();
-    const usage = (error instanceof ToolFailure && error.usage) || noUsage;
-    if (timeout.aborted) return failedUse(`It took longer than ${milliseconds / 1000} seconds`, usage);
-    return failedUse(error instanceof ToolFailure ? error.message : 'It failed', usage);
+    const isKnown = error instanceof ToolFailure;
+    const usage = (isKnown && error.usage) || noUsage;
+    if (timeout.aborted) return failedUse(`It took longer than ${toolTimeout / 1000} seconds`, usage);
+    if (!isKnown) onToolError(tool.type, error);
+    return failedUse(isKnown ? error.message : 'It failed', usage);
   }
 }
 

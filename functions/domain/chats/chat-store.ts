@@ -90,6 +90,8 @@ export interface ChatStore {
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /** Releases the lease and sets the count. False if the chat has another lease now. */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
-  /** False if the chat does not exist. */
+  /** Names the chat for good: no title replaces it. False if the chat does not exist. */
   rename(chat: Chat, name: string, now: string): Promise<boolean>;
+  /** Names the chat by a title. False if the chat was renamed, or does not exist. */
+  setTitle(chat: Chat, title: string, now: string): Promise<boolean>;
 }

@@ -116,12 +116,12 @@ function endEarly(
 }
 
 /** Whether the model, and no fault of this service, has failed a reply. */
-export const isOfModel = (error: unknown): boolean =>
-  error instanceof ModelFailure || (error instanceof ReplyAborted && failureOf(error) !== undefined);
+export const isOfModel = (error: unknown): boolean => failureOf(error) !== undefined;
 
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
-  if (!(error instanceof ReplyAborted)) return error instanceof ModelFailure ? error.kind : 'failed';
+  if (error instanceof ModelFailure) return error.kind;
+  if (!(error instanceof ReplyAborted)) return undefined;
   return (
     {
       'idle-timeout': 'stalled',
@@ -136,5 +136,5 @@ function failureOf(error: unknown): FailureOfModel | undefined {
 
 function textFor(error: unknown): string {
   if (error instanceof ReplyAborted) return error.message;
-  return modelFailureTexts[error instanceof ModelFailure ? error.kind : 'failed'];
+  return error instanceof ModelFailure ? modelFailureTexts[error.kind] : 'The reply could not be completed';
 }

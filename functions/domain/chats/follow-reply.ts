@@ -32,7 +32,7 @@ export const followReply = (services: FollowServices) =>
       const { next } = reading;
       if (yield* storedTexts(services, reply, reading)) return yield endOfStream;
       if (reading.next === next) {
-        if (isOver) return yield errorAfter(reply, reading.sent) + endOfStream;
+        if (isOver) return yield* endOf(services, reply, reading);
         isOver = await hasDied();
         // Lets a caller stop whose client is gone.
         yield '';
@@ -40,6 +40,12 @@ export const followReply = (services: FollowServices) =>
       await new Promise<void>((resolve) => services.clock.after(readInterval, resolve));
     }
   };
+
+/** The end of a stream to which nothing is added: with an error, unless the client named an event beyond the last one. */
+async function* endOf(services: FollowServices, reply: ReplyName, reading: Reading): AsyncGenerator<string> {
+  const isComplete = yield* storedTexts(services, reply, { ...reading, next: 0 });
+  yield (isComplete ? '' : errorAfter(reply, reading.sent)) + endOfStream;
+}
 
 /** How far a stream has been read. */
 interface Reading {

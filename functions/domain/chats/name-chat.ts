@@ -66,7 +66,7 @@ async function makeTitle(
       signal,
     );
     if (name === undefined) return;
-    if (await services.chats.rename(turn.chat, name, services.clock.now().toISOString()))
+    if (await services.chats.setTitle(turn.chat, name, services.clock.now().toISOString()))
       emit({ type: 'response.chat.title.updated', name });
   } catch (error) {
     services.log.warn('The chat keeps its name: no title could be made', { chatId: turn.chat.id, error });

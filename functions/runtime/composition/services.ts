@@ -216,6 +216,7 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
     // Clients get no events while a tool runs. So its timeout, 80 s, is below the stream's timeout of 90 s.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
+    onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   }),
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));

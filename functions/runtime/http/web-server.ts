@@ -27,7 +27,7 @@ const drainMilliseconds = 3000;
 /** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
 const rejectedMilliseconds = 500;
 
-/** After an error outside of any request, the requests in progress have this time to end. */
+/** After an error outside of any request, the requests in progress have this time to end: replies are aborted and stored. */
 const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */
@@ -54,23 +54,22 @@ export function listen(respond: (request: IncomingMessage, response: ServerRespo
   );
   server.listen(Number(port), host);
   // Lambda kills the process about a second later.
-  process.once('SIGTERM', () => {
-    end();
-    abortReplies();
-  });
+  process.once('SIGTERM', end);
   process.on('uncaughtException', endAfter);
   process.on('unhandledRejection', endAfter);
 }
 
-/** The state of the process is unknown after an error outside of any request, so it ends after its requests. */
+/** The state of the process is unknown after an error outside of any request, so it ends as at SIGTERM. */
 function endAfter(error: unknown): void {
   log.error('The process ends: an error occurred outside of any request', { error });
   end();
   setTimeout(() => process.exit(1), endMilliseconds).unref();
 }
 
+/** New requests are rejected, and running replies are stored as far as they came. */
 function end(): void {
   isEnding = true;
+  abortReplies();
   exitIfIdle();
 }
 

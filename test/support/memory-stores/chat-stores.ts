@@ -25,6 +25,7 @@ interface StoredChat {
   feedback: Map<number, Map<string, Feedback>>;
   /** The last request that took the lease, and the position of its user message. */
   request?: { id: string; startedAt: number };
+  isRenamed?: true;
 }
 
 /** Of an item of DynamoDB. The texts of a message may be outside of its item. */
@@ -205,7 +206,17 @@ const chatStore = (
       lease: { id: leaseId, until, isStopped: true },
     });
   },
-  rename: async (chat, name, now) => stored.change(chat, () => true, { name, updatedAt: now }),
+  ...names(stored),
+});
+
+const names = (stored: StoredChats): Pick<ChatStore, 'rename' | 'setTitle'> => ({
+  async rename(chat, name, now) {
+    const found = stored.find(chat);
+    if (found !== undefined) found.isRenamed = true;
+    return stored.change(chat, () => true, { name, updatedAt: now });
+  },
+  setTitle: async (chat, name, now) =>
+    stored.change(chat, () => stored.find(chat)?.isRenamed !== true, { name, updatedAt: now }),
 });
 
 const chatDeletion = (stored: StoredChats): ChatDeletion => ({

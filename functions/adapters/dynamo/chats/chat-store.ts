@@ -10,6 +10,7 @@ import { releasing } from './release-lease.ts';
 export const dynamoChatStore = (table: Table): ChatStore => ({
   get: get(table),
   rename: rename(table),
+  setTitle: setTitle(table),
   takeLease: takeLease(table),
   takeOverLease: takeOverLease(table),
   openTurn: openTurn(table),
@@ -29,10 +30,21 @@ const rename =
   (chat, name, now) =>
     updateIf(table, {
       Key: keyOf(chat),
-      UpdateExpression: 'SET #name = :name, updated_at = :now',
+      UpdateExpression: 'SET #name = :name, updated_at = :now, renamed = :true',
       ConditionExpression: 'attribute_exists(agent_id)',
       ExpressionAttributeNames: { '#name': 'name' },
-      ExpressionAttributeValues: { ':name': name, ':now': now },
+      ExpressionAttributeValues: { ':name': name, ':now': now, ':true': true },
+    });
+
+const setTitle =
+  (table: Table): ChatStore['setTitle'] =>
+  (chat, title, now) =>
+    updateIf(table, {
+      Key: keyOf(chat),
+      UpdateExpression: 'SET #name = :name, updated_at = :now',
+      ConditionExpression: 'attribute_exists(agent_id) AND attribute_not_exists(renamed)',
+      ExpressionAttributeNames: { '#name': 'name' },
+      ExpressionAttributeValues: { ':name': title, ':now': now },
     });
 
 const takeLease =

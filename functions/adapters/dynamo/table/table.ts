@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto';
 import {
   type AttributeValue,
   BatchGetItemCommand,
-  type BatchGetItemCommandInput,
-  type BatchGetItemCommandOutput,
   BatchWriteItemCommand,
   type BatchWriteItemCommandInput,
   type BatchWriteItemCommandOutput,
@@ -39,7 +37,10 @@ type WithoutTable<Input> = Omit<
 
 /** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
 export interface Table {
-  /** Concurrent gets are combined into batch reads of up to 100 keys. */
+  /**
+   * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, because its
+   * partition is throttled, is read alone: the others do not wait for it, and the SDK bounds its attempts.
+   */
   get(key: Key): Promise<Item | undefined>;
   /**
    * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
@@ -68,20 +69,27 @@ const keysPerRequest = 100;
 /** With the delays, about 2.5 s: many transactions on one item may follow each other closely. */
 const maxConflictAttempts = 20;
 
+/** With the delays, about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom helps. */
+const maxUnprocessedAttempts = 40;
+
 /** With the delays, about 0.6 s: a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /** @param client may use `ItemProtocol`, which makes each call cheaper */
 export function dynamoTable(client: DynamoDBClient, name: string): Table {
-  const loader = new DataLoader<Key, Item | undefined, string>((keys) => batchGet(client, name, keys), {
+  const loader = new DataLoader<Key, Read, string>((keys) => batchGet(client, name, keys), {
     cache: false,
     maxBatchSize: keysPerRequest,
   });
+  const get: Table['get'] = async (key) => {
+    const read = await loader.load(key);
+    return read === unprocessed ? getOne(client, name, key) : read;
+  };
   return {
-    get: (key) => loader.load(key),
+    get,
     async getNamed(key) {
       for (let attempt = 1; attempt <= maxGetAttempts; attempt += 1) {
-        const item = await loader.load(key);
+        const item = await get(key);
         if (item !== undefined) return item;
         await backOff(attempt);
       }
@@ -159,13 +167,15 @@ async function batchWrites(
 
 async function batchWrite(client: DynamoDBClient, name: string, writes: WriteRequest[]): Promise<void> {
   let pending: BatchWriteItemCommandInput['RequestItems'] = { [name]: writes };
-  for (let attempt = 0; pending !== undefined && Object.keys(pending).length > 0; attempt += 1) {
-    if (attempt > 0) await backOff(attempt);
+  for (let attempt = 1; attempt <= maxUnprocessedAttempts; attempt += 1) {
     const response: BatchWriteItemCommandOutput = await client.send(
       new BatchWriteItemCommand({ RequestItems: pending }),
     );
     pending = response.UnprocessedItems;
+    if (pending === undefined || Object.keys(pending).length === 0) return;
+    await backOff(attempt);
   }
+  throw new Error(`DynamoDB did not process all writes in ${maxUnprocessedAttempts} attempts`);
 }
 
 async function getOne(client: DynamoDBClient, name: string, key: Key): Promise<Item | undefined> {
@@ -210,30 +220,25 @@ const transactItem = ({ ConditionCheck, Delete, Put, Update }: Write) => ({
 
 const textOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`;
 
-async function batchGet(
-  client: DynamoDBClient,
-  name: string,
-  keys: readonly Key[],
-): Promise<(Item | undefined)[]> {
+const unprocessed = Symbol('unprocessed');
+type Read = Item | undefined | typeof unprocessed;
+
+async function batchGet(client: DynamoDBClient, name: string, keys: readonly Key[]): Promise<Read[]> {
   const [only] = keys;
   if (only !== undefined && keys.length === 1) return [await getOne(client, name, only)];
 
   const distinct = new Map(keys.map((key) => [textOf(key), key]));
-  const found = new Map<string, Item>();
-  let pending: BatchGetItemCommandInput['RequestItems'] = {
-    [name]: { Keys: [...distinct.values()].map((key) => marshalled(key)), ConsistentRead: true },
-  };
-  for (let attempt = 0; pending !== undefined && Object.keys(pending).length > 0; attempt += 1) {
-    if (attempt > 0) await backOff(attempt);
-    const response: BatchGetItemCommandOutput = await client.send(
-      new BatchGetItemCommand({ RequestItems: pending }),
-    );
-    for (const wire of response.Responses?.[name] ?? []) {
-      const item = unmarshall(wire);
-      found.set(textOf(item as unknown as Key), item);
-    }
-    pending = response.UnprocessedKeys;
+  const Keys = [...distinct.values()].map((key) => marshalled(key));
+  const { Responses, UnprocessedKeys } = await client.send(
+    new BatchGetItemCommand({ RequestItems: { [name]: { Keys, ConsistentRead: true } } }),
+  );
+  const found = new Map<string, Read>();
+  for (const wire of Responses?.[name] ?? []) {
+    const item = unmarshall(wire);
+    found.set(textOf(item as unknown as Key), item);
   }
+  for (const wire of UnprocessedKeys?.[name]?.Keys ?? [])
+    found.set(textOf(unmarshall(wire) as unknown as Key), unprocessed);
   return keys.map((key) => found.get(textOf(key)));
 }
 

@@ -125,8 +125,11 @@ const update =
     const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
     const before = await get(table, workspaceId);
     if (before === undefined || changed.length === 0) return before;
+    // It may have been deleted since: an update would create its item.
+    const ConditionExpression = 'attribute_exists(pk)';
+    const Key = keys.workspace(workspaceId);
     await transactIfFirst(table, async () => (TableName) => [
-      { Update: { TableName, Key: keys.workspace(workspaceId), ...setOrRemove(changed) } },
+      { Update: { TableName, Key, ConditionExpression, ...setOrRemove(changed) } },
       ...retentionWrites(TableName, workspaceId, changes.retentionDays),
       ...audit(TableName, {
         ...{ action: 'workspace updated', workspaceId, target: workspaceId },
