@@ -23,7 +23,7 @@ import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { playground, playgroundAddress } from './playground.ts';
-import { type SettingOptions, stageSettings } from './stage-settings.ts';
+import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
 
@@ -154,6 +154,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     dataDir: options.data,
     port: options.port,
     site: playground,
+    pageOrigins: await pageOrigins(settings),
     // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
     // once, the 95th percentile of the first text was 0.65 times as late with one thread (median).
     environmentsPerThread: { ChatsServer: 2 },
