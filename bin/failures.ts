@@ -1,6 +1,7 @@
 import type { Command, CommanderError } from 'commander';
 import { reasonOf } from '#local/data/reason-of.ts';
 import manifest from '../package.json' with { type: 'json' };
+import { terminalText } from './terminal.ts';
 
 export const { version } = manifest;
 
@@ -21,10 +22,12 @@ export const printUsageErrors = (command: Command, help: string): Command =>
   command.configureOutput({
     outputError: (text, write) =>
       write(
-        `${text
-          .trim()
-          .replaceAll(/\s*\n\s*/g, ' ')
-          .replace(/\.$/, '')}. Try ${help}\n`,
+        `${terminalText(
+          text
+            .trim()
+            .replaceAll(/\s*\n\s*/g, ' ')
+            .replace(/\.$/, ''),
+        )}. Try ${help}\n`,
       ),
   });
 
@@ -35,7 +38,8 @@ export const bugReport = `This is a bug of version ${version} (Node.js ${process
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 
-const isBug = (error: unknown): boolean =>
+/** Such an error has a stack trace of many lines, other errors have one line. */
+export const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   bugNames.includes(error.name) ||
   bugClasses.some((bugClass) => error instanceof bugClass);

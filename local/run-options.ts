@@ -14,6 +14,11 @@ export interface RunOptions {
   readonly compileCacheFolder?: string;
   /** The run's port on 127.0.0.1; 0 takes any free port. */
   readonly port: number;
+  /**
+   * Origins whose pages may call the run's port, besides the port's own. The default is `*`: every page may, as in AWS.
+   * Unless `*` is in the list, the port serves the names of this machine alone.
+   */
+  readonly pageOrigins?: readonly string[];
   /** Static files at the run's port. */
   readonly site?: Site;
   /** Additional variables for every function. */

@@ -81,7 +81,7 @@ async function unpublish(agentId: string): Promise<Result> {
 
 async function get(agentId: string): Promise<Result> {
   const resource = agentResource(await findAgent(services())(agentId));
-  return { json: resource, lines: [JSON.stringify(resource, null, 2)] };
+  return { json: resource, lines: JSON.stringify(resource, null, 2).split('\n') };
 }
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {

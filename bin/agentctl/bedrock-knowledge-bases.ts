@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '#contract/agent.ts';
+import { printError } from '../terminal.ts';
 
 /** The ids of the knowledge bases that the target's roles may query; undefined if the target has no such list. */
 let listed: readonly string[] | undefined;
@@ -17,9 +18,9 @@ export function rejectUnlistedKnowledgeBases(where: string, { unified_tools }: A
     const id = config?.knowledge_base_id;
     if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') continue;
     if (listed === undefined) {
-      console.error(
+      printError([
         `${where}: not checked whether roles may query ${id}: the target has no output BedrockKnowledgeBases`,
-      );
+      ]);
       continue;
     }
     if (listed.includes(id)) continue;

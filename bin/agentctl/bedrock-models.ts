@@ -1,3 +1,5 @@
+import { printError } from '../terminal.ts';
+
 /** The models that the target's roles may invoke; undefined if the target has no such list. */
 let listed: readonly string[] | undefined;
 
@@ -13,9 +15,9 @@ export function useBedrockModels(models: readonly string[] | undefined): void {
 export function rejectUnlistedModel(where: string, llmModel: string): void {
   if (!llmModel.startsWith('bedrock:')) return;
   if (listed === undefined) {
-    console.error(
+    printError([
       `${where}: not checked whether roles may invoke ${llmModel}: the target has no output BedrockModels`,
-    );
+    ]);
     return;
   }
   if (listed.includes(llmModel.slice('bedrock:'.length))) return;

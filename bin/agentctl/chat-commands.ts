@@ -7,6 +7,7 @@ import {
   type ReplyStream,
 } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
+import { print } from '../terminal.ts';
 import { ReplyScreen } from './reply-screen.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
 import { describeServiceFailure, openClient } from './service-client.ts';
@@ -121,13 +122,13 @@ async function exchange(
   try {
     for await (const event of stream) {
       if (event.type === 'response.created' && reply.isStopped) stop(stream, screen);
-      if (asJson) console.log(JSON.stringify(event));
+      if (asJson) print([JSON.stringify(event)]);
       else screen.show(event);
     }
     return (await stream.finalMessage()).incomplete === 'stopped' ? 'stopped' : 'complete';
   } catch (error) {
     if (!(error instanceof ReplyFailedError)) throw error;
-    if (asJson) console.log(JSON.stringify(error.event));
+    if (asJson) print([JSON.stringify(error.event)]);
     else screen.error(describeServiceFailure(error));
     return 'failed';
   } finally {

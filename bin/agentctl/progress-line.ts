@@ -1,3 +1,5 @@
+import { terminalText } from '../terminal.ts';
+
 export interface Progress {
   done: number;
   total: number;
@@ -43,7 +45,7 @@ export function progressLine(terminal: Terminal = process.stderr): ProgressLine 
       draw();
     },
     log(text) {
-      terminal.write(`${terminal.isTTY ? clearLine : ''}${text}\n`);
+      terminal.write(`${terminal.isTTY ? clearLine : ''}${terminalText(text)}\n`);
       draw();
     },
     clear() {

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import type { StreamEvent } from '#lib/client/index.ts';
+import { terminalText } from '../terminal.ts';
 
 /**
  * Shows a reply while it arrives: its text on standard output, everything else in short dim lines on standard error.
@@ -50,8 +51,8 @@ export class ReplyScreen {
   }
 
   #write(text: string): void {
-    const shown = process.stdout.isTTY ? printable(text) : text;
-    if (shown === '') return;
+    if (text === '') return;
+    const shown = process.stdout.isTTY ? terminalText(text, '\n\t') : text;
     process.stdout.write(shown);
     this.#isLineOpen = !shown.endsWith('\n');
   }
@@ -62,15 +63,10 @@ export class ReplyScreen {
   }
 }
 
-/** Removes control characters: the text of a model or a page must not control the terminal. */
-const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: removes these characters
-  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
-
 /** A line of this length fits into most terminals. */
 const noteCharacters = 110;
 
 function oneLine(text: string): string {
-  const line = printable(text.replace(/\s+/g, ' ')).trim();
+  const line = terminalText(text.replace(/\s+/g, ' ').trim());
   return line.length <= noteCharacters ? line : `${line.slice(0, noteCharacters - 1)}…`;
 }

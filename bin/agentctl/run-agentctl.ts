@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
+import { exitCodeOf, exitCodes, isBug, printUsageErrors, UsageError, version } from '../failures.ts';
+import { print, printError } from '../terminal.ts';
 import { describeAwsFailure } from './describe-aws-failure.ts';
 import type { Report } from './result.ts';
 import { describeServiceFailure } from './service-client.ts';
@@ -54,7 +55,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     (work) =>
     async (...inputs) => {
       const { json, lines } = await work(...inputs);
-      console.log(options().json ? JSON.stringify(json) : lines.join('\n'));
+      print(options().json ? [JSON.stringify(json)] : lines);
     };
   const report: Report = (work) =>
     clientReport(async (...inputs) => {
@@ -80,7 +81,8 @@ export async function runAgentctl(argv: string[]): Promise<void> {
     }
     const awsFailure =
       program.opts<SharedOptions>().stack === undefined ? undefined : describeAwsFailure(error);
-    console.error(awsFailure ?? describeServiceFailure(error));
+    const failure = awsFailure ?? describeServiceFailure(error);
+    printError(isBug(error) ? failure.split('\n') : [failure]);
     process.exitCode = error instanceof UsageError ? exitCodes.usageError : exitCodes.failure;
   }
 }

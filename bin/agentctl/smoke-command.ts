@@ -7,6 +7,7 @@ import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
 import { ApiError, ChatBatchClient, ReplyFailedError, StreamInterruptedError } from '#lib/client/index.ts';
 import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { print } from '../terminal.ts';
 import type { Report, Result } from './result.ts';
 import { baseAddressOf } from './service-address.ts';
 import { describeServiceFailure } from './service-client.ts';
@@ -80,7 +81,7 @@ async function smoke(target: TargetOptions): Promise<Result> {
   try {
     for (const step of steps) {
       const milliseconds = await runStep(step);
-      console.log(`${step.name}: ${milliseconds} ms`);
+      print([`${step.name}: ${milliseconds} ms`]);
       passed.push({ step: step.name, milliseconds });
     }
   } finally {

@@ -4,6 +4,6 @@ import { listenOnLoopback } from '#local/wire/listen-on-loopback.ts';
 /** @throws UnusablePort if the run cannot listen on this port */
 export async function checkPort(port: number): Promise<void> {
   if (port === 0) return;
-  const { close } = await listenOnLoopback(createServer(), port);
+  const { close } = await listenOnLoopback(createServer(), { port });
   await close();
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { UsageError } from '../failures.ts';
 
 export interface SettingOptions {
@@ -32,6 +33,21 @@ export function stageSettings(
   return Array.isArray(outboundAllow)
     ? { ...given, outboundAllow: [...outboundAllow, ...allowOutbound] }
     : given;
+}
+
+/** The setting corsOrigins: of the command line, or else of cdk.json. Empty if it is no list: the synthesis reports that. */
+export async function pageOrigins(settings: Settings): Promise<string[]> {
+  const text = await readFile(new URL('../../cdk.json', import.meta.url), 'utf8');
+  const { corsOrigins } = { ...localStage(text), ...settings };
+  return Array.isArray(corsOrigins) ? corsOrigins.map(String) : [];
+}
+
+function localStage(text: string): Settings {
+  try {
+    return (JSON.parse(text) as { context: { stages: { local: Settings } } }).context.stages.local;
+  } catch {
+    return {};
+  }
 }
 
 /** VALUE is JSON, or else text. If a name occurs twice, the last value counts. */

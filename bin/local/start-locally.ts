@@ -9,6 +9,7 @@ import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
 import { useLocalTable } from '../operator.ts';
+import { print, printError } from '../terminal.ts';
 import { checkPort } from './check-port.ts';
 import {
   type Connection,
@@ -22,7 +23,7 @@ import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { playground, playgroundAddress } from './playground.ts';
-import { type SettingOptions, stageSettings } from './stage-settings.ts';
+import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
 
@@ -82,21 +83,21 @@ export async function startLocally(argv: string[]): Promise<void> {
     )
     .parse(argv)
     .opts<Options>();
-  process.on('uncaughtExceptionMonitor', () => console.error(bugReport));
+  process.on('uncaughtExceptionMonitor', () => printError([bugReport]));
   // Only the owner may read the files that this process and its emulators write.
   process.umask(0o077);
   const memory = watchMemory();
   try {
     const service = await start({ ...options, data: resolve(options.data) });
-    watchDisk(resolve(options.data), (line) => console.error(line));
+    watchDisk(resolve(options.data), (line) => printError([line]));
     process.on('SIGUSR2', () => {
       memory()
         .then((parts) => writeMemory(join(resolve(options.data), 'memory.json'), parts))
-        .catch((error: unknown) => console.error(`memory.json could not be written: ${error}`));
+        .catch((error: unknown) => printError([`memory.json could not be written: ${error}`]));
     });
     closeOnSignals(service);
   } catch (error) {
-    console.error(describeStartFailure(error, resolve(options.data)));
+    printError(describeStartFailure(error, resolve(options.data)).split('\n'));
     process.exit(error instanceof UsageError ? exitCodes.usageError : exitCodes.failure);
   }
 }
@@ -144,8 +145,7 @@ function readPort(text: string): number {
 
 async function start(options: Options): Promise<RunningTemplate> {
   const started = performance.now();
-  const log = (line: string) =>
-    console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
+  const log = (line: string) => print([`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`]);
   const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
   let connection: Connection | undefined;
@@ -154,6 +154,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     dataDir: options.data,
     port: options.port,
     site: playground,
+    pageOrigins: await pageOrigins(settings),
     // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
     // once, the 95th percentile of the first text was 0.65 times as late with one thread (median).
     environmentsPerThread: { ChatsServer: 2 },
@@ -181,8 +182,8 @@ async function start(options: Options): Promise<RunningTemplate> {
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
     // Printed also without --logs, because the call would fail in AWS.
-    onDenied: (message) => console.error(`Access denied. ${message}`),
-    ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
+    onDenied: (message) => printError([`Access denied. ${message}`]),
+    ...(options.logs && { onLog: ({ functionName, line }) => print([`${functionName}: ${line}`]) }),
     // The file is complete before the service responds to the first request.
     async beforeServing(emulators) {
       connection = await connect(emulators, options.data);
@@ -190,7 +191,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     },
   });
   log('Ready');
-  if (connection !== undefined) console.log(greeting(connection));
+  if (connection !== undefined) print(greeting(connection).split('\n'));
   return service;
 }
 

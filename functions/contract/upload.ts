@@ -46,10 +46,13 @@ export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** Exact texts (specification, section 7.3); `nameTooLong` is an addition. */
+/** Exact texts (specification, section 7.3); `nameTooLong` and `nameCharacter` are additions. */
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
+  /** @param character as a code point, because the character itself can change how the message is shown */
+  nameCharacter: (character: string) =>
+    `File name has a character that is not allowed: U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
   extension: (extension: string) => `Unsupported file extension: ${extension}`,
   /** @param type the declared type if it is not accepted, else the type detected from the content */
   contentType: (type: string) => `Unsupported content type: ${type}`,

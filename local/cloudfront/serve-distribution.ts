@@ -22,7 +22,7 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Forwards a request to the origin of the first behavior whose pattern matches its path, unless an error is cached. */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
-  { options: { port, site }, origins }: Pick<RunContext, 'options' | 'origins'>,
+  { options: { port, site, pageOrigins = ['*'] }, origins }: Pick<RunContext, 'options' | 'origins'>,
 ): Promise<DistributionServer> {
   const errors = createErrorCache(errorSeconds);
   const serveSite = await openSite(site);
@@ -55,7 +55,7 @@ export async function serveDistribution(
   );
   // Without this listener, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
   server.on('checkExpectation', serve);
-  const { endpoint, close } = await listenOnLoopback(server, port);
+  const { endpoint, close } = await listenOnLoopback(server, { port, pageOrigins });
   return {
     host: new URL(endpoint).host,
     close,

@@ -6,7 +6,7 @@ export type DynamoDbChoice = { readonly endpoint: string } | { readonly program:
 
 /** How a person gets a DynamoDB where there is no embedded one. */
 const startDynamoDbLocal =
-  'Start DynamoDB Local: docker run --rm -p 8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
+  'Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
 
 /**
  * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,7 +38,8 @@ export async function startDynoxide(program: string, databaseFile: string): Prom
   await untilClosed(databaseFile);
   for (let attempt = 1; ; attempt += 1)
     try {
-      return await startAt(await findFreePort(), program, databaseFile);
+      const host = emulatorHost();
+      return await startAt({ host, port: await findFreePort(host) }, program, databaseFile);
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !String(error).includes('already in use')) throw error;
     }
@@ -56,10 +58,17 @@ async function untilClosed(databaseFile: string): Promise<void> {
   }
 }
 
-async function startAt(port: number, program: string, databaseFile: string): Promise<Emulator> {
+async function startAt(
+  { host, port }: { host: string; port: number },
+  program: string,
+  databaseFile: string,
+): Promise<Emulator> {
   const child = spawn(
     'sh',
-    ['-c', UNTIL_PIPE_BREAKS, 'sh', program, 'serve', '--port', String(port), '--db-path', databaseFile],
+    [
+      ...['-c', UNTIL_PIPE_BREAKS, 'sh', program, 'serve'],
+      ...['--host', host, '--port', String(port), '--db-path', databaseFile],
+    ],
     {
       stdio: ['pipe', 'pipe', 'pipe'],
       // In its own session, so that Ctrl-C reaches this process only, which then ends the emulator after its callers.
@@ -88,7 +97,7 @@ async function startAt(port: number, program: string, databaseFile: string): Pro
       resolve();
     });
   });
-  const endpoint = `http://127.0.0.1:${port}`;
+  const endpoint = `http://${host}:${port}`;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
   // Another program may respond at the port, so the emulator must also have printed that it listens.
   while (!output.includes('listening on') || !(await responds(endpoint))) {
@@ -122,10 +131,19 @@ async function responds(endpoint: string): Promise<boolean> {
   }
 }
 
-function findFreePort(): Promise<number> {
+/**
+ * The emulator accepts any caller, pages of browsers too, so only the threads know its address: one of 16 million, and a
+ * port. Other systems than Linux have 127.0.0.1 alone.
+ */
+const emulatorHost = (): string =>
+  process.platform === 'linux'
+    ? `127.${randomInt(1, 255)}.${randomInt(0, 256)}.${randomInt(1, 255)}`
+    : '127.0.0.1';
+
+function findFreePort(host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.listen(0, host, () => {
       const address = probe.address();
       probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { RunOptions } from '../run-options.ts';
 import { openSite, type Site } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
@@ -29,7 +30,11 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,
-  { port, site }: { readonly port: number; readonly site?: Site | undefined },
+  {
+    port,
+    site,
+    pageOrigins = ['*'],
+  }: Pick<RunOptions, 'port' | 'pageOrigins'> & { readonly site?: Site | undefined },
 ): Promise<RestApiServer> {
   const { serving } = context;
   const integrate = createIntegrate(api, context);
@@ -81,7 +86,7 @@ export async function serveRestApi(
   );
   // Without this listener, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
   server.on('checkExpectation', (request, response) => void serve(request, response));
-  const { endpoint, close } = await listenOnLoopback(server, port);
+  const { endpoint, close } = await listenOnLoopback(server, { port, pageOrigins });
   return {
     respond: serve,
     url: `${endpoint}/${api.stage}`,

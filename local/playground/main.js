@@ -2,7 +2,7 @@
 import { call, RequestFailed } from './api.js';
 import { createBatches } from './batches.js';
 import { Chats } from './chats.js';
-import { enterText } from './dialogs.js';
+import { confirmAction, enterText } from './dialogs.js';
 import { byId, element, fill } from './dom.js';
 import { createReference } from './reference.js';
 import { showRequests } from './request-list.js';
@@ -96,6 +96,23 @@ async function changeKey(hint) {
   return true;
 }
 
+/** A page that links to this one chooses the address, so its key replaces another one only if the person says so. */
+async function useKeyOfAddress() {
+  const key = takeKeyFromAddress();
+  if (key === null || key === storedKey()) return;
+  if (
+    storedKey() !== '' &&
+    !(await confirmAction(
+      'Another API key',
+      `The address has the key …${key.slice(-4)}. What you send then goes to its workspace.`,
+      'Use it',
+    ))
+  )
+    return;
+  storeKey(key);
+  forget();
+}
+
 /** Another key may be one of another workspace. */
 function forget() {
   agents = undefined;
@@ -161,7 +178,7 @@ function prepareUser() {
 }
 
 document.body.dataset.inspector = wide.matches ? 'open' : 'closed';
-takeKeyFromAddress();
+await useKeyOfAddress();
 forget();
 toggle('side-toggle', 'side');
 toggle('inspector-toggle', 'inspector');
@@ -175,9 +192,9 @@ byId('side', HTMLElement).addEventListener('click', ({ target }) => {
   // A link to what is shown already changes no address.
   if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
 });
-addEventListener('hashchange', () => {
+addEventListener('hashchange', async () => {
   byId('dialog', HTMLDialogElement).close();
-  if (takeKeyFromAddress()) forget();
+  await useKeyOfAddress();
   void route();
 });
 await route();

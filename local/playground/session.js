@@ -3,13 +3,11 @@
 const KEY = 'api-key';
 const USER = 'external-user-id';
 
-/** Takes the key from the address, so that neither the history nor a copied address has it. */
+/** Removes the key from the address and returns it, so that neither the history nor a copied address has it. */
 export function takeKeyFromAddress() {
   const key = new URLSearchParams(location.hash.slice(1)).get('key');
-  if (key === null) return false;
-  storeKey(key);
-  history.replaceState(null, '', location.pathname);
-  return true;
+  if (key !== null) history.replaceState(null, '', location.pathname);
+  return key;
 }
 
 export const storedKey = () => sessionStorage.getItem(KEY) ?? '';

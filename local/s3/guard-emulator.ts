@@ -5,6 +5,7 @@ import { checkSignature, secretOf } from '../iam/authenticate.ts';
 import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/evaluator.ts';
 import { hasValidUrlSignature, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
+import { isFromPage, pagesRejected } from '../wire/reject-pages.ts';
 import { neededPermissions } from './needed-permissions.ts';
 
 interface Context {
@@ -54,6 +55,12 @@ export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, 
       reject(context, hidden);
     });
   });
+  server.middleware.unshift(rejectPage);
+}
+
+async function rejectPage(context: Context, next: () => Promise<void>): Promise<void> {
+  if (isFromPage(context.headers)) respond(context, 403, 'AccessDenied', pagesRejected);
+  else await next();
 }
 
 /** The emulator has one access key. It checks no signatures; those of presigned URLs are checked above. */

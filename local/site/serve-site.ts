@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
+import { isOwnHost } from '../wire/reject-pages.ts';
 
 /** Static files that a run serves at its port, next to the routes of the template. */
 export interface Site {
@@ -28,12 +29,11 @@ const headers = {
   'X-Content-Type-Options': 'nosniff',
   // Pages of other origins cannot embed the files either.
   'Cross-Origin-Resource-Policy': 'same-origin',
+  // A page of another origin that opened the site has no handle of its tab, and cannot change its address.
+  'Cross-Origin-Opener-Policy': 'same-origin',
   // A changed file applies to the next load. Loopback needs no cache.
   'Cache-Control': 'no-store',
 };
-
-/** Names of this machine. A tunnel may give it another port. */
-const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 /** Sends a response if the request is for a file of the site. Returns false if it is not. */
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -63,11 +63,6 @@ async function filesByPath({ folder, files = {} }: Site): Promise<Map<string, st
     .map((entry) => join(entry.parentPath, entry.name))
     .map((file) => [`/${relative(folder, file)}`, file] as const);
   return new Map([['/', join(folder, 'index.html')], ...paths, ...Object.entries(files)]);
-}
-
-function isOwnHost(host = ''): boolean {
-  const [, name = ''] = /^(.*?)(?::\d+)?$/.exec(host) ?? [];
-  return ownHosts.has(name.toLowerCase());
 }
 
 async function send(file: string, response: ServerResponse): Promise<void> {

@@ -4,6 +4,7 @@ import type { AccessControl } from '../iam/access-control.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { deniedAwsJson } from '../wire/denied-aws-json.ts';
+import { rejectPages } from '../wire/reject-pages.ts';
 import { claimPort, portOf, releasePort } from '../wire/runner-ports.ts';
 import { preserveGroups } from './message-groups.ts';
 
@@ -58,6 +59,7 @@ export async function serveQueues(
     if (response.QueueUrls) response.QueueUrls = response.QueueUrls.map(ownUrl);
     return payload;
   });
+  rejectPages(app.server);
   endpoint = await app.listen({ port: 0, host: '127.0.0.1' });
   claimPort(portOf(endpoint));
   return {

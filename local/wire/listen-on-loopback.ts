@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { rejectPages } from './reject-pages.ts';
 import { claimPort, releasePort } from './runner-ports.ts';
 
 export interface Listening {
@@ -20,11 +21,25 @@ export class UnusablePort extends Error {
   }
 }
 
+export interface LoopbackPort {
+  /** 0, which is the default, takes any free port. */
+  readonly port?: number;
+  /**
+   * Only of ports for clients: origins whose pages may send requests, besides the port's own. `*`, the default of such a
+   * port, allows every origin and host, as in AWS.
+   */
+  readonly pageOrigins?: readonly string[] | undefined;
+}
+
 /**
- * @param port 0 takes any free port
+ * Listens on 127.0.0.1, for programs of this machine: pages of browsers are rejected.
  * @throws UnusablePort if the port is in use, or only for root
  */
-export async function listenOnLoopback(server: Server, port = 0): Promise<Listening> {
+export async function listenOnLoopback(
+  server: Server,
+  { port = 0, pageOrigins }: LoopbackPort = {},
+): Promise<Listening> {
+  rejectPages(server, pageOrigins && ((host) => [`http://${host}`, ...pageOrigins]));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(

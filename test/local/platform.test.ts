@@ -20,7 +20,7 @@ it.each(['darwin-arm64', 'linux-arm64'])(
   async (name) => {
     const dataDir = path.join(folder, name);
     await expect(startFixture({ platform: platformOf(name), dataDir })).rejects.toThrow(
-      `There is no embedded DynamoDB emulator for ${name}. Start DynamoDB Local: docker run --rm -p 8000:8000 ` +
+      `There is no embedded DynamoDB emulator for ${name}. Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 ` +
         'amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000',
     );
     expect(await readdir(dataDir)).not.toContain('lock');

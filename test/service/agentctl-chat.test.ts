@@ -172,9 +172,9 @@ describe('agentctl chat with a message', () => {
     expect([code, stdout]).toEqual([1, 'Half\n']);
     const lines = stderr.trim().split('\n');
     expect(lines.slice(1)).toEqual([
-      '… consultant_search_web: Search for leases[2J',
+      '… consultant_search_web: Search for leases\\u001b[2J',
       expect.stringMatching(/^… consultant_search_web: Search for x+…$/),
-      'ok consultant_search_web: Search for leases[2J',
+      'ok consultant_search_web: Search for leases\\u001b[2J',
       expect.stringMatching(/^failed consultant_search_web: Search for x+…$/),
       'Stream timed out (code 10005)',
     ]);
@@ -323,7 +323,7 @@ describe('agentctl chat as a conversation', () => {
       const call = await first;
       call.chunk('\u001b]0;me\u0007I');
       call.finish();
-      await running.printed(']0;meI');
+      await running.printed(String.raw`\u001b]0;me\u0007I`);
       await running.printed('A title');
       stdin?.write('And?\r');
       (await second).chunk('You');

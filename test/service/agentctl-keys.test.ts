@@ -23,6 +23,21 @@ const rejected = '400/10001 Missing or invalid API key: send a valid key in the 
 
 const service = await useService();
 
+it('prints a name of a file or a person without the characters that control a terminal, and JSON with its values', async () => {
+  const { json, run } = agentctlOf(service);
+  const { workspaceId } = await openTenant(service);
+  const name = 'a\u001b[2J\u009b2J\u2028\u202eb';
+  await run('keys', 'create', '--workspace', workspaceId, '--name', name);
+  const list = ['keys', 'list', '--workspace', workspaceId];
+  const shown = String.raw`a\u001b[2J\u009b2J\u2028\u202eb`;
+  expect((await run(...list)).stdout).toContain(shown);
+  expect((await run('--json', ...list)).stdout).toContain(shown);
+  expect((await json<{ keys: Key[] }>(...list)).keys.map((key) => key.name)).toContain(name);
+  const failure = await run('keys', 'rotate', name);
+  expect(failure.stderr).toContain(shown);
+  expect((await run('keys', name)).stderr).toContain(shown);
+});
+
 it('a key is rotated: both work for the overlap, then the new one alone, and the list tells which were used', async () => {
   const { json, run } = agentctlOf(service);
   const { workspaceId } = await openTenant(service);

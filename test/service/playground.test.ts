@@ -87,6 +87,38 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await other.page.getByRole('heading', { name: 'New chat' }).waitFor();
   });
 
+  it('lets no address replace the key unasked, and no page that opened it change its address', async () => {
+    const page = await open();
+    const keyOf = () => page.evaluate('sessionStorage.getItem("api-key")');
+    const question = page.getByRole('heading', { name: 'Another API key' });
+    // Also after a reload with the address, so not only when the fragment changes.
+    for (const path of ['/', '/?again']) {
+      await page.goto(`${origin}${path}#key=ak_another`);
+      await question.waitFor();
+      expect([await keyOf(), page.url()]).toEqual([tenant.apiKey, `${origin}/`]);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('heading', { name: 'New chat' }).waitFor();
+      expect(await keyOf()).toBe(tenant.apiKey);
+    }
+
+    const elsewhere = await listenLocally(
+      createServer((_request, response) =>
+        response.setHeader('Content-Type', 'text/html').end('<h1>Elsewhere</h1>'),
+      ),
+    );
+    const other = await browser?.open();
+    if (other === undefined) return;
+    await other.page.goto(elsewhere.url);
+    const tab = other.context.waitForEvent('page');
+    await other.page.evaluate(`void (globalThis.opened = open('${origin}/#key=${tenant.apiKey}'))`);
+    const opened = await tab;
+    await opened.getByRole('heading', { name: 'New chat' }).waitFor();
+    expect(await opened.evaluate('opener')).toBeNull();
+    expect(await other.page.evaluate('globalThis.opened.closed')).toBe(true);
+    await other.context.close();
+    await elsewhere.close();
+  });
+
   it('shows steps and deltas before the model has ended, then usage, events and the request', async () => {
     const page = await open();
     await page.getByLabel('Agent').selectOption({ label: 'Researcher' });

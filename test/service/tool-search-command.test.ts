@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certificate } from '#support/certificate.ts';
 import { clientOf } from '#support/client.ts';
 import { type RunningCommand, startCommand } from '#support/command.ts';
-import { listeningPorts } from '#support/listening-ports.ts';
+import { listenersOf } from '#support/listeners.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service } from '#support/service.ts';
 import { callRequestedTool, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
@@ -88,12 +88,13 @@ describe('npm start', () => {
 
   it('lets no agent reach what it listens at itself, though every port is allowed', async () => {
     const read = await toolUser(service, { type: 'consultant_fetch_web_content' });
-    const ports = await listeningPorts(command.child.pid ?? 0);
-    expect(ports).toContain(Number(new URL(service.baseUrl).port));
+    const listeners = await listenersOf(command.child.pid ?? 0);
+    expect(listeners.map(({ port }) => port)).toContain(Number(new URL(service.baseUrl).port));
     // The emulators of AWS services with their wires, the gateway, the distribution in front of it, and a web function.
-    expect(ports.length).toBeGreaterThanOrEqual(10);
-    for (const port of ports) {
-      const { result } = await read({ url: `http://localhost:${port}/` });
+    expect(listeners.length).toBeGreaterThanOrEqual(10);
+    for (const { host, port } of listeners) {
+      const name = host === '127.0.0.1' ? 'localhost' : host;
+      const { result } = await read({ url: `http://${name}:${port}/` });
       const { message } = result.data as { message: string };
       expect([port, result.success, message]).toEqual([port, false, expect.stringMatching(unreached)]);
     }

@@ -174,6 +174,25 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       expect(summaryOf(response)).toBe('400/10006 File name is too long (max length: 255 characters)');
     });
 
+    it.each([
+      ['a line feed (C0)', '%0a', 'U+000A'],
+      ['an escape (C0)', '%1b', 'U+001B'],
+      ['a delete', '%7f', 'U+007F'],
+      ['a control sequence introducer (C1)', '%c2%9b', 'U+009B'],
+      ['a line separator', '%e2%80%a8', 'U+2028'],
+      ['a paragraph separator', '%e2%80%a9', 'U+2029'],
+      ['a left-to-right embedding', '%e2%80%aa', 'U+202A'],
+      ['a right-to-left override', '%e2%80%ae', 'U+202E'],
+      ['a left-to-right isolate', '%e2%81%a6', 'U+2066'],
+      ['the end of an isolate', '%e2%81%a9', 'U+2069'],
+    ])('refuses a name with %s', async (_what, encoded, codePoint) => {
+      const disposition = `form-data; name="file"; filename*=UTF-8''a${encoded}b.txt`;
+      const response = await upload.raw(form(part([`Content-Disposition: ${disposition}`], 'x')));
+      expect(summaryOf(response)).toBe(
+        `400/10006 File name has a character that is not allowed: ${codePoint}`,
+      );
+    });
+
     it('takes a field named file for a file without a name', async () => {
       const response = await upload.raw(form(part(['Content-Disposition: form-data; name="file"'], 'x')));
       expect(summaryOf(response)).toBe('400/10006 File name is missing');

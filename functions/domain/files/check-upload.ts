@@ -1,3 +1,4 @@
+import { controlCharacters } from '#contract/control-characters.ts';
 import { limits } from '#contract/limits.ts';
 import { isAcceptedType, isTextType, typeOfExtension, uploadFailures } from '#contract/upload.ts';
 
@@ -19,6 +20,8 @@ export function describeWrongFile(name: string, contentType: string): string | u
   if (name === '') return uploadFailures.nameMissing;
   if (name.length > limits.fileNameCharacters && [...name].length > limits.fileNameCharacters)
     return uploadFailures.nameTooLong;
+  const control = name.match(controlCharacters)?.[0];
+  if (control !== undefined) return uploadFailures.nameCharacter(control);
   const extension = extensionOf(name);
   if (!Object.hasOwn(typeOfExtension, extension)) return uploadFailures.extension(extension);
   const essence = essenceOf(contentType);

@@ -4,16 +4,23 @@ import { processTree } from './process-tree.ts';
 /** The state LISTEN in `/proc/net/tcp`. */
 const listening = '0A';
 
-/** The ports on which a process and its descendants listen for TCP connections over IPv4. It works on Linux only. */
-export async function listeningPorts(root: number): Promise<number[]> {
+export interface Listener {
+  /** An IPv4 address. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where a process and its descendants listen for TCP connections over IPv4. It works on Linux only. */
+export async function listenersOf(root: number): Promise<Listener[]> {
   const pids = (await processTree(root)).map(({ pid }) => pid);
   const open = new Set((await Promise.all(pids.map(openFiles))).flat());
   const lines = (await readFile('/proc/net/tcp', 'utf8')).trim().split('\n').slice(1);
   return lines.flatMap((line) => {
     const fields = line.trim().split(/\s+/);
     const [, local = '', , state, , , , , , inode] = fields;
+    const [host = '', port = ''] = local.split(':');
     return state === listening && open.has(`socket:[${inode}]`)
-      ? [Number.parseInt(local.split(':')[1] ?? '', 16)]
+      ? [{ host: [...Buffer.from(host, 'hex')].toReversed().join('.'), port: Number.parseInt(port, 16) }]
       : [];
   });
 }

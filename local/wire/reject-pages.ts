@@ -1,0 +1,49 @@
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+
+/** Names of this machine. A tunnel may give it another port. */
+const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+export function isOwnHost(host = ''): boolean {
+  const [, name = ''] = /^(.*?)(?::\d+)?$/.exec(host) ?? [];
+  return ownHosts.has(name.toLowerCase());
+}
+
+export const pagesRejected =
+  'Only 127.0.0.1 and localhost are served, and no pages of other origins. The setting corsOrigins allows origins at the main port.';
+
+/**
+ * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with all requests that
+ * change something or whose response a page could read. With DNS rebinding, a page gives its own host name this
+ * machine's address.
+ * @param origins allowed ones besides the port's own; `*` allows every origin and host
+ */
+function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly string[]): boolean {
+  if (origins.includes('*')) return false;
+  // Only HTTP/1.0 allows a request without a host, and no browser sends it.
+  if (host !== undefined && !isOwnHost(host)) return true;
+  return origin !== undefined && !origins.includes(origin);
+}
+
+/** An emulator of AWS has no pages: no SDK sends an `Origin`. */
+export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
+
+/**
+ * Makes a server reject requests of pages of other origins. Call it when the server has its listeners.
+ * @param origins allowed ones, including the server's own if it has pages
+ */
+export function rejectPages(server: Server, origins: (host: string) => readonly string[] = () => []): void {
+  for (const event of ['request', 'checkExpectation']) {
+    const listeners = server.listeners(event);
+    if (listeners.length === 0) continue;
+    server.removeAllListeners(event).on(event, (request: IncomingMessage, response: ServerResponse) => {
+      if (isRejected(request.headers, origins(request.headers.host ?? ''))) reject(request, response);
+      else for (const listener of listeners) Reflect.apply(listener, server, [request, response]);
+    });
+  }
+}
+
+function reject(request: IncomingMessage, response: ServerResponse): void {
+  // A client reads the response only after it has sent its whole body.
+  request.resume();
+  response.writeHead(403, { 'Content-Type': 'text/plain; charset=utf-8' }).end(`${pagesRejected}\n`);
+}

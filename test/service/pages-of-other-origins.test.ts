@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+import { browserPath, startBrowser } from '#support/browser.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { startCommand } from '#support/command.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import { type Listener, listenersOf } from '#support/listeners.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+
+const foreign = 'https://elsewhere.example';
+const allowed = 'https://app.example.com';
+
+const data = await temporaryFolder('pages-');
+const settings = ['--set', `corsOrigins=["${allowed}"]`];
+const command = startCommand(['--port', '0', '--data', data, ...settings]);
+closeAfterTests({
+  async close() {
+    command.child.kill('SIGKILL');
+    await command.ended;
+  },
+});
+await command.printed('Ctrl-C ends it.');
+const connectionText = await readFile(join(data, 'connection.json'), 'utf8');
+const connection = JSON.parse(connectionText) as Connection;
+const { port: mainPort, origin } = new URL(connection.base_url);
+
+interface Answer {
+  status: number | undefined;
+  allowedOrigin: string | undefined;
+  body: string;
+}
+
+/** With the given `Host`, which `fetch` does not send. */
+const exchange = (
+  { host, port }: Listener,
+  { method = 'GET', path = '/', headers = {} }: { method?: string; path?: string; headers?: object },
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    request({ host, port, method, path, headers: { ...headers } }, async (response) =>
+      resolve({
+        status: response.statusCode,
+        allowedOrigin: response.headers['access-control-allow-origin'],
+        body: await text(response),
+      }),
+    )
+      .once('error', reject)
+      .end();
+  });
+
+const main: Listener = { host: '127.0.0.1', port: Number(mainPort) };
+const list = `${new URL(connection.base_url).pathname}/chats/published-agents`;
+const key = { 'x-api-key': connection.api_key };
+
+/** After a request, so that the environment of its web function listens too. */
+const listeners = async (): Promise<Listener[]> => {
+  expect((await exchange(main, { path: list, headers: key })).status).toBe(200);
+  return await listenersOf(command.child.pid ?? 0);
+};
+
+it('rejects an Origin and a foreign Host at every port on 127.0.0.1', async () => {
+  const known = (await listeners()).filter(({ host }) => host === '127.0.0.1');
+  expect(known.length).toBeGreaterThanOrEqual(9);
+  for (const listener of known)
+    for (const headers of [
+      { Origin: foreign },
+      { Origin: 'null' },
+      { Origin: foreign, 'Access-Control-Request-Method': 'POST' },
+      { Host: `elsewhere.example:${listener.port}` },
+    ])
+      for (const method of ['GET', 'POST', 'OPTIONS'])
+        for (const path of ['/', list]) {
+          const { status, allowedOrigin } = await exchange(listener, { method, path, headers });
+          expect({ listener, headers, method, path, status, allowedOrigin }).toMatchObject({
+            status: 403,
+            allowedOrigin: undefined,
+          });
+        }
+});
+
+it('has one listener elsewhere, the DynamoDB emulator, whose address no file names', async () => {
+  const elsewhere = (await listeners()).filter(({ host }) => host !== '127.0.0.1');
+  expect(elsewhere).toEqual([{ host: expect.stringMatching(/^127\./), port: expect.any(Number) }]);
+  expect((await exchange(elsewhere[0] as Listener, {})).body).toContain('healthy');
+  expect(connectionText).not.toContain(elsewhere[0]?.host);
+});
+
+it('serves the main port to its own page, to programs, and to the origins of corsOrigins', async () => {
+  const call = (headers: object) => exchange(main, { path: list, headers: { ...key, ...headers } });
+  expect(await call({ Origin: origin })).toMatchObject({ status: 200 });
+  expect(await call({})).toMatchObject({ status: 200 });
+  expect(await call({ Origin: allowed })).toMatchObject({ status: 200, allowedOrigin: allowed });
+  const preflight = { Origin: allowed, 'Access-Control-Request-Method': 'GET' };
+  expect(await exchange(main, { method: 'OPTIONS', path: list, headers: preflight })).toMatchObject({
+    status: 204,
+    allowedOrigin: allowed,
+  });
+});
+
+it.skipIf(browserPath === undefined)('lets no page in Chromium read or write at any port', async () => {
+  const browser = closeAfterTests(await startBrowser());
+  const elsewhere = closeAfterTests(
+    await listenLocally(createServer((_request, response) => response.end('<h1>Elsewhere</h1>'))),
+  );
+  const { page } = await browser.open();
+  await page.goto(elsewhere.url);
+  for (const { port } of await listeners())
+    for (const init of ['{}', '{ method: "POST", body: "{}" }']) {
+      const found = await page.evaluate(
+        `fetch('http://127.0.0.1:${port}/', ${init}).then((response) => response.status, () => 'failed')`,
+      );
+      expect([port, init, found]).toEqual([port, init, 'failed']);
+    }
+});
