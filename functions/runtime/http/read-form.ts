@@ -40,8 +40,9 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser drops the bytes beyond its limit, so one more than the form may have.
+      // The parser drops what is beyond its limits, so one more than the form may have.
       maxHeaderSize: limits.partHeaderBytes + 1,
+      maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);
     const count = partCounter();
     const arrivals = new EventEmitter();
