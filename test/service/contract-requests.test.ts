@@ -71,7 +71,7 @@ describe('a body that is too large', () => {
     const response = await call('POST', '/chats/1/messages', body);
     expect(response.status).toBe(400);
     expect(response.body).toEqual(
-      envelope(10006, expect.stringMatching(/^The request body is too large: at most 6 MB/)),
+      envelope(10006, expect.stringMatching(/^The request body is too large: at most [26] MB/)),
     );
   });
 
