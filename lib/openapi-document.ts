@@ -10,10 +10,10 @@ import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
-import { limits, platformLimits } from '#contract/limits.ts';
+import { bytesInWords, limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
-import { hasBody, noBody } from '#contract/routes/route.ts';
+import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
 import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
 import { describeDocument, operationIdOf } from './openapi/describe-document.ts';
 import {
@@ -41,6 +41,7 @@ const count = (value: number | null): string => value?.toLocaleString('en') ?? '
  */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
+  `A JSON body has at most ${limits.bodyLevels} objects and arrays in each other.`,
   'An optional field of a JSON body may be null, which means the same as a missing field.',
   `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
@@ -197,7 +198,12 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
     operationId: operationIdOf(name),
     tags: route.tag === undefined ? [] : [route.tag],
     summary: route.summary,
-    description: [route.description, ...(limitsOfRoute[route.name] ?? []), `Rate limit: ${route.rateClass}.`]
+    description: [
+      route.description,
+      ...(limitsOfRoute[route.name] ?? []),
+      ...limitsOfBody(route),
+      `Rate limit: ${route.rateClass}.`,
+    ]
       .filter(Boolean)
       .join(' '),
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
@@ -208,6 +214,12 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
       ...failureResponses(route),
     },
   };
+}
+
+function limitsOfBody(route: Route): string[] {
+  if (!hasBody(route) || route.body === noBody || route.multipart) return [];
+  const { bytes, values } = route.largestBody ?? shortBody;
+  return [`The body has at most ${bytesInWords(bytes)} and ${count(values)} fields and elements.`];
 }
 
 const retryAfterBusyChat = {

@@ -1,4 +1,4 @@
-import { platformLimits } from './limits.ts';
+import { bytesInWords, platformLimits } from './limits.ts';
 
 /**
  * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status 503 are
@@ -73,8 +73,14 @@ export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatc
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
-/** The gateway and the web function use the same text. */
-export const requestTooLarge = `The request body is too large: at most ${platformLimits.jsonBody}, for an upload about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most ${platformLimits.addressAndHeaders} together`;
+/** The start of the text of every such error. */
+export const tooLarge = 'The request body is too large';
+/** Of a body that has more bytes than its route needs. */
+export const bodyTooLarge = (bytes: number) =>
+  new ServiceError('badRequest', `${tooLarge}: at most ${bytesInWords(bytes)}`);
+
+/** The gateway's text, which does not know the route. */
+export const requestTooLarge = `${tooLarge}: at most ${platformLimits.jsonBody}, for an upload about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most ${platformLimits.addressAndHeaders} together`;
 
 /** The message of every 5xx: only the request id, and for a failed reply the same reason as in its stream. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>

@@ -20,6 +20,8 @@ export const limits = {
   messageBytes: 256 * 1024,
   /** 256 characters of at most 4 bytes fit into a DynamoDB sort key (at most 1,024 bytes). */
   externalUserIdCharacters: 256,
+  /** Objects and arrays in each other in a JSON body: a completion's tools have some ten. */
+  bodyLevels: 64,
   /** Files of one message: the upper bound of the stage's setting. */
   attachedFiles: 50,
   /** Files of one message by default: as many as a person would read for one question. */
@@ -27,6 +29,10 @@ export const limits = {
   fileBytes: 50 * 1024 * 1024,
   /** The whole body of an upload: 50 MB of file and 10 MB of other parts. The service reads no further. */
   uploadBytes: 60 * 1024 * 1024,
+  /** A form has the parts `file` and `data`. Clients may add a few of their own. */
+  uploadParts: 8,
+  /** Bytes of the headers of all parts. A name of 255 characters with 4 bytes each is 3 KB when it is percent-encoded. */
+  partHeaderBytes: 16 * 1024,
   /** The part `data`: `{"scope": "ephemeral"}` and room for fields that may be added. */
   uploadDataBytes: 64 * 1024,
   fileNameCharacters: 255,
@@ -65,3 +71,9 @@ export const limits = {
    */
   unreadStreamCharacters: 4 * 1024 * 1024,
 } as const;
+
+const kilobyte = 1024;
+
+/** A whole number of KB or MB. */
+export const bytesInWords = (bytes: number): string =>
+  bytes % (kilobyte * kilobyte) === 0 ? `${bytes / kilobyte / kilobyte} MB` : `${bytes / kilobyte} KB`;

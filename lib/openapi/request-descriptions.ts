@@ -49,7 +49,7 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
     schema: 'A form with a file.',
     properties: {
       file: [
-        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form has at most ${limits.uploadBytes / megabyte} MB.`,
+        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form has at most ${limits.uploadBytes / megabyte} MB, ${limits.uploadParts} parts and ${limits.partHeaderBytes.toLocaleString('en')} bytes of their headers.`,
         `The file name has at most ${limits.fileNameCharacters} characters, without C0, DEL, C1, U+2028 to U+202E, U+2066 to U+2069.`,
         `Extensions: ${Object.keys(typeOfExtension).join(', ')}. Types: ${contentTypes.join(', ')}, text/*. The content must match the type.`,
       ].join(' '),

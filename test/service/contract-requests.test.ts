@@ -71,12 +71,37 @@ describe('a body that is too large', () => {
     const response = await call('POST', '/chats/1/messages', body);
     expect(response.status).toBe(400);
     expect(response.body).toEqual(
-      envelope(10006, expect.stringMatching(/^The request body is too large: at most 6 MB/)),
+      envelope(10006, expect.stringMatching(/^The request body is too large: at most [26] MB/)),
     );
   });
 
+  it.each([
+    ['POST', '/chats', '64 KB'],
+    ['PATCH', '/chats/1', '64 KB'],
+    ['POST', '/chats/1/stop', '64 KB'],
+    ['POST', '/chats/1/messages', '2 MB'],
+    ['POST', '/chats/1/messages/1/feedbacks', '64 KB'],
+  ] as const)('for its route is refused: %s %s takes %s', async (method, path, most) => {
+    const bytes = most === '2 MB' ? 2 * megabyte : 64 * 1024;
+    const body = (length: number) => `{"more":"${'x'.repeat(length - 11)}"}`;
+    const tooLarge = `400/10006 The request body is too large: at most ${most}`;
+    expect(summaryOf(await call(method, path, body(bytes)))).not.toBe(tooLarge);
+    expect(summaryOf(await call(method, path, body(bytes + 1)))).toBe(tooLarge);
+  });
+
+  it.each([
+    ['[', 'levels: at most 64 objects and arrays in each other'],
+    ['{"a":', 'levels: at most 64 objects and arrays in each other'],
+    ['[],', 'values: at most 1000 fields and elements together'],
+    ['"",', 'values: at most 1000 fields and elements together'],
+  ])('with too many of %s is refused before it is parsed', async (repeated, problem) => {
+    const body = `{"more":[${repeated.repeat(10_000)}`;
+    for (const path of ['/chats', '/chats/1/messages', '/chats/1/messages/1/feedbacks'])
+      expect(summaryOf(await call('POST', path, body))).toBe(`400/10006 The body has too many ${problem}`);
+  });
+
   it('for the field, but not for the gateway, is refused by its field', async () => {
-    const body = JSON.stringify({ message: 'm'.repeat(5 * megabyte), agent_id: tenant.agentId });
+    const body = JSON.stringify({ message: 'm'.repeat(1.9 * megabyte), agent_id: tenant.agentId });
     expect(summaryOf(await call('POST', '/chats/1/messages', body))).toBe(
       '400/10006 message must be at most 262144 bytes of UTF-8',
     );

@@ -328,6 +328,45 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
     });
 
     const malformed = 'The body is not valid multipart/form-data';
+    const other = part(['Content-Disposition: form-data; name="other"'], 'x');
+    const others = (count: number) => Array.from({ length: count }, () => other);
+
+    it('has at most 8 parts: the rest is received, and not read', async () => {
+      expect((await upload.raw(form(file, ...others(7)))).status).toBe(200);
+      expect((await upload.raw(form(...others(7), file))).status).toBe(200);
+      const message = `400/10006 ${malformed}: it has more than 8 parts`;
+      for (const body of [
+        form(file, ...others(8)),
+        form(...others(8), file),
+        form(file, Buffer.from(`--${boundary}\r\n`.repeat(200_000))),
+      ])
+        for (const response of [await upload.raw(body), await upload.raw(inChunks(body))])
+          expect(summaryOf(response)).toBe(message);
+      expect((await upload.raw(form(file, ...others(8)))).body.data).toMatchObject({
+        original_name: 'a.txt',
+        size: 5,
+      });
+    });
+
+    it('has at most 16 KB of headers in all parts together', async () => {
+      const headers = (bytes: number) => {
+        const first = 'Content-Disposition: form-data; name="other"';
+        return part([first, `x: ${'y'.repeat(bytes - first.length - 7)}`], 'x');
+      };
+      const fileHeaders = file.indexOf('\r\n\r\n') + 2 - `--${boundary}\r\n`.length;
+      const left = 16_384 - fileHeaders;
+      expect((await upload.raw(form(file, headers(left)))).status).toBe(200);
+      expect((await upload.raw(form(file, headers(left - 5000), headers(5000)))).status).toBe(200);
+      const message = `400/10006 ${malformed}: the headers of its parts have more than 16384 bytes`;
+      for (const body of [
+        form(file, headers(left + 1)),
+        form(file, headers(left - 5000), headers(5001)),
+        form(headers(1_000_000), file),
+      ])
+        for (const response of [await upload.raw(body), await upload.raw(inChunks(body))])
+          expect(summaryOf(response)).toBe(message);
+    });
+
     it.each([
       [
         'another boundary',

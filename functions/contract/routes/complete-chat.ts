@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { limits } from '../limits.ts';
 import { openAiPaths } from './dialect.ts';
-import { nothing, type Route } from './route.ts';
+import { longBody, nothing, type Route } from './route.ts';
 
 export const route = {
   name: 'complete-chat',
@@ -18,6 +18,7 @@ export const route = {
   headers: nothing,
   // The handler has the schema, because an error of OpenAI names the parameter that is wrong.
   body: z.looseObject({}),
+  largestBody: longBody,
   status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
 } as const satisfies Route;

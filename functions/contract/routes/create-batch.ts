@@ -13,7 +13,7 @@ import {
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
-import { nothing, type Route } from './route.ts';
+import { longBody, nothing, type Route } from './route.ts';
 
 /** Specification, section 2.10. */
 const batchRequest = z
@@ -84,6 +84,7 @@ export const route = {
   query: nothing,
   headers: idempotencyHeaders,
   body: createBatchBody,
+  largestBody: longBody,
   status: 202,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

@@ -66,6 +66,8 @@ export interface Route {
   query: z.ZodObject;
   headers: z.ZodObject;
   body: z.ZodType;
+  /** By default `shortBody`. A form has limits of its own. */
+  largestBody?: LargestBody;
   /** The body is multipart/form-data instead of JSON. */
   multipart?: true;
   /** A request without a body counts as one with the body `{}`. */
@@ -79,6 +81,19 @@ export interface Route {
   /** Whether the response is a server-sent event stream of `streamEvent`. */
   serverSentEvents?: 'sometimes' | 'always';
 }
+
+/** What a JSON body may have at most: what its schema can need, with room for fields that clients add. */
+export interface LargestBody {
+  bytes: number;
+  /** Fields and elements together, on all levels. */
+  values: number;
+}
+
+/** Texts of 768 characters, each written as two escapes of six bytes, take 9 KB. */
+export const shortBody: LargestBody = { bytes: 64 * 1024, values: 1000 };
+
+/** A Lambda function accepts no larger event. A thousand requests with 50 files each have 57,000 values. */
+export const longBody: LargestBody = { bytes: 6 * 1024 * 1024, values: 100_000 };
 
 /** All paths of a route. */
 export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>): readonly string[] => [

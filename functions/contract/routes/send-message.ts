@@ -35,6 +35,8 @@ export const route = {
       error: 'must be false with "stream": false: only a stream can be resumed',
     })
     .meta({ id: 'SendMessageRequest' }),
+  // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB.
+  largestBody: { bytes: 2 * 1024 * 1024, values: 1000 },
   status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'sometimes',

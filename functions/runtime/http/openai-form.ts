@@ -1,4 +1,4 @@
-import { type ErrorKind, requestTooLarge, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import { type ErrorKind, ServiceError, serverErrorMessage, tooLarge } from '#contract/errors.ts';
 import { invalidApiKey, OpenAiError } from '#contract/openai/error.ts';
 import { log } from '#runtime/observability/log.ts';
 import { headersOf } from './http-response.ts';
@@ -68,7 +68,7 @@ const fieldsOf: Partial<Record<ErrorKind, { code: string; param?: string }>> = {
   rateLimited: { code: 'rate_limit_exceeded' },
 };
 
-const tooLarge = () =>
+const imagesTooLarge = () =>
   new OpenAiError(
     'badRequest',
     'The request body is too large: at most 6 MB, with about 4.5 MB of images. Send fewer or smaller images',
@@ -80,7 +80,7 @@ function openAiErrorOf(error: unknown): OpenAiError {
   if (!(error instanceof ServiceError)) return new OpenAiError('serverError', 'Internal server error');
   const { kind, message, headers, reason, retryAfter } = error;
   if (kind === 'unauthenticated') return invalidApiKey();
-  if (message === requestTooLarge) return tooLarge();
+  if (message.startsWith(tooLarge)) return imagesTooLarge();
   return new OpenAiError(kind, message.replace('external_user_id', 'user'), {
     ...fieldsOf[kind],
     headers,

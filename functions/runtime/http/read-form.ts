@@ -9,13 +9,21 @@ import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/upload-part.ts';
 import { readUtf8 } from './read-utf8.ts';
 
-/** Bytes of all headers of a part. A name of 255 characters with 4 bytes each is 3 KB when it is percent-encoded. */
-const headerBytes = 16 * 1024;
-
 /** The parser's limit. RFC 2046 allows 70 characters. */
 const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
+
+/** A parser that stops within a chunk when a listener throws. A chunk of 64 KB may have 13,000 parts. */
+class FormParser extends Dicer {
+  override _write(...[bytes, encoding, done]: Parameters<Dicer['_write']>): void {
+    try {
+      super._write(bytes, encoding, done);
+    } catch (error) {
+      done(error as Error);
+    }
+  }
+}
 
 /**
  * Reads a multipart/form-data body part by part, as a stream. Before the generator ends, also after an error or an
@@ -30,11 +38,13 @@ export async function* readForm(
   // `readToEnd` has started the flow. Pause it until the parser is connected.
   body.pause();
   try {
-    const dicer = new Dicer({
+    const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      maxHeaderPairs: 32,
-      maxHeaderSize: headerBytes,
+      // The parser drops what is beyond its limits, so one more than the form may have.
+      maxHeaderSize: limits.partHeaderBytes + 1,
+      maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);
+    const count = partCounter();
     const arrivals = new EventEmitter();
     const open = new Set<Readable>();
     let failure: Error | undefined;
@@ -45,10 +55,12 @@ export async function* readForm(
       arrivals.emit('failed');
     };
     dicer.on('part', (stream) => {
+      count.part();
       // A part that is cut off emits an error. Without this listener it would end the process; the form's own error is
       // thrown later.
       stream.on('error', () => {});
       stream.on('header', (headers) => {
+        count.headers(headers as PartHeaders);
         open.add(stream);
         stream.once('close', () => open.delete(stream));
         arrivals.emit('part', headers, stream);
@@ -56,9 +68,10 @@ export async function* readForm(
     });
     // After the parser's error, the received parts are still read first. So the error describes the file in the same
     // way, whether the body came in one chunk or in many.
-    dicer.on('error', () => {
+    dicer.on('error', (error) => {
       isCutOff = true;
-      failure ??= malformed('it ends before its last boundary');
+      failure ??= error instanceof ServiceError ? error : malformed('it ends before its last boundary');
+      arrivals.emit('end');
     });
     dicer.on('finish', () => arrivals.emit('end'));
     ended.catch(fail);
@@ -79,6 +92,27 @@ export async function* readForm(
     body.resume();
     await ended.catch(() => {});
   }
+}
+
+/**
+ * Counts the parts of a form and the bytes of their headers.
+ * @throws badRequest that names the limit. The parser stops at once: the rest of the body is only received.
+ */
+function partCounter() {
+  let parts = 0;
+  let bytes = 0;
+  return {
+    part() {
+      parts += 1;
+      if (parts > limits.uploadParts) throw malformed(`it has more than ${limits.uploadParts} parts`);
+    },
+    headers(headers: PartHeaders) {
+      for (const [name, values = []] of Object.entries(headers))
+        for (const value of values) bytes += `${name}: ${value}\r\n`.length;
+      if (bytes > limits.partHeaderBytes)
+        throw malformed(`the headers of its parts have more than ${limits.partHeaderBytes} bytes`);
+    },
+  };
 }
 
 /** Several callers may wait for the end of a body; its bytes are counted once. */

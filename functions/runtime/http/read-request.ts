@@ -1,14 +1,15 @@
 import type { APIGatewayEventRequestContext, APIGatewayProxyEvent } from 'aws-lambda';
 import type * as z from 'zod';
-import { ServiceError, unauthenticated } from '#contract/errors.ts';
+import { bodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
-import { hasBody, type Route } from '#contract/routes/route.ts';
+import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
 import { isExpired } from '#domain/workspaces/api-key.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
+import { parseJson } from './parse-json.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** What routes read of a request: of API Gateway's event, or of the HTTP request that a web function receives. */
@@ -173,7 +174,7 @@ function lowerCased(headers: RequestEvent['headers']): Record<string, string> {
   return lowered;
 }
 
-function bodyOf({ hasOptionalBody }: Route, event: RequestEvent): unknown {
+function bodyOf({ hasOptionalBody, largestBody = shortBody }: Route, event: RequestEvent): unknown {
   if (hasOptionalBody && (event.body ?? '') === '') return {};
   const type = headerIn(event, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json' && !type?.endsWith('+json'))
@@ -181,16 +182,14 @@ function bodyOf({ hasOptionalBody }: Route, event: RequestEvent): unknown {
   const coding = headerIn(event, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (coding !== 'identity')
     throw new ServiceError('badRequest', 'Content-Encoding must be identity: a compressed body is not read');
+  if (Buffer.byteLength(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8') > largestBody.bytes)
+    throw bodyTooLarge(largestBody.bytes);
   // API Gateway decodes a text body itself. It turns invalid bytes into U+FFFD and does not remove a byte order mark.
   const text = event.isBase64Encoded
     ? readUtf8(Buffer.from(event.body ?? '', 'base64'))
     : (event.body ?? '').replace(/^\ufeff/, '');
   if (text === undefined) throw new ServiceError('badRequest', 'The body is not valid UTF-8');
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ServiceError('badRequest', 'The body is not valid JSON');
-  }
+  return parseJson(text, largestBody.values);
 }
 
 /** A host name, an IPv4 or an IPv6 address, with or without a port. */

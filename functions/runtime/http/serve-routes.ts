@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import { requestTooLarge, ServiceError } from '#contract/errors.ts';
-import type { Route } from '#contract/routes/route.ts';
+import { bodyTooLarge, ServiceError } from '#contract/errors.ts';
+import { hasBody, longBody, type Route, shortBody } from '#contract/routes/route.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { endRequest, runInvocation } from '#runtime/observability/invocation.ts';
@@ -11,9 +11,6 @@ import type { RequestEvent } from './read-request.ts';
 import { verifyCaller } from './signed-caller.ts';
 import type { ResponseWriter, RouteServer } from './streamed-route.ts';
 import { endResponse, listen, rejectDirectRequest, rejectionWhileEnding } from './web-server.ts';
-
-/** A Lambda function accepts no larger event. Here the body alone has this limit. */
-const maxBodyBytes = 6 * 1024 * 1024;
 
 /** A route of the gateway that a web function serves. */
 interface ServedRoute {
@@ -69,7 +66,7 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
         try {
           release = admission.accept(caller.workspaceId ?? '');
           // The route rejects a caller that the authorizer has rejected, whatever the body says.
-          const body = caller.rejection === undefined ? await readBody(request) : '';
+          const body = caller.rejection === undefined ? await readBody(request, route) : '';
           event = eventOf({ request, url, parameters, caller, requestId, body });
         } catch (error) {
           release();
@@ -122,14 +119,15 @@ function send(
   endResponse(request, response, body);
 }
 
-/** @throws badRequest for a body that the Lambda function of the route would not get either */
-async function readBody(request: IncomingMessage): Promise<string> {
+/** @throws badRequest for a body that is larger than the route's, or that a Lambda function would not get */
+async function readBody(request: IncomingMessage, route: Route): Promise<string> {
+  const { bytes: mostBytes } = hasBody(route) ? (route.largestBody ?? shortBody) : longBody;
   const chunks: Buffer[] = [];
   let bytes = 0;
   // The response to a body that is too long needs the connection.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBodyBytes) throw new ServiceError('badRequest', requestTooLarge);
+    if (bytes > mostBytes) throw bodyTooLarge(mostBytes);
     chunks.push(chunk);
   }
   // As the gateway does for a function's event, invalid bytes become U+FFFD.
