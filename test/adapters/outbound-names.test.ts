@@ -24,7 +24,7 @@ async function resolving(names: DnsNames, operatorHosts: Record<string, string[]
   const resolve = hostResolver(Object.keys(operatorHosts), {
     clock,
     servers: [server.address],
-    lookUp: async (host) => operatorHosts[host] ?? [],
+    systemLookup: async (host) => operatorHosts[host] ?? [],
   });
   return { server, clock, resolve, rules: { allow: [], denied: [], resolve } satisfies OutboundRules };
 }
@@ -142,21 +142,21 @@ describe('a name on the lists of an operator', () => {
   });
 
   /** Look-ups that the test answers. */
-  const lookingUp = () => {
+  const resolvingBySystem = () => {
     const clock = manualClock();
     const open: { host: string; answer: (addresses: string[]) => void; fail: (error: Error) => void }[] = [];
-    const lookUp = (host: string) => {
+    const systemLookup = (host: string) => {
       const { promise, resolve: answer, reject: fail } = Promise.withResolvers<readonly string[]>();
       open.push({ host, answer, fail });
       return promise;
     };
-    const resolve = hostResolver(['one.internal', 'two.internal'], { clock, lookUp });
+    const resolve = hostResolver(['one.internal', 'two.internal'], { clock, systemLookup });
     return { clock, open, addressesOf: (host: string) => resolve(host, noSignal()) };
   };
   const turn = () => new Promise(setImmediate);
 
   it('is resolved once a minute, whoever asks', async () => {
-    const { clock, open, addressesOf } = lookingUp();
+    const { clock, open, addressesOf } = resolvingBySystem();
     const both = Promise.all([addressesOf('one.internal'), addressesOf('one.internal')]);
     await turn();
     open[0]?.answer(['10.0.0.1']);
@@ -172,7 +172,7 @@ describe('a name on the lists of an operator', () => {
   });
 
   it('waits for the one before, so that all hold one thread', async () => {
-    const { open, addressesOf } = lookingUp();
+    const { open, addressesOf } = resolvingBySystem();
     const both = Promise.all([addressesOf('one.internal'), addressesOf('two.internal')]);
     await turn();
     expect(open.map(({ host }) => host)).toEqual(['one.internal']);
@@ -183,7 +183,7 @@ describe('a name on the lists of an operator', () => {
   });
 
   it('is tried again five seconds after a failure', async () => {
-    const { clock, open, addressesOf } = lookingUp();
+    const { clock, open, addressesOf } = resolvingBySystem();
     const failed = addressesOf('one.internal');
     await turn();
     open[0]?.fail(new Error('EAI_AGAIN'));

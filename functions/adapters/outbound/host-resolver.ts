@@ -8,7 +8,7 @@ export type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonl
  * Milliseconds. A lost packet is repeated after 1 s and after 2 s more. 5 s in all, whatever number of servers the system
  * has: a page's server has 8 s for the head of its response.
  */
-const queryLimits = { timeout: 1000, tries: 3, whole: 5000 };
+const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
 /** Large sites have eight. A response of 64 KB could have 4,000, and each one is compared with every denied address. */
 const addressesOfFamily = 16;
@@ -24,10 +24,10 @@ const freshness = { resolved: 60_000, failed: 5000 };
  */
 export function hostResolver(
   operatorHosts: readonly string[],
-  options: { clock: Clock; servers?: readonly string[]; lookUp?: typeof resolveBySystem },
+  options: { clock: Clock; servers?: readonly string[]; systemLookup?: typeof resolveBySystem },
 ): ResolveHost {
   const names = new Set(operatorHosts);
-  const resolveOperatorHost = remembered(options.lookUp ?? resolveBySystem, options.clock);
+  const resolveOperatorHost = remembered(options.systemLookup ?? resolveBySystem, options.clock);
   return async (host, signal) => {
     if (names.has(host)) return resolveOperatorHost(host);
     // Never a question for a DNS server (RFC 6761, section 6.3).
@@ -43,7 +43,7 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
 
 /** Looks up one name after the other, so that all of them together hold one thread at most. */
 function remembered(
-  lookUp: (host: string) => Promise<readonly string[]>,
+  systemLookup: (host: string) => Promise<readonly string[]>,
   clock: Clock,
 ): (host: string) => Promise<readonly string[]> {
   const known = new Map<string, { addresses: Promise<readonly string[]>; until: number }>();
@@ -51,7 +51,7 @@ function remembered(
   return (host) => {
     const entry = known.get(host);
     if (entry !== undefined && clock.now().getTime() < entry.until) return entry.addresses;
-    const addresses = last.then(() => lookUp(host)).catch((): readonly string[] => []);
+    const addresses = last.then(() => systemLookup(host)).catch((): readonly string[] => []);
     const next = { addresses, until: Number.POSITIVE_INFINITY };
     known.set(host, next);
     last = addresses.then((found) => {
@@ -68,14 +68,14 @@ async function resolveByServers(
   { clock, servers }: { clock: Clock; servers?: readonly string[] },
 ): Promise<readonly string[]> {
   signal.throwIfAborted();
-  const resolver = new dns.Resolver(queryLimits);
+  const resolver = new dns.Resolver({ timeout: queryLimits.timeout, ['tries']: queryLimits.attempts });
   if (servers !== undefined) resolver.setServers(servers);
   const cancel = () => resolver.cancel();
   signal.addEventListener('abort', cancel, { once: true });
-  const disarm = clock.after(queryLimits.whole, cancel);
+  const stop = clock.after(queryLimits.whole, cancel);
   // A name with addresses of one family is usual, so each query may fail.
   const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-  disarm();
+  stop();
   signal.removeEventListener('abort', cancel);
   return found.flatMap((family) =>
     family.status === 'fulfilled' ? family.value.slice(0, addressesOfFamily) : [],
