@@ -68,7 +68,7 @@ async function resolveByServers(
   { clock, servers }: { clock: Clock; servers?: readonly string[] },
 ): Promise<readonly string[]> {
   signal.throwIfAborted();
-  const resolver = new dns.Resolver({ timeout: queryLimits.timeout, ['tries']: queryLimits.attempts });
+  const resolver = new dns.Resolver({ timeout: queryLimits.timeout, tries: queryLimits.attempts });
   if (servers !== undefined) resolver.setServers(servers);
   const cancel = () => resolver.cancel();
   signal.addEventListener('abort', cancel, { once: true });
