@@ -27,7 +27,7 @@ const resolve = async (host: string) => {
   return found;
 };
 const check = (url: string, rules: Partial<OutboundRules> = {}) =>
-  checkedAddresses(new URL(url), { allow: [], denied: [], resolve, ...rules });
+  checkedAddresses(new URL(url), { allow: [], denied: [], resolve, ...rules }, new AbortController().signal);
 const kindOf = (error: unknown) => (error as OutboundFailure).kind;
 const rejection = (url: string, rules?: Partial<OutboundRules>) =>
   check(url, rules).then((addresses) => `reached ${addresses}`, kindOf);
@@ -163,6 +163,17 @@ describe('where a request may go', () => {
     expect(await rejection('http://10.1.2.3:8000/', rules)).toBe('forbidden');
     expect(await rejection('http://10.1.2.3:8001/', rules)).toBe('reached 10.1.2.3');
   });
+
+  it.each(['unknown.test', 'nothing.test'])(
+    'nowhere on its port while the name %s, which is refused, has no address',
+    async (name) => {
+      const rules = { allow: entries('10.1.2.3:*'), denied: entries('127.0.0.1:8000', `${name}:8000`) };
+      for (const host of ['10.1.2.3', 'public.test', name])
+        expect(await rejection(`http://${host}:8000/`, rules)).toBe('unresolved');
+      expect(await rejection('http://127.0.0.1:8000/', rules)).toBe('forbidden');
+      expect(await rejection('http://10.1.2.3:8001/', rules)).toBe('reached 10.1.2.3');
+    },
+  );
 });
 
 describe('a host and a port', () => {

@@ -69,6 +69,7 @@ const resolver = (responses: Record<string, string[][]>) => {
 const allowing = (port: number, more: Partial<OutboundRules> = {}): OutboundRules => ({
   allow: [{ host: '127.0.0.1', port }],
   denied: [],
+  resolve: resolver({}).resolve,
   ...more,
 });
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { demo } from '#agents/models/demo.ts';
 
 const user = (text: string): LanguageModelV4Prompt[number] => ({
@@ -91,6 +91,29 @@ describe('tools', () => {
       { type: 'tool-call', toolName: 'look', input: '{}' },
     ]);
   });
+
+  it.each([
+    ['look {"a":"}"} }', '{"a":"}"}'],
+    ['look {"a":"\\"}{"}{"b":1}', '{"a":"\\"}{"}'],
+    ['look\n {"a":{"b":[{}]}}}', '{"a":{"b":[{}]}}'],
+    ['look {"a":"\\\\"} "}', '{"a":"\\\\"}'],
+    ['look {a} }', '{a} }'],
+    ['look {"a":"}', '{"a":"}'],
+    ['look {"a":1', '{"a":1'],
+    ['look', '{}'],
+  ])('get the object behind the name, or the rest if it is none: %j', async (message, input) => {
+    expect((await callWith(['look'], user(message))).content).toMatchObject([{ input }]);
+  });
+
+  it.each(['{!'.padEnd(20_000, '}'), '{"a":'.repeat(5000) + '}'.repeat(4999), '{"'.padEnd(20_000, '}')])(
+    'parse a long message once (%#)',
+    async (object) => {
+      const parse = vi.spyOn(JSON, 'parse');
+      await callWith(['look'], user(`look ${object}`));
+      expect(parse.mock.calls.length).toBeLessThanOrEqual(1);
+      parse.mockRestore();
+    },
+  );
 
   it('are called once: what they gave is in the answer', async () => {
     const { content } = await callWith(

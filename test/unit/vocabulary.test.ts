@@ -44,6 +44,7 @@ const forbidden = new Map(
 /** Identifiers that contain one of the words all the same. */
 const allowed: Readonly<Record<string, string>> = {
   keepAlive: 'option of Node.js',
+  tries: 'option of Node.js',
   keepAliveTimeout: 'option of Node.js',
   setKeepAlive: 'method of Node.js',
   keepAliveMilliseconds: 'value of the option of Node.js',

@@ -1,8 +1,8 @@
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { HostAndPort } from '#contract/host-and-port.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import type { ResolveHost } from './host-resolver.ts';
 import { isLoopback, isPublicAddress, isSameAddress } from './public-address.ts';
 
 export interface OutboundRules {
@@ -12,8 +12,7 @@ export interface OutboundRules {
   denied: readonly HostAndPort[];
   /** If given, only these hosts are allowed: host names, or `*.` and a parent domain. */
   hosts?: readonly string[] | undefined;
-  /** Resolves a host name to addresses. Default: the system's resolver. */
-  resolve?: (host: string) => Promise<readonly string[]>;
+  resolve: ResolveHost;
 }
 
 /**
@@ -30,9 +29,14 @@ const deniedPorts = new Set([
 /**
  * The addresses that a request for this URL may connect to. Connect to these only and do not resolve the name again: it
  * may resolve to another address later (DNS rebinding). All of them are public, or the allow list names all of them.
+ * @param signal cancels the queries
  * @throws OutboundFailure `malformed`, `unlisted`, `forbidden` or `unresolved`
  */
-export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<readonly string[]> {
+export async function checkedAddresses(
+  url: URL,
+  rules: OutboundRules,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '')
     throw new OutboundFailure('malformed');
   const host = url.hostname.replace(/\.$/, '');
@@ -43,8 +47,8 @@ export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<
     );
   const port = portOf(url);
   if (deniedPorts.has(port)) throw new OutboundFailure('forbidden', `The port ${port} is not allowed`);
-  const resolve = rules.resolve ?? resolveBySystem;
-  const addresses = await addressesOf(host, resolve);
+  const resolve = (name: string) => addressesOf(name, rules.resolve, signal);
+  const addresses = await resolve(host);
   if (addresses.length === 0) throw new OutboundFailure('unresolved');
 
   const entries = rules.allow.filter((entry) => entry.port === '*' || entry.port === port);
@@ -68,25 +72,24 @@ const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 async function addressesOf(
   host: string,
-  resolve: (host: string) => Promise<readonly string[]>,
+  resolve: ResolveHost,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const literal = bare(host);
   if (isIP(literal) !== 0) return [literal];
-  return resolve(host).catch(() => []);
+  return resolve(host, signal).catch(() => []);
 }
 
-async function resolveBySystem(host: string): Promise<readonly string[]> {
-  const found = await lookup(host, { all: true, order: 'verbatim' });
-  return found.map(({ address }) => address);
-}
-
+/** @throws OutboundFailure if a name has no address: it may be the one that the request would reach */
 async function deniedAddresses(
   { denied }: OutboundRules,
   port: number,
   resolve: (host: string) => Promise<readonly string[]>,
 ): Promise<string[]> {
   const hosts = denied.filter((entry) => entry.port === '*' || entry.port === port).map(({ host }) => host);
-  const found = await Promise.all([...new Set(hosts)].map((host) => addressesOf(host, resolve)));
+  const found = await Promise.all([...new Set(hosts)].map(resolve));
+  if (found.some((addresses) => addresses.length === 0))
+    throw new OutboundFailure('unresolved', 'The address cannot be checked now');
   return found.flat();
 }
 

@@ -23,7 +23,7 @@ export const httpWebhookSender = (options: {
   async rejectionOf(url) {
     const timeout = AbortSignal.timeout(lookupTimeoutMilliseconds);
     try {
-      await untilAborted(checkedAddresses(new URL(url), options.rules), timeout);
+      await untilAborted(checkedAddresses(new URL(url), options.rules, timeout), timeout);
       return null;
     } catch (error) {
       if (timeout.aborted) return null;

@@ -100,7 +100,8 @@ async function responseOf(
   const headTimeout = AbortSignal.timeout(request.times.response);
   const aborted = AbortSignal.any([signal, headTimeout]);
   try {
-    const addresses = request.rules && (await untilAborted(checkedAddresses(url, request.rules), aborted));
+    const addresses =
+      request.rules && (await untilAborted(checkedAddresses(url, request.rules, aborted), aborted));
     return await untilAborted(connect(request, url, addresses, signal, headTimeout), aborted);
   } catch (error) {
     signal.throwIfAborted();

@@ -111,11 +111,23 @@ function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): Too
 function objectAtStart(text: string): string {
   const start = text.trimStart();
   if (!start.startsWith('{')) return '{}';
-  for (let end = start.indexOf('}'); end >= 0; end = start.indexOf('}', end + 1)) {
-    const candidate = start.slice(0, end + 1);
-    if (isJson(candidate)) return candidate;
+  const candidate = start.slice(0, endOfObject(start));
+  return isJson(candidate) ? candidate : start;
+}
+
+/** The index after the brace that closes the first one. Only the text up to there can be a JSON object. */
+function endOfObject(text: string): number {
+  let depth = 0;
+  let isString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') isString = !isString;
+    else if (isString && character === '\\') at += 1;
+    else if (!isString && character === '{') depth += 1;
+    else if (!isString && character === '}') depth -= 1;
+    if (depth === 0) return at + 1;
   }
-  return start;
+  return text.length;
 }
 
 function isJson(text: string): boolean {

@@ -20,7 +20,7 @@ import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
-import { internalEndpoints } from '#runtime/environment/internal-endpoints.ts';
+import { outboundRules } from './outbound-rules.ts';
 
 export const ranking: PassageRanking = passageRanking;
 export const passagesOfChat = chatPassages;
@@ -33,7 +33,7 @@ export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
 );
 
 export const makeWebPages = (): WebPages =>
-  httpWebPages({ rules: { allow: environment('outboundAllow'), denied: internalEndpoints() } });
+  httpWebPages({ rules: outboundRules(environment('outboundAllow')) });
 
 const braveKey = cachedSecret(
   () => new SecretsManagerClient({ requestHandler: clientTimeouts }),

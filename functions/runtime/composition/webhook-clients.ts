@@ -4,15 +4,15 @@ import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { environment } from '#runtime/environment/environment.ts';
-import { internalEndpoints } from '#runtime/environment/internal-endpoints.ts';
 import { lazily } from '#runtime/environment/lazily.ts';
+import { outboundRules } from './outbound-rules.ts';
 
 export const secretCipher = lazily(() =>
   kmsSecretCipher(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),
 );
 export const webhookSender = lazily(() =>
   httpWebhookSender({
-    rules: { allow: environment('webhookAllow'), denied: internalEndpoints() },
+    rules: outboundRules(environment('webhookAllow')),
     timeout: environment('webhookTimeoutSeconds') * 1000,
     clock,
   }),
