@@ -92,9 +92,12 @@ describe('a wrong value is rejected', () => {
   ])('more than 10,000 %s, before each is an error', async (_what, messagesOf, param) => {
     expect(await openai.rejection({ messages: messagesOf(10_000) })).toMatchObject({ status: 400, param });
     const tooMany = rejected('messages', /^messages must have at most 10000 messages and parts together$/);
+    expect(await openai.rejection({ messages: messagesOf(10_001) })).toMatchObject(tooMany);
     // The most that fit in a body would be errors of 2 GB.
-    for (const count of [10_001, 2_900_000])
-      expect(await openai.rejection({ messages: messagesOf(count) })).toMatchObject(tooMany);
+    expect(await openai.rejection({ messages: messagesOf(2_900_000) })).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('too many values: at most 100000 fields and elements together'),
+    });
   });
 
   it('a body that is no JSON object', async () => {

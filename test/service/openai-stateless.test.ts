@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
@@ -158,17 +160,24 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     const sending = post(endpoint.headersOf(tenant), { message: 'Until the end', stream: true });
     (await called).chunk('Half');
     const response = await sending;
+    // A request whose body has not come yet, so that the process does not end at once.
+    const waiting = request(`${endpoint.url}/openai/chat/completions`, {
+      method: 'POST',
+      headers: { ...endpoint.headersOf(tenant), 'Content-Length': '100', Expect: '100-continue' },
+    }).on('error', () => undefined);
+    waiting.flushHeaders();
+    await once(waiting, 'continue');
     endpoint.signal('SIGUSR2');
     await expect.poll(() => endpoint.lines.join()).toContain('Outside of any request');
     const rejected = await post(endpoint.headersOf(tenant));
     expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await rejected.json()).toMatchObject({ error: { type: 'server_error' } });
-    endpoint.signal('SIGTERM');
     const { text, errors, isDone } = await linesOf(response);
     expect([text, isDone]).toEqual(['Half', false]);
     expect(errors).toMatchObject([
       { message: expect.stringMatching(/^The reply was interrupted, request id/) },
     ]);
+    waiting.destroy();
     await endpoint.exit;
   });
 });

@@ -27,7 +27,7 @@ const connectionText = await readFile(join(data, 'connection.json'), 'utf8');
 const connection = JSON.parse(connectionText) as Connection;
 const { port: mainPort, origin } = new URL(connection.base_url);
 
-interface Answer {
+interface PageResponse {
   status: number | undefined;
   allowedOrigin: string | undefined;
   body: string;
@@ -37,7 +37,7 @@ interface Answer {
 const exchange = (
   { host, port }: Listener,
   { method = 'GET', path = '/', headers = {} }: { method?: string; path?: string; headers?: object },
-): Promise<Answer> =>
+): Promise<PageResponse> =>
   new Promise((resolve, reject) => {
     request({ host, port, method, path, headers: { ...headers } }, async (response) =>
       resolve({

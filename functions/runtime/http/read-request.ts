@@ -165,7 +165,7 @@ function headersOf(
  * mark stays: with it, a user is another one.
  */
 const decodeHeader = (value: string): string =>
-  /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { keepsMark: true }) ?? value);
+  /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);
 
 function lowerCased(headers: RequestEvent['headers']): Record<string, string> {
   const lowered: Record<string, string> = {};

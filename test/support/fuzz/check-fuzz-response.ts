@@ -86,8 +86,13 @@ function envelopeProblem(request: FuzzRequest, response: RawResponse, secrets: S
   if (expected === undefined) return undefined;
   if (`${response.status}/${body.error_code}` !== '400/10006')
     return `it is no 400/10006, although ${expected}`;
-  return message.includes(expected) ? undefined : `its message does not name ${expected}`;
+  return message.includes(expected) || ofWholeBody.test(message)
+    ? undefined
+    : `its message does not name ${expected}`;
 }
+
+/** The limits of a body come before its fields. */
+const ofWholeBody = /^The (request body is too large|body has too many (levels|values)): at most /;
 
 function internalIn(text: string, { internals }: Secrets): string | undefined {
   return internals.find((internal) => text.includes(internal)) ?? programText.exec(text)?.[0];
