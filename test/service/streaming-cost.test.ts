@@ -5,6 +5,7 @@ import { updateAgent } from '#domain/agents/update-agent.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
+import { untilQuiet } from '#support/operation-calls.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -43,6 +44,8 @@ it.each([
       await (await client.stream(await createChat(client, tenant), body('warm'))).all();
     }
 
+    // The last writes of a turn may end after its client has read the end.
+    await untilQuiet(service.run);
     // The depth of a call is the number of sequential round trips it may have waited for: one more than the deepest call
     // that had ended when it started.
     let deepest = 0;
@@ -78,6 +81,7 @@ it.each([
     call.chunk('x'.repeat(500));
     call.finish();
     expect((await events.rest()).at(-1)).toBe('[DONE]');
+    await untilQuiet(service.run);
     expect(chain.slice(before).map(({ target, depth }) => `${depth - 3} ${target}`)).toEqual([
       '1 PutItem',
       '2 UpdateItem',
@@ -104,6 +108,7 @@ it('reads a large agent once, and then only which version is published', async (
   const agentId = await createPublishedAgent(tenant.workspaceId, large);
   const chatId = await createChat(client, { ...tenant, agentId });
   const readsOf = async (message: string): Promise<number> => {
+    await untilQuiet(service.run);
     const recorded = service.run.dynamoCalls().length;
     const called = callFor(message);
     const events = stepThrough(await client.stream(chatId, { message, agent_id: agentId }));
@@ -111,6 +116,7 @@ it('reads a large agent once, and then only which version is published', async (
     call.chunk('Yes');
     call.finish();
     await events.rest();
+    await untilQuiet(service.run);
     return service.run
       .dynamoCalls()
       .slice(recorded)
@@ -159,8 +165,10 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   const second = client.post(path, body);
   (await last).finish();
   expect((await second).headers.get('x-ratelimit-remaining')).toBe('0');
+  await untilQuiet(service.run);
   const before = service.run.dynamoCalls().length;
   expect((await client.post(path, body)).status).toBe(429);
+  await untilQuiet(service.run);
   const own = service.run.dynamoCalls().slice(before);
   expect(own.filter(({ functionName }) => isReplier(functionName))).toEqual([]);
 });

@@ -49,7 +49,7 @@ export async function callsOf(
 /**
  * Waits until no function was busy in three checks, 50 ms apart, so that a function that was just invoked has started.
  */
-async function untilQuiet(run: Service['run'], leftOut: RegExp): Promise<void> {
+export async function untilQuiet(run: Service['run'], leftOut = /(?!)/): Promise<void> {
   for (let quiet = 0; quiet < 3; ) {
     const isBusy = run.workers().some(({ functionName, busy }) => busy && !leftOut.test(functionName));
     quiet = isBusy ? 0 : quiet + 1;
