@@ -273,14 +273,15 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     },
   },
   BatchResultUsage: {
-    schema: 'The model calls of a request of a batch.',
+    schema:
+      'The model calls of a request of a batch: those of `tool_calls` and `main_response` add up to the totals.',
     properties: {
-      tool_calls: 'Model calls made by tools.',
+      tool_calls: 'Every other model call: those in which the agent called tools, and those that tools made.',
       total_calls: 'How many times models were called.',
       total_tokens: allTokens,
       total_prompt_tokens: promptTokens,
       total_completion_tokens: completionTokens,
-      main_response: 'The last model call of the agent itself.',
+      main_response: 'The last model call of the agent itself. It is not in `tool_calls`.',
     },
   },
   ModelCall: {

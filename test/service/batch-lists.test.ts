@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
-import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { expectRowsToAddUp, requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 /** Oldest first: two completed batches, a cancelled one, and one that stays in progress. */
 let batches: BatchResource[];
 const openCalls: ModelCall[] = [];
-const { model, service, tenant } = await useScriptedService({ maxConcurrency: 4 }, { titles: true });
+const { model, callFor, service, tenant } = await useScriptedService({ maxConcurrency: 4 }, { titles: true });
 const { client } = tenant;
 const { onCall } = model;
 model.onCall = (call) => {
@@ -142,6 +143,33 @@ describe('GET /batches/{batch_id}/results', () => {
       response_usage: null,
       error_code: 500,
       error_message: 'The model refused the request',
+    });
+  });
+
+  it('has a row for every call of a model: of tools, and before them', async () => {
+    const captain = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:captain' });
+    const agentId = await createPublishedAgent(tenant.workspaceId, {
+      llm_model: 'openai:guide',
+      unified_tools: [{ type: 'consultant_call_agent', name: 'ask', config: { agent_id: captain } }],
+    });
+    const [asking, answering] = [callFor('Ask twice'), callFor('Is it safe?')];
+    const ended = submit(client, { agentId }, [{ custom_id: 'id-0', message: 'Ask twice' }]);
+    (await asking).callTools({ name: 'ask', arguments: { message: 'Is it safe?' } });
+    (await asking).finish({ prompt_tokens: 100, completion_tokens: 10 });
+    (await answering).chunk('It is.');
+    (await answering).finish({ prompt_tokens: 20, completion_tokens: 2 });
+    const { id } = await waitForBatchEnd(client, (await ended).id);
+    const [result] = await resultsOf(client, id);
+    expectRowsToAddUp(result as BatchResultResource);
+    const call = (model: string, call_type: string, prompt_tokens: number, completion_tokens: number) => ({
+      ...{ model: `openai:${model}`, call_type, prompt_tokens, completion_tokens },
+      total_tokens: prompt_tokens + completion_tokens,
+    });
+    expect(result?.response_usage).toMatchObject({
+      tool_calls: [call('guide', 'chat', 100, 10), call('captain', 'consultant_call_agent', 20, 2)],
+      main_response: call('guide', 'chat', 11, 7),
+      total_calls: 3,
+      total_tokens: 150,
     });
   });
 

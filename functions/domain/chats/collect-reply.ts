@@ -29,6 +29,8 @@ export interface CollectedReply {
   error: unknown;
   /** Undefined if the reply did not end by itself. */
   reason: ReplyEndReason | undefined;
+  /** Resolves when the model has ended too: after an abort it may run for a while. */
+  modelEnded: Promise<void>;
 }
 
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
@@ -64,18 +66,20 @@ export const collectReply =
       ),
     );
     const gathered = gatherReply(services.clock, emit);
+    const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
+      if (stop.signal.aborted) return;
+      gathered.collect(part);
+      // Calls of models make no event.
+      if (part.type === 'call start' || part.type === 'call end') return;
+      cancelWatch();
+      cancelWatch = watch();
+    });
+    const modelEnded = work.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
-      const { reason, cutShort, incomplete } = await untilAborted(
-        services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
-          if (stop.signal.aborted) return;
-          gathered.collect(part);
-          // Calls of models make no event.
-          if (part.type === 'call start' || part.type === 'call end') return;
-          cancelWatch();
-          cancelWatch = watch();
-        }),
-        stop.signal,
-      );
+      const { reason, cutShort, incomplete } = await untilAborted(work, stop.signal);
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
@@ -83,12 +87,12 @@ export const collectReply =
         gathered.interrupt(interrupted);
         stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
       }
-      return { reply: gathered.reply, error: undefined, reason };
+      return { reply: gathered.reply, error: undefined, reason, modelEnded };
     } catch (thrown) {
       const error = stop.signal.aborted ? stop.signal.reason : thrown;
       endEarly(services, request, gathered, error);
       stop.abort(error);
-      return { reply: gathered.reply, error, reason: undefined };
+      return { reply: gathered.reply, error, reason: undefined, modelEnded };
     } finally {
       services.meter.replied(gathered.reply);
       cancelWatch();
