@@ -47,7 +47,7 @@ export interface RenameChatRequest {
  */
 export interface SendMessageRequest {
   /**
-   * The text of the user's message, at most 262,144 bytes of UTF-8.
+   * The text of the user's message, at most 262,144 bytes of UTF-8. Blanks alone are a message too.
    */
   message: string;
   /**
@@ -132,7 +132,7 @@ export interface BatchRequestItem {
    */
   custom_id: string;
   /**
-   * The text of the user's message, at most 262,144 bytes of UTF-8.
+   * The text of the user's message, at most 262,144 bytes of UTF-8. Blanks alone are a message too.
    */
   message: string;
   /**
@@ -569,7 +569,7 @@ export interface UploadedFile {
    */
   size: number;
   /**
-   * The address of the stored file.
+   * A URL that downloads the file, for at most 15 minutes. Each read of a history has a new one.
    */
   file_url: string;
   /**
@@ -909,7 +909,7 @@ export interface BatchResult {
    */
   custom_id: string;
   /**
-   * `pending`, then `processing`, then `success` or `failed`.
+   * `pending`, then `processing`, then `success` or `failed`. An addition: a request is `pending` again while it waits for another attempt.
    */
   status: 'pending' | 'processing' | 'success' | 'failed';
   /**
