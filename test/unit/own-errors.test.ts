@@ -6,7 +6,8 @@ import { demo } from '#agents/models/demo.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import { type AgentTool, ToolFailure } from '#agents/tools/agent-tool.ts';
 import type { ReplyPart } from '#domain/chats/agent-runtime.ts';
-import { collectReply, isOfModel } from '#domain/chats/collect-reply.ts';
+import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { agentVersion, file } from '#support/frozen/entities.ts';
@@ -117,13 +118,19 @@ describe('an error that no model caused', () => {
   ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
     const { error, reply: failed } = await reply(settings);
     expect(error).toBe(thrown);
-    expect(isOfModel(error)).toBe(false);
+    expect(isFailedByModel({ error, reply: failed })).toBe(false);
     expect(failed.error).toEqual({ code: 10005, message: 'The reply could not be completed' });
     expect(logged).toEqual([
       { message: 'A reply was not completed', fields: expect.objectContaining({ error: thrown }) },
     ]);
     expect(metered).toEqual([]);
     expect(retried).toEqual([]);
+  });
+
+  it('after the model has ended its reply is none of the model, but a text that was cut short is', () => {
+    const ended = { error: undefined, reply: { error: null } as Reply };
+    const cut = { error: undefined, reply: { error: { code: 10005, message: 'Cut' } } as Reply };
+    expect([ended, cut].map(isFailedByModel)).toEqual([false, true]);
   });
 
   it.each([denied, throttled, unreachable, broken])(

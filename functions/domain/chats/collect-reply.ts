@@ -119,8 +119,9 @@ function endEarly(
   interrupt(interrupted);
 }
 
-/** Whether the model, and no fault of this service, has failed a reply. */
-export const isOfModel = (error: unknown): boolean => failureOf(error) !== undefined;
+/** Whether the model, and no fault of this service, has failed a reply, or has cut its text short. */
+export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
+  error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
