@@ -93,7 +93,7 @@ export async function checkEnded(
       history_id: result.conversation_id,
     });
     expect(typeof result.response_content).toBe('string');
-    expectRowsToAddUp(result);
+    expectUsageToAddUp(result);
     expect(result.processed_at).not.toBeNull();
   }
   for (const result of failures) {
@@ -106,13 +106,13 @@ export async function checkEnded(
 }
 
 /** Checks that `response_usage` has a row for every model call. */
-export function expectRowsToAddUp({ response_usage: usage }: BatchResultResource): void {
+export function expectUsageToAddUp({ response_usage: usage }: BatchResultResource): void {
   if (usage === null) throw new Error('A success has no usage');
-  const rows = [...usage.tool_calls, ...(usage.main_response === null ? [] : [usage.main_response])];
+  const calls = [...usage.tool_calls, ...(usage.main_response === null ? [] : [usage.main_response])];
   const sum = (field: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
-    rows.reduce((total, row) => total + row[field], 0);
+    calls.reduce((total, call) => total + call[field], 0);
   expect(usage).toMatchObject({
-    total_calls: rows.length,
+    total_calls: calls.length,
     total_tokens: sum('total_tokens'),
     total_prompt_tokens: sum('prompt_tokens'),
     total_completion_tokens: sum('completion_tokens'),

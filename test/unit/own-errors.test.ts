@@ -7,7 +7,6 @@ import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import { type AgentTool, ToolFailure } from '#agents/tools/agent-tool.ts';
 import type { ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
-import type { Reply } from '#domain/chats/gather-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { agentVersion, file } from '#support/frozen/entities.ts';
@@ -125,12 +124,6 @@ describe('an error that no model caused', () => {
     ]);
     expect(metered).toEqual([]);
     expect(retried).toEqual([]);
-  });
-
-  it('after the model has ended its reply is none of the model, but a text that was cut short is', () => {
-    const ended = { error: undefined, reply: { error: null } as Reply };
-    const cut = { error: undefined, reply: { error: { code: 10005, message: 'Cut' } } as Reply };
-    expect([ended, cut].map(isFailedByModel)).toEqual([false, true]);
   });
 
   it.each([denied, throttled, unreachable, broken])(
