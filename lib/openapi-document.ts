@@ -6,6 +6,7 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { webhookPayload } from '#contract/batch.ts';
+import { deniedPorts } from '#contract/denied-ports.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
@@ -65,6 +66,7 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
     `A response takes at most ${limits.resumedSeconds} seconds: a stream that has ended without \`[DONE]\` can be resumed once more.`,
   ],
   'create-batch': [
+    `The port of the webhook may be none of other protocols: ${deniedPorts.join(', ')}.`,
     'An agent that does not exist, or has no published version, gets 400 and not 404: the error names the field.',
     `A workspace has at most ${count(settings.openBatches)} open batches.`,
     `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,

@@ -1,4 +1,3 @@
-import { deniedPorts } from '#contract/denied-ports.ts';
 import { limits, platformLimits } from '#contract/limits.ts';
 import { contentTypes, typeOfExtension } from '#contract/upload.ts';
 import type { SchemaDescription } from './schema-description.ts';
@@ -93,7 +92,7 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
   WebhookConfiguration: {
     schema: 'The server to call when a batch ends.',
     properties: {
-      url: `An HTTPS URL without user name and password, blanks and backslashes. Its address must be public, and its port none of other protocols: ${deniedPorts.join(', ')}.`,
+      url: 'An HTTPS URL without user name and password, blanks and backslashes. Its address must be public.',
       events: 'The events to send. An empty array selects no event. A repeated event is sent once.',
       secret: 'The secret that signs each call. Without it, calls are not signed.',
     },
