@@ -8,6 +8,7 @@ import type { PreparationAddresses } from '#domain/files/preparation.ts';
 import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { Shares } from '#domain/platform/shares.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { startOfText } from './prepared-json.ts';
 import { sharedPreparation } from './shared-preparation.ts';
@@ -31,6 +32,7 @@ interface ReaderServices {
   clock: Pick<Clock, 'now'>;
   files: FileStore;
   prepared: PreparedAttachments;
+  shares: Pick<Shares, 'wait'>;
   /** For functions of which many need a new file at the same time. A lease is one write for each file. */
   leases?: PreparationLeases | undefined;
 }
@@ -40,7 +42,7 @@ interface ReaderServices {
  * and memory, and no other function loads the libraries that read files.
  */
 export function attachmentReader(
-  { clock, files, prepared, leases }: ReaderServices,
+  { clock, files, prepared, shares, leases }: ReaderServices,
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
@@ -67,25 +69,23 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  const invoke = async (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> => {
-    for (
-      let backoff = firstBackoffMilliseconds;
-      ;
-      backoff = Math.min(2 * backoff, longestBackoffMilliseconds)
-    )
-      try {
-        // Signed for each attempt, because a reply may wait for longer than addresses are valid.
-        const command = new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) });
-        return await lambda.send(command, { abortSignal: signal });
-      } catch (error) {
-        if (!isThrottled(error)) throw error;
-        // Full jitter: replies that are throttled at the same time do not retry at the same time.
-        await sleep(Math.random() * backoff, undefined, { signal });
-      }
-  };
+  // Signed for each attempt, because a reply may wait for longer than addresses are valid.
+  const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
+    whileThrottled(signal, async () =>
+      lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {
+        abortSignal: signal,
+      }),
+    );
+
+  const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
+    (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
-    const response = await invoke(file, signal);
+    const leave = await shares.wait('preparations', file.workspaceId, signal);
+    // The lease may end during this wait: then another process has it.
+    const isDone = leases !== undefined && (await isPrepared(file, signal).catch(() => false));
+    if (isDone) return leave();
+    const response = await invoke(file, signal).finally(leave);
     if (response.FunctionError === undefined) return;
     const failed = failure.parse(JSON.parse(response.Payload?.transformToString() ?? ''));
     const reason = permanentFailureOf(failed);
@@ -94,8 +94,6 @@ export function attachmentReader(
     await prepared.put(file, { type: 'unreadable', reason });
   };
 
-  const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
-    (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
   const prepareOnce = sharedPreparation({ clock, leases, prepare, isPrepared });
 
   const load = async (
@@ -124,6 +122,18 @@ export function attachmentReader(
       return content ?? remember(file, await untilAborted(load(file, bounds, signal), signal), bounds);
     },
   };
+}
+
+/** Repeats a call while Lambda throttles it. */
+async function whileThrottled<Result>(signal: AbortSignal, call: () => Promise<Result>): Promise<Result> {
+  for (let backoff = firstBackoffMilliseconds; ; backoff = Math.min(2 * backoff, longestBackoffMilliseconds))
+    try {
+      return await call();
+    } catch (error) {
+      if (!isThrottled(error)) throw error;
+      // Full jitter: replies that are throttled at the same time do not retry at the same time.
+      await sleep(Math.random() * backoff, undefined, { signal });
+    }
 }
 
 const isThrottled = (error: unknown): boolean =>

@@ -17,6 +17,7 @@ it('asks for nothing when the reply has ended before it begins', async () => {
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
+      shares: { wait: async () => () => undefined },
       files: { read: failingRead('files') } as unknown as FileStore,
       prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
     },
@@ -51,6 +52,7 @@ it('waits while Lambda throttles the function that prepares files, and as long a
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
+      shares: { wait: async () => () => undefined },
       files: { readAddress: async () => 'file' } as unknown as FileStore,
       prepared: {
         writeAddresses: async () => ({ content: 'content', image: 'image' }),
@@ -109,6 +111,7 @@ describe('a file that many replies need at once', () => {
       attachmentReader(
         {
           clock: { now: () => new Date(0) },
+          shares: { wait: async () => () => undefined },
           files: { readAddress: async () => 'file' } as unknown as FileStore,
           prepared: {
             writeAddresses: async () => ({ content: 'content', image: 'image' }),

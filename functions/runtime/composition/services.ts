@@ -34,6 +34,7 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoPlaceReports } from '#adapters/dynamo/workspaces/place-reports.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
@@ -56,6 +57,7 @@ import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import { Shares } from '#domain/platform/shares.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
@@ -86,6 +88,14 @@ const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
 export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+export const shares = /* @__PURE__ */ lazily(
+  () =>
+    new Shares(
+      { clock: processClock, log, reports: dynamoPlaceReports(tableWith(2)) },
+      identifiers.uuid(),
+      (pool) => environment('poolSizes')[pool],
+    ),
+);
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
@@ -101,7 +111,8 @@ export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
 });
 export const attachments = (leases?: PreparationLeases): AttachmentReader => ({
-  read: async (file, bounds, signal) => (await objectStores()).attachments(leases).read(file, bounds, signal),
+  read: async (file, bounds, signal) =>
+    (await objectStores()).attachments(shares(), leases).read(file, bounds, signal),
 });
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);
