@@ -17,7 +17,7 @@ const closing = 0x7d;
  * @throws badRequest that names the limit, or if the text is not JSON
  */
 export function parseJson(text: string, mostValues: number): unknown {
-  requireFew(text, mostValues);
+  requireFew('The body', text, mostValues);
   try {
     return JSON.parse(text);
   } catch {
@@ -25,7 +25,12 @@ export function parseJson(text: string, mostValues: number): unknown {
   }
 }
 
-function requireFew(text: string, mostValues: number): void {
+/**
+ * Counts the levels and values of a JSON text before it is parsed.
+ * @param name of the text, for the error
+ * @throws badRequest that names the limit
+ */
+export function requireFew(name: string, text: string, mostValues: number): void {
   let levels = 0;
   let values = 0;
   for (let index = 0; index < text.length; index += 1) {
@@ -41,12 +46,12 @@ function requireFew(text: string, mostValues: number): void {
     if (levels > limits.bodyLevels)
       throw new ServiceError(
         'badRequest',
-        `The body has too many levels: at most ${limits.bodyLevels} objects and arrays in each other`,
+        `${name} has too many levels: at most ${limits.bodyLevels} objects and arrays in each other`,
       );
     if (values > mostValues)
       throw new ServiceError(
         'badRequest',
-        `The body has too many values: at most ${mostValues} fields and elements together`,
+        `${name} has too many values: at most ${mostValues} fields and elements together`,
       );
   }
 }

@@ -5,8 +5,10 @@ import { parse as parseDisposition } from 'content-disposition';
 import { parse as parseType } from 'content-type';
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
+import { shortBody } from '#contract/routes/route.ts';
 import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/upload-part.ts';
+import { requireFew } from './parse-json.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** The parser's limit. RFC 2046 allows 70 characters. */
@@ -115,23 +117,39 @@ function partCounter() {
   };
 }
 
+/**
+ * A body of which fewer bytes arrive in a minute holds a place of the environment for nothing: the slowest mobile networks
+ * send some KB a second. Time in which the service itself does not read on, because it stores, does not count.
+ */
+const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
+
 /** Several callers may wait for the end of a body; its bytes are counted once. */
 const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
  * Reads the body and resolves at its end.
- * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload
+ * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload or comes too slowly
  */
 export function readToEnd(body: Readable): Promise<void> {
   const existing = endings.get(body);
   if (existing !== undefined) return existing;
   const ending = new Promise<void>((resolve, reject) => {
     let bytes = 0;
+    let counted = 0;
+    const check = setInterval(() => {
+      if (bytes - counted < progress.bytes && !body.isPaused())
+        reject(new ServiceError('badRequest', uploadFailures.tooSlow));
+      counted = bytes;
+    }, progress.milliseconds);
     body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limits.uploadBytes) reject(new ServiceError('badRequest', uploadFailures.tooLarge));
     });
-    finished(body, { writable: false }, (error) => (error ? reject(error) : resolve()));
+    finished(body, { writable: false }, (error) => {
+      clearInterval(check);
+      if (error) reject(error);
+      else resolve();
+    });
   });
   endings.set(body, ending);
   return ending;
@@ -159,6 +177,7 @@ async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
     throw new ServiceError('badRequest', `data must be at most ${limits.uploadDataBytes} bytes`);
   const text = readUtf8(Buffer.concat(chunks));
   if (text === undefined) throw new ServiceError('badRequest', 'data is not valid UTF-8');
+  requireFew('data', text, shortBody.values);
   return text;
 }
 

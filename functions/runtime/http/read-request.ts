@@ -68,25 +68,31 @@ export async function readRequest<R extends Route>(
   event: RequestEvent,
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
+  const caller = callerOf(event);
+  // A body sent to a route without a body is ignored. That it is not JSON takes precedence over all other errors.
+  const body = route.body.type === 'unknown' ? undefined : bodyOf(route, event);
   try {
-    return validRequest(route, event);
+    return validRequest(route, event, caller, body);
   } catch (error) {
-    await checkUsers?.(callerOf(event).workspaceId, namedUsers(route, event));
+    await checkUsers?.(caller.workspaceId, namedUsers(route, event, body));
     throw error;
   }
 }
 
-/** @throws badRequest if the body is not JSON: this error takes precedence over all others */
-function namedUsers(route: Route, event: RequestEvent): unknown[] {
-  if (hasBody(route)) return [Object(bodyOf(route, event)).external_user_id];
+function namedUsers(route: Route, event: RequestEvent, body: unknown): unknown[] {
+  if (hasBody(route)) return [Object(body).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
     name.toLowerCase() === 'x-external-user-id' ? values.map(decodeHeader) : [],
   );
   return [...(event.multiValueQueryStringParameters?.external_user_id ?? []), ...lines];
 }
 
-function validRequest<R extends Route>(route: R, event: RequestEvent): ValidRequest<R> {
-  const { workspaceId, apiKeyId, limits } = callerOf(event);
+function validRequest<R extends Route>(
+  route: R,
+  event: RequestEvent,
+  { workspaceId, apiKeyId, limits }: Caller,
+  body: unknown,
+): ValidRequest<R> {
   return {
     workspaceId,
     apiKeyId,
@@ -97,8 +103,7 @@ function validRequest<R extends Route>(route: R, event: RequestEvent): ValidRequ
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
     headers: parse(route.headers, headersOf(event, Object.keys(route.headers.shape))),
-    // A body sent to a route without a body is ignored.
-    body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(route, event)),
+    body: parse(route.body, body),
   } as ValidRequest<R>;
 }
 

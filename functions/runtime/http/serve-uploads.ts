@@ -19,6 +19,9 @@ import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
 import { endResponse, listen, rejectDirectRequest, rejectionWhileEnding } from './web-server.ts';
 
+/** The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends slower ones earlier. */
+const requestMilliseconds = 900_000;
+
 interface UploadServer {
   authorize: (apiKey: string) => Promise<Caller>;
   receive: ReturnType<typeof receiveUpload>;
@@ -26,7 +29,7 @@ interface UploadServer {
 
 /** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(services: UploadServer): void {
-  listen((request, response) => respond(services, request, response));
+  listen((request, response) => respond(services, request, response), requestMilliseconds);
 }
 
 async function respond(
