@@ -40,7 +40,7 @@ export const fetchWebContent = (
   }),
   async run({ url, offset = 0 }, use) {
     const page = await pages()
-      .read(url, use.config.allowed_hosts, use.signal)
+      .read(use.agents[0].workspaceId, url, use.config.allowed_hosts, use.signal)
       .catch((error: unknown) => {
         throw error instanceof OutboundFailure ? new ToolFailure(error.message, { cause: error }) : error;
       });

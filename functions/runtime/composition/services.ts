@@ -205,7 +205,7 @@ export const preparation = /* @__PURE__ */ lazily(() =>
   presignedPreparation(new DeadlineRetries(DEFAULT_MAX_ATTEMPTS)),
 );
 export const webPages = (): WebPages => ({
-  read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
+  read: async (...request) => (await toolAdapters()).makeWebPages().read(...request),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 export const agentRuntime = /* @__PURE__ */ lazily(() =>
