@@ -5,10 +5,8 @@ import { parse as parseDisposition } from 'content-disposition';
 import { parse as parseType } from 'content-type';
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
-import { shortBody } from '#contract/routes/route.ts';
 import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/upload-part.ts';
-import { requireFew } from './parse-json.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** The parser's limit. RFC 2046 allows 70 characters. */
@@ -177,7 +175,6 @@ async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
     throw new ServiceError('badRequest', `data must be at most ${limits.uploadDataBytes} bytes`);
   const text = readUtf8(Buffer.concat(chunks));
   if (text === undefined) throw new ServiceError('badRequest', 'data is not valid UTF-8');
-  requireFew('data', text, shortBody.values);
   return text;
 }
 

@@ -3,13 +3,13 @@ import type * as z from 'zod';
 import { bodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
 import { isExpired } from '#domain/workspaces/api-key.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import { parseJson } from './parse-json.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** What routes read of a request: of API Gateway's event, or of the HTTP request that a web function receives. */
@@ -194,7 +194,7 @@ function bodyOf({ hasOptionalBody, largestBody = shortBody }: Route, event: Requ
     ? readUtf8(Buffer.from(event.body ?? '', 'base64'))
     : (event.body ?? '').replace(/^\ufeff/, '');
   if (text === undefined) throw new ServiceError('badRequest', 'The body is not valid UTF-8');
-  return parseJson(text, largestBody.values);
+  return parseJson('The body', text, largestBody.values);
 }
 
 /** A host name, an IPv4 or an IPv6 address, with or without a port. */

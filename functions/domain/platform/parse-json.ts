@@ -11,26 +11,22 @@ const opening = 0x7b;
 const closing = 0x7d;
 
 /**
- * Parses the text of a body. Levels and values are counted before, without building any of them: an array or an object
- * takes twenty times the memory of its two characters.
- * @param mostValues fields and elements of the body together
+ * Parses JSON of a client or a model. Levels and values are counted before, without building any of them: an array or an
+ * object takes twenty times the memory of its two characters.
+ * @param name of the text, for errors
+ * @param mostValues fields and elements together
  * @throws badRequest that names the limit, or if the text is not JSON
  */
-export function parseJson(text: string, mostValues: number): unknown {
-  requireFew('The body', text, mostValues);
+export function parseJson(name: string, text: string, mostValues: number): unknown {
+  requireFew(name, text, mostValues);
   try {
     return JSON.parse(text);
   } catch {
-    throw new ServiceError('badRequest', 'The body is not valid JSON');
+    throw new ServiceError('badRequest', `${name} is not valid JSON`);
   }
 }
 
-/**
- * Counts the levels and values of a JSON text before it is parsed.
- * @param name of the text, for the error
- * @throws badRequest that names the limit
- */
-export function requireFew(name: string, text: string, mostValues: number): void {
+function requireFew(name: string, text: string, mostValues: number): void {
   let levels = 0;
   let values = 0;
   for (let index = 0; index < text.length; index += 1) {
@@ -42,7 +38,7 @@ export function requireFew(name: string, text: string, mostValues: number): void
       levels += 1;
       // Its first field or element. An empty one counts too, because it takes memory.
       values += 1;
-    }
+    } else continue;
     if (levels > limits.bodyLevels)
       throw new ServiceError(
         'badRequest',
