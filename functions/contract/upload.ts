@@ -46,7 +46,7 @@ export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** Exact texts (specification, section 7.3); `nameTooLong` and `nameCharacter` are additions. */
+/** Exact texts (specification, section 7.3); `nameTooLong`, `nameCharacter` and `tooSlow` are additions. */
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
@@ -57,5 +57,6 @@ export const uploadFailures = {
   /** @param type the declared type if it is not accepted, else the type detected from the content */
   contentType: (type: string) => `Unsupported content type: ${type}`,
   tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
+  tooSlow: `The body comes too slowly (min speed: ${limits.uploadBytesPerMinute / 1024} KB a minute)`,
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;
