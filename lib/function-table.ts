@@ -174,7 +174,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: {
       PutItem: ['batches', 'chats', 'chatLists'],
-      UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'usage'],
+      UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
       DeleteItem: ['chats', 'files'],
     },
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
@@ -182,6 +182,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     model: true,
     usage: true,
     batchSettings: true,
+    stageLimits: true,
   },
   'fail-dead-letters': {
     reads: [...batchReader, 'ConditionCheckItem'],

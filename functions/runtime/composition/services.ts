@@ -56,6 +56,7 @@ import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock, processClock } from '#runtime/environment/clock.ts';
@@ -84,7 +85,11 @@ const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
-export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+/** One for the process, because it knows what requests have used. */
+export const rateLimits = /* @__PURE__ */ lazily(() =>
+  openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
+);
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */

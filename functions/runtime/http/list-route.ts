@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import type { Writable } from 'node:stream';
 import { paginate } from '#contract/pagination.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { CheckUsers, ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';
@@ -20,7 +20,7 @@ export const listRoute = <R extends Route, Item>(
 ) =>
   streamedRoute(
     route,
-    async (request, open, { awaitRateLimit }) => {
+    async (request, open, { awaitRateLimit, charge }) => {
       const { pages, total } = await list(request);
       const items = writeItems(pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total);
@@ -28,8 +28,12 @@ export const listRoute = <R extends Route, Item>(
       let text = await items.next();
       await awaitRateLimit();
       const stream = open();
-      for (; text.done !== true; text = await items.next()) await write(stream, text.value);
-      await write(stream, endOfEnvelope(pagination));
+      const write = async (part: string): Promise<void> => {
+        charge({ downloadedMegabytes: Buffer.byteLength(part) / bytesPerToken });
+        if (!stream.write(part)) await once(stream, 'drain');
+      };
+      for (; text.done !== true; text = await items.next()) await write(text.value);
+      await write(endOfEnvelope(pagination));
     },
     options,
   );
@@ -54,7 +58,3 @@ const paginationOf = async (
   const { limit, offset } = request.query as { limit: number; offset: number };
   return paginate({ limit, offset, total, address: await request.address() });
 };
-
-async function write(stream: Writable, text: string): Promise<void> {
-  if (!stream.write(text)) await once(stream, 'drain');
-}

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
@@ -95,6 +96,7 @@ async function outcomeOf(
         body: request,
       });
     });
+    limiter.charge({ uploadedMegabytes: file.size / bytesPerToken });
     measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
     return { result: jsonResponse(route.status, success(file), requestId, limiter.headers()), caller };
   } catch (error) {
