@@ -118,6 +118,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // No AbortMultipartUpload: one part is larger than a request that the gateway accepts.
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'],
   },
+  'delete-file': {
+    reads: ['GetItem', 'Query'],
+    writes: { UpdateItem: ['files', 'rateBuckets'], BatchWriteItem: ['files'] },
+    content: ['DeleteObject'],
+    files: ['DeleteObject'],
+  },
   // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
   'prepare-attachment': { reads: [] },
   'purge-chat': {

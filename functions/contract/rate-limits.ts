@@ -19,8 +19,8 @@ export type RateClass = (typeof rateClasses)[number];
 /** Tokens of several classes. They may be fractions. */
 export type Tokens = { readonly [Class in RateClass]?: number };
 
-/** Of the classes of bytes, a token is a megabyte. */
-export const bytesPerToken = 1_000_000;
+/** Of the classes of bytes, a token is a megabyte, which has as many bytes as in all limits. */
+export const bytesPerToken = 1024 * 1024;
 /** A request needs at least this much left, because nobody knows how much it will use. */
 const oneByte = 1 / bytesPerToken;
 

@@ -42,7 +42,7 @@ export const requestLimitSettings = {
       batches: rateOf('10/m', 'New batches, each of up to 1,000 requests: ten thousand requests a minute.'),
       uploadedMegabytes: rateOf(
         '100000/d',
-        'Megabytes of stored uploads: 100 GB a day, or 20,000 files of 5 MB. Each such day costs $2.30 a month.',
+        'Megabytes of stored uploads: about 100 GB a day, or 20,000 files of 5 MB.',
       ),
       batchRequests: rateOf('100000/d', 'Requests of new batches: a hundred of the largest batches a day.'),
       modelCalls: rateOf(
@@ -52,7 +52,7 @@ export const requestLimitSettings = {
       ),
       downloadedMegabytes: rateOf(
         '100000/d',
-        `Megabytes of responses to requests that read: 100 GB a day, or $9 of traffic. Pages of 50 KB at the
+        `Megabytes of responses to requests that read: about 100 GB a day, or 9 dollars of traffic. Pages of 50 KB at the
         default rate, all day, have 86 GB.`,
       ),
     })

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
-import { requestClasses } from '#contract/rate-limits.ts';
+import { bytesPerToken, requestClasses } from '#contract/rate-limits.ts';
 import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
@@ -73,6 +73,7 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),
     'resume-stream': () => client.get(`/chats/${chat.id}/stream?response_id=x`),
     'upload-file': () => uploader.file('a.txt', 'Text'),
+    'delete-file': () => client.delete(`/chats/files/${batchId}`),
     'record-feedback': () =>
       client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {
         external_user_id: 'reader',
@@ -380,9 +381,9 @@ describe('what requests use', () => {
       const tenant = await openTenant(service, { limits: { uploadedMegabytes: '1/d' } });
       const uploader = uploaderOf(door, tenant);
       // A rejected file is not stored, and not counted.
-      expect((await uploader.file('a.exe', 'x'.repeat(600_000))).status).toBe(400);
-      for (const name of ['a.txt', 'b.txt'])
-        expect((await uploader.file(name, 'x'.repeat(600_000))).status).toBe(200);
+      const content = 'x'.repeat(0.6 * bytesPerToken);
+      expect((await uploader.file('a.exe', content)).status).toBe(400);
+      for (const name of ['a.txt', 'b.txt']) expect((await uploader.file(name, content)).status).toBe(200);
       const rejected = await uploader.file('c.txt', 'Text');
       expect(summaryOf(rejected)).toEqual(beyond('uploaded megabytes are limited to 1/d'));
       expect(hoursOf(rejected)).toBeCloseTo(4.8, 1);
@@ -404,9 +405,9 @@ describe('what requests use', () => {
     let pages = 1;
     for (; page.status === 200; pages += 1) page = await tenant.client.get(path);
     // The one that passes the limit is sent, and the next is rejected.
-    expect(pages - 1).toBe(Math.ceil(1_000_000 / size));
+    expect(pages - 1).toBe(Math.ceil(bytesPerToken / size));
     expect(summaryOf(page)).toEqual(beyond('downloaded megabytes are limited to 1/d'));
-    expect(hoursOf(page)).toBeCloseTo((((pages - 1) * size) / 1_000_000 - 1) * 24, 0);
+    expect(hoursOf(page)).toBeCloseTo((((pages - 1) * size) / bytesPerToken - 1) * 24, 0);
     expect((await tenant.send(chat)).status).toBe(200);
   });
 });

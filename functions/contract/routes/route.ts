@@ -18,6 +18,7 @@ export type DocumentedRouteName =
   | 'stop-reply'
   | 'resume-stream'
   | 'upload-file'
+  | 'delete-file'
   | 'record-feedback'
   | 'create-batch'
   | 'list-batches'

@@ -123,13 +123,14 @@ export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), a
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => ({ erase: eraseRequest(table()) }));
+export const fileErasures = /* @__PURE__ */ lazily(() => dynamoFileErasures(table()));
 export const chatData = /* @__PURE__ */ lazily(() =>
   dynamoChatData(
     table(),
     contents,
     requestEraser().erase,
     eraseFile({
-      fileErasures: dynamoFileErasures(table()),
+      fileErasures: fileErasures(),
       files: { delete: async (file) => (await objectStores()).files().delete(file) },
       preparedAttachments: {
         delete: async (file) => (await objectStores()).preparedAttachments().delete(file),
