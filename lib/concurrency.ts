@@ -17,7 +17,7 @@ const deadLetterHandlers = 2;
 const purgers = 2;
 
 /** The defaults of the settings `authorizerConcurrency` and `shortRouteConcurrency` in an account of 1,000. */
-const usualAuthorizers = 200;
+export const usualAuthorizers = 200;
 const usualShortRoutes = 200;
 
 /**
