@@ -7,6 +7,7 @@ import type { PreparationAddresses } from '#domain/files/preparation.ts';
 import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { Shares } from '#domain/platform/shares.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { startOfText } from './prepared-json.ts';
 
@@ -30,7 +31,17 @@ const gone: AttachmentContent = { type: 'unreadable', reason: 'is no longer ther
  * and memory, and no other function loads the libraries that read files.
  */
 export function attachmentReader(
-  { clock, files, prepared }: { clock: Pick<Clock, 'now'>; files: FileStore; prepared: PreparedAttachments },
+  {
+    clock,
+    files,
+    prepared,
+    shares,
+  }: {
+    clock: Pick<Clock, 'now'>;
+    files: FileStore;
+    prepared: PreparedAttachments;
+    shares: Pick<Shares, 'wait'>;
+  },
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
@@ -75,7 +86,8 @@ export function attachmentReader(
   };
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
-    const response = await invoke(file, signal);
+    const leave = await shares.wait('preparations', file.workspaceId, signal);
+    const response = await invoke(file, signal).finally(leave);
     if (response.FunctionError === undefined) return;
     const failed = failure.parse(JSON.parse(response.Payload?.transformToString() ?? ''));
     const reason = permanentFailureOf(failed);

@@ -16,6 +16,7 @@ it('asks for nothing when the reply has ended before it begins', async () => {
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
+      shares: { wait: async () => () => undefined },
       files: { read: failingRead('files') } as unknown as FileStore,
       prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
     },
@@ -50,6 +51,7 @@ it('waits while Lambda throttles the function that prepares files, and as long a
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
+      shares: { wait: async () => () => undefined },
       files: { readAddress: async () => 'file' } as unknown as FileStore,
       prepared: {
         writeAddresses: async () => ({ content: 'content', image: 'image' }),

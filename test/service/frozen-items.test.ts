@@ -60,6 +60,7 @@ describe('items of an earlier version', () => {
       workspace: [keys.workspace(workspaceId)],
       whitelistEntry: [keys.whitelistEntry(workspaceId, userId)],
       rateBuckets: [],
+      placeReport: [],
       agent: [keys.agent(workspaceId, agentId)],
       publishedAgent: [keys.publishedAgent(workspaceId, agentId)],
       publishedEntry: [keys.publishedEntry(workspaceId, agentId)],

@@ -44,13 +44,25 @@ describe('a model that stalls', () => {
   });
 
   it('before its first text, has an empty reply', async () => {
-    const { finishing } = await play();
+    const { reply, finishing } = await play();
+    reply.startCall();
     await memory.clock.advance(90_000);
     expect((await finishing).reply).toMatchObject({ content: '', error: failure('Stream timed out') });
   });
 
-  it('for less each time, is not aborted: each event counts, a call of a model does not', async () => {
+  it('is not one that waits for its files: the time starts with the first call of a model', async () => {
+    const { reply, finishing } = await play(300_000);
+    await memory.clock.advance(200_000);
+    reply.startCall();
+    await memory.clock.advance(89_999);
+    expect(reply.request.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    expect((await finishing).reply.error).toEqual(failure('Stream timed out'));
+  });
+
+  it('for less each time, is not aborted: each event counts, a later call of a model does not', async () => {
     const { reply, finishing } = await play();
+    reply.startCall()();
     const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
     const result = { success: true, data: null };
     const events = [

@@ -1,6 +1,7 @@
 import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReplyError } from '#contract/message.ts';
+import type { Cancel } from '#domain/platform/clock.ts';
 import type { FailureOfModel } from '#domain/platform/meter.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
@@ -53,11 +54,13 @@ export const collectReply =
     }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
   ): Promise<CollectedReply> => {
     const { streamTimeout } = services.replySettings;
-    const watch = () =>
-      services.clock.after(streamTimeout, () =>
+    let cancelWatch: Cancel | undefined;
+    const watch = (): void => {
+      cancelWatch?.();
+      cancelWatch = services.clock.after(streamTimeout, () =>
         stop.abort(new ReplyAborted('idle-timeout', 'Stream timed out')),
       );
-    let cancelWatch = watch();
+    };
     const cancelDeadline = services.clock.after(deadline, () =>
       stop.abort(
         new ReplyAborted('deadline', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
@@ -69,10 +72,10 @@ export const collectReply =
         services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
           if (stop.signal.aborted) return;
           gathered.collect(part);
-          // Calls of models make no event.
-          if (part.type === 'call start' || part.type === 'call end') return;
-          cancelWatch();
-          cancelWatch = watch();
+          // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
+          // Later calls make no event.
+          const isCall = part.type === 'call start' || part.type === 'call end';
+          if (!isCall || cancelWatch === undefined) watch();
         }),
         stop.signal,
       );
@@ -91,7 +94,7 @@ export const collectReply =
       return { reply: gathered.reply, error, reason: undefined };
     } finally {
       services.meter.replied(gathered.reply);
-      cancelWatch();
+      cancelWatch?.();
       cancelDeadline();
     }
   };

@@ -34,6 +34,7 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoPlaceReports } from '#adapters/dynamo/workspaces/place-reports.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
@@ -55,6 +56,7 @@ import { eraseFile } from '#domain/files/erase-file.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import { Shares } from '#domain/platform/shares.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import { actor } from '#runtime/environment/actor.ts';
@@ -90,6 +92,14 @@ const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );
+export const shares = /* @__PURE__ */ lazily(
+  () =>
+    new Shares(
+      { clock: processClock, log, reports: dynamoPlaceReports(tableWith(2)) },
+      identifiers.uuid(),
+      (pool) => environment('poolSizes')[pool],
+    ),
+);
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
@@ -105,7 +115,8 @@ export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
 });
 export const attachments = (): AttachmentReader => ({
-  read: async (file, bounds, signal) => (await objectStores()).attachments().read(file, bounds, signal),
+  read: async (file, bounds, signal) =>
+    (await objectStores()).attachments(shares()).read(file, bounds, signal),
 });
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);
