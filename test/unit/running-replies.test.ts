@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { isFailedByModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
@@ -299,8 +300,13 @@ it('the model has failed a reply, or the service has', () => {
     new ReplyAborted('lease-lost', 'Another reply has begun'),
     undefined,
   ];
+  const reply = { error: null } as Reply;
+  const isOfModel = (error: unknown) => isFailedByModel({ reply, error });
   expect([ofModel.map(isOfModel), ofService.map(isOfModel)]).toEqual([
     [true, true, true, true],
     [false, false, false, false],
   ]);
+  // The model has ended the reply: either its text was cut short, or the service has not stored it.
+  const cutShort = { error: { code: 10005, message: 'Cut' } } as Reply;
+  expect(isFailedByModel({ reply: cutShort, error: undefined })).toBe(true);
 });

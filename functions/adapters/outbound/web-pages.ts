@@ -1,3 +1,4 @@
+import { isHttpUrl } from '#contract/http-url.ts';
 import type { WebPage, WebPages } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import type { OutboundRules } from './checked-addresses.ts';
@@ -15,8 +16,8 @@ const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, 
 export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => ({
   async read(address, hosts, signal): Promise<WebPage> {
     const timeout = AbortSignal.timeout(limits.times.whole);
-    const url = URL.parse(address);
-    if (url === null) throw new OutboundFailure('malformed');
+    if (!isHttpUrl(address)) throw new OutboundFailure('malformed');
+    const url = new URL(address);
     url.hash = '';
     const response = await sendOutbound({
       url,

@@ -30,6 +30,8 @@ export interface CollectedReply {
   error: unknown;
   /** Undefined if the reply did not end by itself. */
   reason: ReplyEndReason | undefined;
+  /** Resolves when the model has ended too: after an abort it may run for a while. */
+  modelEnded: Promise<void>;
 }
 
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
@@ -67,18 +69,20 @@ export const collectReply =
       ),
     );
     const gathered = gatherReply(services.clock, emit);
+    const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
+      if (stop.signal.aborted) return;
+      gathered.collect(part);
+      // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
+      // Later calls make no event.
+      const isCall = part.type === 'call start' || part.type === 'call end';
+      if (!isCall || cancelWatch === undefined) watch();
+    });
+    const modelEnded = work.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
-      const { reason, cutShort, incomplete } = await untilAborted(
-        services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
-          if (stop.signal.aborted) return;
-          gathered.collect(part);
-          // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
-          // Later calls make no event.
-          const isCall = part.type === 'call start' || part.type === 'call end';
-          if (!isCall || cancelWatch === undefined) watch();
-        }),
-        stop.signal,
-      );
+      const { reason, cutShort, incomplete } = await untilAborted(work, stop.signal);
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
@@ -86,12 +90,12 @@ export const collectReply =
         gathered.interrupt(interrupted);
         stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
       }
-      return { reply: gathered.reply, error: undefined, reason };
+      return { reply: gathered.reply, error: undefined, reason, modelEnded };
     } catch (thrown) {
       const error = stop.signal.aborted ? stop.signal.reason : thrown;
       endEarly(services, request, gathered, error);
       stop.abort(error);
-      return { reply: gathered.reply, error, reason: undefined };
+      return { reply: gathered.reply, error, reason: undefined, modelEnded };
     } finally {
       services.meter.replied(gathered.reply);
       cancelWatch?.();
@@ -118,8 +122,9 @@ function endEarly(
   interrupt(interrupted);
 }
 
-/** Whether the model, and no fault of this service, has failed a reply. */
-export const isOfModel = (error: unknown): boolean => failureOf(error) !== undefined;
+/** Whether the model, and no fault of this service, has failed a reply, or has cut its text short. */
+export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
+  error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {

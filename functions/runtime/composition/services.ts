@@ -53,6 +53,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
+import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
@@ -114,9 +115,9 @@ const contents = (): ContentStore => ({
 export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
 });
-export const attachments = (): AttachmentReader => ({
+export const attachments = (leases?: PreparationLeases): AttachmentReader => ({
   read: async (file, bounds, signal) =>
-    (await objectStores()).attachments(shares()).read(file, bounds, signal),
+    (await objectStores()).attachments(shares(), leases).read(file, bounds, signal),
 });
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);
@@ -225,7 +226,7 @@ export const webPages = (): WebPages => ({
   read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
-export const agentRuntime = /* @__PURE__ */ lazily(() =>
+const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders,
     attachments,
@@ -234,7 +235,11 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
-  }),
+  });
+export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
+/** Requests of a batch often have the same new file, in many workers at the same time. */
+export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
+  agentRuntimeWith(() => attachments(fileIndex())),
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
 export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));

@@ -16,7 +16,10 @@ interface Listing<Item> {
   total?: number;
 }
 
-/** The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. */
+/**
+ * The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. Its reads start after the
+ * check of the rate limit, because a page may cost a hundred times the check.
+ */
 export const listRoute = <R extends Route, Item>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
@@ -25,12 +28,12 @@ export const listRoute = <R extends Route, Item>(
   streamedRoute(
     route,
     async (request, open, { awaitRateLimit, charge }) => {
+      await awaitRateLimit();
       const { pages, total } = await list(request);
       const items = writeItems(pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total);
       // The first page is read before the status is sent, so that an error until then gets its own status.
       let text = await items.next();
-      await awaitRateLimit();
       const reader = readerOf(open(), request.workspaceId);
       try {
         const write = (part: string): Promise<void> => {
