@@ -129,6 +129,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // No AbortMultipartUpload: one part is larger than a request that the gateway accepts.
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'],
   },
+  'delete-file': {
+    reads: ['GetItem', 'Query'],
+    writes: { UpdateItem: ['files', 'rateBuckets'], BatchWriteItem: ['files'] },
+    content: ['DeleteObject'],
+    files: ['DeleteObject'],
+  },
   // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
   'prepare-attachment': { reads: [] },
   'purge-chat': {
@@ -191,7 +197,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: {
       PutItem: ['batches', 'chats', 'chatLists', 'slotReports'],
-      UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'usage'],
+      UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
       DeleteItem: ['chats', 'files'],
     },
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
@@ -200,6 +206,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     shares: true,
     usage: true,
     batchSettings: true,
+    stageLimits: true,
   },
   'fail-dead-letters': {
     reads: [...batchReader, 'ConditionCheckItem'],

@@ -82,6 +82,14 @@ test('every role may do exactly this', () => {
     GetChat: [...read, limited, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
     DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
+    DeleteFile: [
+      'dynamodb:BatchWriteItem',
+      'dynamodb:GetItem',
+      'dynamodb:Query',
+      limited,
+      ...logs,
+      's3:DeleteObject',
+    ],
     EraseUser: ['dynamodb:GetItem', 'dynamodb:PutItem', limited, ...logs, 'sqs:SendMessage'],
     ListMessages: [...read, ...listed, ...logs, 's3:GetObject'],
     SendMessage: [

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import type { Leave } from '#domain/platform/shares.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
@@ -125,6 +126,7 @@ async function outcomeOf(
         body: request,
       });
     });
+    limiter.charge({ uploadedMegabytes: file.size / bytesPerToken });
     measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
     return { result: jsonResponse(route.status, success(file), requestId, limiter.headers()), caller };
   } catch (error) {

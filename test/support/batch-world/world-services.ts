@@ -1,3 +1,4 @@
+import { parseLimits } from '#contract/rate-limits.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { createBatch } from '#domain/batches/create-batch.ts';
 import type { processBatchItems } from '#domain/batches/process-batch-items.ts';
@@ -109,6 +110,8 @@ export function createServices({
       get: async (_workspaceId: string, uuid: string) => state.files.get(uuid),
       attach: async ({ uuid }: StoredFile) => state.files.has(uuid),
     },
+    rateLimits: { charge: () => undefined, writeCharges: async () => undefined },
+    stageLimits: noLimits,
     usage: { add: async (use: Use) => void state.uses.push(use) },
     identifiers: {
       uuid: () => {
@@ -134,6 +137,8 @@ export function createServices({
   // Few methods of these stores are used, and only those are there.
   return services as unknown as WorldServices;
 }
+
+const noLimits = parseLimits('reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none');
 
 const agentVersion = (id: string): AgentVersion => ({
   ...{ id: `version of ${id}`, agentId: id, workspaceId: 'ws_1', number: 1 },

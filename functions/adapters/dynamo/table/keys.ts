@@ -64,10 +64,10 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
-  /** Has its own partition, because every request of a busy key writes it. A changed limit starts a new bucket. */
-  rateBucket: (workspaceId: string, apiKeyId: string, rateClass: string, limit: string): Key => ({
-    pk: `${workspace(workspaceId)}#RATE#${apiKeyId}#${rateClass}`,
-    sk: limit,
+  /** Has its own partition, because every request of a busy key writes it. Changed limits start with full buckets. */
+  rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
+    pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
+    sk: limits,
   }),
   agent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
