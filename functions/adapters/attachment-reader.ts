@@ -42,7 +42,7 @@ interface ReaderServices {
  * and memory, and no other function loads the libraries that read files.
  */
 export function attachmentReader(
-  { clock, files, prepared, shares, leases }: ReaderServices,
+  { clock, files, prepared, leases, shares }: ReaderServices,
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
