@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Range, satisfies } from 'semver';
+import { satisfies } from 'semver';
 
 type Event = Partial<Record<'introduced' | 'fixed' | 'last_affected', string>>;
 
@@ -24,17 +24,14 @@ const list: { written: string; refreshed: string | null; advisories: Advisory[] 
 );
 
 /** OSV's events in the order of their versions: each `introduced` holds until the event that follows it. */
-const rangeOf = (events: readonly Event[]): Range =>
-  new Range(
-    events
-      .map(({ introduced, fixed, last_affected: last }) => {
-        if (introduced !== undefined) return `||>=${introduced === '0' ? '0.0.0-0' : introduced}`;
-        return fixed === undefined ? `<=${last}` : `<${fixed}`;
-      })
-      .join(' ')
-      .replace(/^\|\|/, ''),
-    { includePrerelease: true },
-  );
+const rangeOf = (events: readonly Event[]): string =>
+  events
+    .map(({ introduced, fixed, last_affected: last }) => {
+      if (introduced !== undefined) return `||>=${introduced === '0' ? '0.0.0-0' : introduced}`;
+      return fixed === undefined ? `<=${last}` : `<${fixed}`;
+    })
+    .join(' ')
+    .replace(/^\|\|/, '');
 
 const affects = ({ affected }: Advisory, name: string, version: string): boolean =>
   affected.some(

@@ -33,7 +33,7 @@ test('a lock file with a vulnerable version fails, with each package, its place,
     // No version is fixed.
     'node_modules/dicer': { version: '0.3.1', dev: true },
     // A prerelease, and a package under another name.
-    'node_modules/koa': { version: '3.0.0-alpha.2' },
+    'node_modules/koa': { version: '2.9.0-rc.1' },
     'node_modules/old-cookie': { name: 'cookie', version: '0.6.0' },
     // The project's own package in a workspace.
     'lib/dicer': { version: '0.3.1' },
@@ -42,8 +42,8 @@ test('a lock file with a vulnerable version fails, with each package, its place,
     'nanoid 3.3.7 (node_modules/one/node_modules/nanoid): GHSA-mwcw-c2x4-8c55, Predictable ids for sizes that are no integers. Fixed in 3.3.8, 5.0.9.',
     'nanoid 4.0.0 (node_modules/two/node_modules/nanoid): GHSA-mwcw-c2x4-8c55, Predictable ids for sizes that are no integers. Fixed in 3.3.8, 5.0.9.',
     'dicer 0.3.1 (node_modules/dicer): GHSA-wm7h-9275-46v2, A malformed part header crashes the process. Fixed in no version.',
-    expect.stringMatching(/^koa 3\.0\.0-alpha\.2 .*GHSA-593f-38f6-jp5m/),
-    expect.stringMatching(/^koa 3\.0\.0-alpha\.2 .*GHSA-x2rg-q646-7m2v/),
+    expect.stringMatching(/^koa 2\.9\.0-rc\.1 .*GHSA-593f-38f6-jp5m/),
+    expect.stringMatching(/^koa 2\.9\.0-rc\.1 .*GHSA-x2rg-q646-7m2v/),
     expect.stringMatching(/^cookie 0\.6\.0 \(node_modules\/old-cookie\): GHSA-pxg6-pf52-xh8x/),
   ]);
   expect(stdout).toContain('6 packages');
