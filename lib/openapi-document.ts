@@ -6,12 +6,19 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { webhookPayload } from '#contract/batch.ts';
+import { deniedPorts } from '#contract/denied-ports.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { bytesInWords, limits, platformLimits } from '#contract/limits.ts';
-import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
+import {
+  formatRateLimit,
+  furtherTokens,
+  limitName,
+  type RateClass,
+  requestClasses,
+} from '#contract/rate-limits.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
 import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
@@ -42,6 +49,8 @@ const count = (value: number | null): string => value?.toLocaleString('en') ?? '
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
   `A JSON body has at most ${limits.bodyLevels} objects and arrays in each other.`,
+  'Bytes that are not UTF-8 become U+FFFD in a JSON body and in the query. In the names and the `data` of an upload, they are rejected.',
+  '`HEAD` is no method of any path: it gets 404.',
   'An optional field of a JSON body may be null, which means the same as a missing field.',
   `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
@@ -63,6 +72,8 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
     `A response takes at most ${limits.resumedSeconds} seconds: a stream that has ended without \`[DONE]\` can be resumed once more.`,
   ],
   'create-batch': [
+    `The port of the webhook may be none of other protocols: ${deniedPorts.join(', ')}.`,
+    'An agent that does not exist, or has no published version, gets 400 and not 404: the error names the field.',
     `A workspace has at most ${count(settings.openBatches)} open batches.`,
     `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
   ],
@@ -81,7 +92,7 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
 /** Headers of every response to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': {
-    description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${rateClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}.`,
+    description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${requestClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}. On a 429 for what requests use, such as model calls: how many of these.`,
     schema: { type: 'integer', minimum: 1 },
   },
   'x-ratelimit-remaining': {
@@ -193,6 +204,11 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   return byPath;
 }
 
+const rateClassesOf = ({ rateClass }: Route): string =>
+  [rateClass, ...(Object.keys(furtherTokens[rateClass]) as RateClass[])]
+    .map((name) => limitName(name, ' '))
+    .join(', ');
+
 function operation(name: string, route: Route): ZodOpenApiOperationObject {
   return {
     operationId: operationIdOf(name),
@@ -202,7 +218,7 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
       route.description,
       ...(limitsOfRoute[route.name] ?? []),
       ...limitsOfBody(route),
-      `Rate limit: ${route.rateClass}.`,
+      `Rate limit: ${rateClassesOf(route)}.`,
     ]
       .filter(Boolean)
       .join(' '),

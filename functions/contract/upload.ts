@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withDefault } from './fields.ts';
+import { uuid, withDefault } from './fields.ts';
 import { limits } from './limits.ts';
 
 /** Accepted MIME types in addition to `text/*` (specification, section 8). */
@@ -46,7 +46,11 @@ export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** Exact texts (specification, section 7.3); `nameTooLong` and `nameCharacter` are additions. */
+/** The response to a deletion. */
+export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
+export type DeletedFileResource = z.infer<typeof deletedFile>;
+
+/** Exact texts (specification, section 7.3); `nameTooLong`, `nameCharacter` and `tooSlow` are additions. */
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
@@ -57,5 +61,6 @@ export const uploadFailures = {
   /** @param type the declared type if it is not accepted, else the type detected from the content */
   contentType: (type: string) => `Unsupported content type: ${type}`,
   tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
+  tooSlow: `The body comes too slowly (min speed: ${limits.uploadBytesPerMinute / 1024} KB a minute)`,
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;

@@ -2,8 +2,8 @@ import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
 import { processBatchItems } from '#domain/batches/process-batch-items.ts';
 import {
-  agentRuntime,
   agents,
+  batchAgentRuntime,
   batchSettings,
   chats,
   fileIndex,
@@ -11,8 +11,10 @@ import {
   messages,
   meter,
   queueServices,
+  rateLimits,
   replyEvents,
   replySettings,
+  stageLimits,
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
@@ -20,7 +22,7 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const process = processBatchItems({
   ...queueServices(),
-  agentRuntime: agentRuntime(),
+  agentRuntime: batchAgentRuntime(),
   agents: agents(),
   batchSettings: batchSettings(),
   chats: chats(),
@@ -28,8 +30,10 @@ const process = processBatchItems({
   log,
   meter,
   messages: messages(),
+  rateLimits: rateLimits(),
   replyEvents: replyEvents(),
   replySettings: replySettings(),
+  stageLimits: stageLimits(),
   usage: usage(),
   workspaces: workspaces(),
 });

@@ -1,4 +1,5 @@
 import { reasoningStepTypes } from '#contract/agent.ts';
+import { limits } from '#contract/limits.ts';
 import { batchResultErrorCodeText, errorCodeText, replyErrorCodeText } from './error-codes.ts';
 import { requests } from './request-descriptions.ts';
 import type { SchemaDescription } from './schema-description.ts';
@@ -155,6 +156,10 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     schema: 'A chat that was deleted.',
     properties: { id: 'The id of the chat. It is never used again.', deleted: 'true: the chat is gone.' },
   },
+  DeletedFile: {
+    schema: 'An uploaded file that was deleted.',
+    properties: { uuid: 'The `uuid` of the file.', deleted: 'true: the file is gone.' },
+  },
   ErasedUser: {
     schema: 'A user whose erasure has started.',
     properties: {
@@ -229,7 +234,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
       original_name: 'The name of the file.',
       content_type: 'The MIME type of the file.',
       size: 'The size of the file in bytes.',
-      file_url: 'The address of the stored file.',
+      file_url: `A URL that downloads the file, for at most ${limits.fileUrlMinutes} minutes. Each read of a history has a new one.`,
       scope: '`persistent` or `ephemeral`.',
     },
   },
@@ -260,7 +265,8 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     schema: 'The result of one request of a batch.',
     properties: {
       custom_id: "The client's key of the request.",
-      status: '`pending`, then `processing`, then `success` or `failed`.',
+      status:
+        '`pending`, then `processing`, then `success` or `failed`. An addition: a request is `pending` again while it waits for another attempt.',
       response_content: 'The text of the reply, null without success.',
       response_usage: 'The model calls of the request, null without success.',
       incomplete,
@@ -273,14 +279,15 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     },
   },
   BatchResultUsage: {
-    schema: 'The model calls of a request of a batch.',
+    schema:
+      'The model calls of a request of a batch: those of `tool_calls` and `main_response` add up to the totals.',
     properties: {
-      tool_calls: 'Model calls made by tools.',
+      tool_calls: 'Every other model call: those in which the agent called tools, and those that tools made.',
       total_calls: 'How many times models were called.',
       total_tokens: allTokens,
       total_prompt_tokens: promptTokens,
       total_completion_tokens: completionTokens,
-      main_response: 'The last model call of the agent itself.',
+      main_response: 'The last model call of the agent itself. It is not in `tool_calls`.',
     },
   },
   ModelCall: {
@@ -338,6 +345,7 @@ const envelopes: Readonly<Record<string, SchemaDescription>> = {
   ChatEnvelope: envelope('A chat.'),
   ChatListEnvelope: envelope('A page of chats.', 'The chats of the page.'),
   DeletedChatEnvelope: envelope('A deleted chat.'),
+  DeletedFileEnvelope: envelope('A deleted file.'),
   ErasedUserEnvelope: envelope('A user whose erasure has started.'),
   MessageListEnvelope: envelope('A page of messages.', 'The messages of the page.'),
   ReplyEnvelope: envelope('A reply as JSON.', 'The text of the whole reply.'),

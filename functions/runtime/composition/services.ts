@@ -35,6 +35,7 @@ import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts'
 import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoSlotReports } from '#adapters/dynamo/workspaces/slot-reports.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
@@ -52,10 +53,13 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
+import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import { Shares } from '#domain/platform/shares.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock, processClock } from '#runtime/environment/clock.ts';
@@ -84,7 +88,19 @@ const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
-export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+/** One for the process, because it knows what requests have used. */
+export const rateLimits = /* @__PURE__ */ lazily(() =>
+  openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
+);
+export const shares = /* @__PURE__ */ lazily(
+  () =>
+    new Shares(
+      { clock: processClock, log, reports: dynamoSlotReports(tableWith(2)) },
+      identifiers.uuid(),
+      (pool) => environment('poolSizes')[pool],
+    ),
+);
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
@@ -99,8 +115,9 @@ const contents = (): ContentStore => ({
 export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
 });
-export const attachments = (): AttachmentReader => ({
-  read: async (file, bounds, signal) => (await objectStores()).attachments().read(file, bounds, signal),
+export const attachments = (leases?: PreparationLeases): AttachmentReader => ({
+  read: async (file, bounds, signal) =>
+    (await objectStores()).attachments(shares(), leases).read(file, bounds, signal),
 });
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);
@@ -118,13 +135,14 @@ export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), a
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => ({ erase: eraseRequest(table()) }));
+export const fileErasures = /* @__PURE__ */ lazily(() => dynamoFileErasures(table()));
 export const chatData = /* @__PURE__ */ lazily(() =>
   dynamoChatData(
     table(),
     contents,
     requestEraser().erase,
     eraseFile({
-      fileErasures: dynamoFileErasures(table()),
+      fileErasures: fileErasures(),
       files: { delete: async (file) => (await objectStores()).files().delete(file) },
       preparedAttachments: {
         delete: async (file) => (await objectStores()).preparedAttachments().delete(file),
@@ -205,10 +223,10 @@ export const preparation = /* @__PURE__ */ lazily(() =>
   presignedPreparation(new DeadlineRetries(DEFAULT_MAX_ATTEMPTS)),
 );
 export const webPages = (): WebPages => ({
-  read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
+  read: async (...request) => (await toolAdapters()).makeWebPages().read(...request),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
-export const agentRuntime = /* @__PURE__ */ lazily(() =>
+const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders,
     attachments,
@@ -217,7 +235,11 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
-  }),
+  });
+export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
+/** Requests of a batch often have the same new file, in many workers at the same time. */
+export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
+  agentRuntimeWith(() => attachments(fileIndex())),
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
 export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));

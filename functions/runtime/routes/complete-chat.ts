@@ -7,7 +7,7 @@ import {
 } from '#contract/openai/chat-completion-request.ts';
 import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/complete-chat.ts';
-import { type CollectedReply, isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { type CollectedReply, isFailedByModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { stopped } from '#domain/chats/gather-reply.ts';
 import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { isAbandoned, outcomeOf } from '#domain/completions/completion-outcome.ts';
@@ -61,7 +61,7 @@ const checkUsers = checkNamedUsers(services);
 /** The route of complete-chat, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
   route,
-  async (request, open, { remainingMilliseconds, awaitRateLimit, finishAfterResponse, onGone }) => {
+  async (request, open, { remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
     const timer = timeReply(route.name, performance.now());
     const gone = new AbortController();
     onGone(() => gone.abort());
@@ -87,15 +87,20 @@ export const serve = serveStreamed(
       : undefined;
     running.forwardTo(timer.listening((event) => stream?.emit(event)));
     const collected = await running.completed.finally(stopWatching);
+    charge({ modelCalls: running.budget.furtherModelCalls });
     const outcome = outcomeOf(collected);
     const isFailed = outcome instanceof OpenAiError && !isAbandoned(collected);
     timer.ended({ error: isFailed ? outcome : null });
     finishAfterResponse(countReply({ workspaceId, apiKeyId, agentId: agent.agentId }, collected, isFailed));
     if (gone.signal.aborted) return stream?.drop();
-    if (stream !== undefined) return stream.end(outcome, collected.reply.usage);
+    const byModel = isFailedByModel(collected);
+    if (stream !== undefined) {
+      if (isFailed && !byModel) measurements.add('streamedFaults', 1, {});
+      return stream.end(outcome, collected.reply.usage);
+    }
     if (!(outcome instanceof OpenAiError))
       return void open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
-    if (outcome.status >= 500 && isOfModel(collected.error)) measurements.add('modelErrorResponses', 1, {});
+    if (outcome.status >= 500 && byModel) measurements.add('modelErrorResponses', 1, {});
     throw outcome;
   },
   { form: openAiForm },
