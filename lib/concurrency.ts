@@ -16,20 +16,26 @@ const deadLetterHandlers = 2;
 /** Lambda's minimum as well. A purge may wait: the chat is deleted for clients. */
 const purgers = 2;
 
-/** The defaults of the settings `authorizerConcurrency` and `shortRouteConcurrency` in an account of 1,000. */
+/**
+ * The defaults of the settings `authorizerConcurrency`, `shortRouteConcurrency` and `preparationConcurrency` in an account
+ * of 1,000. A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files.
+ */
 const usualAuthorizers = 200;
 const usualShortRoutes = 200;
+const usualPreparations = 50;
+
+/**
+ * A receiver may take 15 s. So 50 executions make three deliveries a second to dead receivers, and more than a hundred to
+ * receivers that respond within 0.3 s.
+ */
+const usualWebhooks = 50;
 
 /**
  * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that
  * they cannot use up the account's concurrency. Callers retry a throttled invocation.
  */
 const longRunning: Partial<Record<FunctionName, number>> = {
-  // A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files.
-  'prepare-attachment': 50,
-  // A receiver may take 15 s. So 50 executions make three deliveries a second to dead receivers, and more than a
-  // hundred to receivers that respond within 0.3 s.
-  'deliver-webhook': 50,
+  'deliver-webhook': usualWebhooks,
   // A reader may wait as long as a reply takes. Few connections break, and a throttled client resumes a moment later.
   'resume-stream': 50,
   // A reply waits for its model. As an event function, it has less than `send-message`: its clients retry by themselves.
@@ -53,6 +59,10 @@ const minScale = 0.05;
 export interface ConcurrencyPlan {
   /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
+  /** What some parts may run at once, whether it is reserved or not. */
+  readonly shortRoutes: number;
+  readonly preparations: number;
+  readonly webhooks: number;
   /** What the account's functions without a reservation share, if no other stack has reserved a part of it. */
   readonly unreserved: number;
   readonly batchWorkers: number;
@@ -68,6 +78,7 @@ export interface ConcurrencySettings extends EntryPointSettings {
   readonly accountConcurrency: number;
   readonly authorizerConcurrency?: number | undefined;
   readonly shortRouteConcurrency?: number | undefined;
+  readonly preparationConcurrency?: number | undefined;
   readonly otherStacksConcurrency: number;
   readonly reservedConcurrency: boolean;
 }
@@ -85,6 +96,9 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   const reserved = isReserved ? reservationsOf(settings, scale) : new Map<FunctionName, number>();
   return {
     reserved,
+    shortRoutes: settings.shortRouteConcurrency ?? partOf(usualShortRoutes, scale),
+    preparations: settings.preparationConcurrency ?? partOf(usualPreparations, scale),
+    webhooks: partOf(usualWebhooks, scale),
     unreserved: accountConcurrency - sumOf(reserved.values()),
     batchWorkers: workersOf(settings),
     deadLetterHandlers,
@@ -137,6 +151,14 @@ export function descriptorProblem({ replyToolsAtOnce, ...settings }: DescriptorS
   return undefined;
 }
 
+/**
+ * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
+ * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
+ */
+export const uploadsPerEnvironment = ({
+  requestsPerEnvironment,
+}: Pick<DescriptorSettings, 'requestsPerEnvironment'>): number => Math.min(32, requestsPerEnvironment);
+
 /** By default a fifth of a small account: the rest is for clients that wait for a response. */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
@@ -151,35 +173,44 @@ const usualReservations = (settings: ConcurrencySettings): [FunctionName, number
 const givenParts = ({
   authorizerConcurrency,
   shortRouteConcurrency,
+  preparationConcurrency,
   batchWorkers,
 }: ConcurrencySettings): (readonly [name: string, executions: number])[] =>
   (
     [
       ['authorizerConcurrency', authorizerConcurrency],
       ['shortRouteConcurrency', shortRouteConcurrency],
+      ['preparationConcurrency', preparationConcurrency],
       ['batchWorkers', batchWorkers],
     ] as const
   ).flatMap(([name, executions]) => (executions === undefined ? [] : [[name, executions] as const]));
 
 /** Which part of its usual size each reservation and the short routes get, unless a setting says it: 1 if all fit. */
 function scaleOf(settings: ConcurrencySettings): number {
-  const { accountConcurrency, authorizerConcurrency, shortRouteConcurrency } = settings;
+  const { accountConcurrency, authorizerConcurrency, shortRouteConcurrency, preparationConcurrency } =
+    settings;
   const fixed =
     (authorizerConcurrency ?? 0) +
     (shortRouteConcurrency ?? 0) +
+    (preparationConcurrency ?? 0) +
     ofEventSources(settings) +
     settings.otherStacksConcurrency +
     reconcilers;
   const scaled =
     sumOf(usualReservations(settings).map(([, executions]) => executions)) +
     (authorizerConcurrency === undefined ? usualAuthorizers : 0) +
-    (shortRouteConcurrency === undefined ? usualShortRoutes : 0);
+    (shortRouteConcurrency === undefined ? usualShortRoutes : 0) +
+    (preparationConcurrency === undefined ? usualPreparations : 0);
   return Math.min(1, (accountConcurrency - fixed) / scaled);
 }
+
+/** Where nothing is reserved, the part is what a stage should use at most. */
+const partOf = (usual: number, scale: number): number => Math.max(1, Math.floor(usual * scale));
 
 function reservationsOf(settings: ConcurrencySettings, scale: number): Map<FunctionName, number> {
   const reserved = new Map<FunctionName, number>([
     ['authorize-request', settings.authorizerConcurrency ?? Math.floor(usualAuthorizers * scale)],
+    ['prepare-attachment', settings.preparationConcurrency ?? Math.floor(usualPreparations * scale)],
     ['reconcile-batches', reconcilers],
     ...usualReservations(settings).map(
       ([name, executions]) => [name, Math.floor(executions * scale)] as [FunctionName, number],

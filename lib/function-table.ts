@@ -40,6 +40,8 @@ export interface Access {
   stageLimits?: true;
   /** The function signs or checks what the authorizer knows of a caller. */
   signsCallers?: true;
+  /** The function shares places of the stage's pools, so it gets their sizes, and reads and writes the reports of places. */
+  shares?: true;
   /** The function adds to the workspace's usage counts, so it gets the setting for how long they are kept. */
   usage?: true;
 }
@@ -47,6 +49,8 @@ export interface Access {
 const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
 /** What a function writes that only takes from the rate limit. */
 const limited: Writes = { UpdateItem: ['rateBuckets'] };
+/** What a list writes, which its client may read slowly. */
+const listed: Writes = { ...limited, PutItem: ['placeReports'] };
 /** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
@@ -67,7 +71,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     stageLimits: true,
     signsCallers: true,
   },
-  'list-published-agents': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
+  'list-published-agents': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: listed, shares: true },
   'create-chat': {
     reads: ['GetItem', 'BatchGetItem'],
     writes: {
@@ -75,7 +79,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       UpdateItem: ['chatCounts', 'chatLists', 'rateBuckets'],
     },
   },
-  'list-chats': { reads: ['GetItem', 'BatchGetItem'], writes: limited, originSecret: true },
+  'list-chats': {
+    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    writes: listed,
+    originSecret: true,
+    shares: true,
+  },
   'get-chat': { reads: ['GetItem', 'BatchGetItem'], writes: limited },
   'rename-chat': { reads: ['GetItem', 'BatchGetItem'], writes: { UpdateItem: ['chats', 'rateBuckets'] } },
   'delete-chat': {
@@ -91,15 +100,16 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'list-messages': {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
-    writes: limited,
+    writes: listed,
     content: ['GetObject'],
     files: ['GetObject'],
     originSecret: true,
+    shares: true,
   },
   'send-message': {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
     writes: {
-      PutItem: ['chats', 'idempotencyRecords'],
+      PutItem: ['chats', 'idempotencyRecords', 'placeReports'],
       UpdateItem: ['chats', 'files', 'rateBuckets', 'usage'],
       // If an attached file has just been erased, its index items are deleted.
       DeleteItem: ['chats', 'files'],
@@ -107,6 +117,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
     files: ['GetObject', 'ListBucket'],
     model: true,
+    shares: true,
     usage: true,
   },
   'stop-reply': { reads: ['GetItem', 'BatchGetItem'], writes: { UpdateItem: ['chats', 'rateBuckets'] } },
@@ -155,9 +166,15 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     batchSettings: true,
     webhooks: 'accepted',
   },
-  'list-batches': { reads: batchReader, writes: limited, originSecret: true },
+  'list-batches': { reads: batchReader, writes: listed, originSecret: true, shares: true },
   'get-batch': { reads: ['GetItem', 'Query'], writes: limited },
-  'list-batch-results': { reads: batchReader, writes: limited, content: ['GetObject'], originSecret: true },
+  'list-batch-results': {
+    reads: batchReader,
+    writes: listed,
+    content: ['GetObject'],
+    originSecret: true,
+    shares: true,
+  },
   'cancel-batch': { reads: ['GetItem', 'Query'], writes: { UpdateItem: ['batches', 'rateBuckets'] } },
   'list-models': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
   'get-model': { reads: ['GetItem'], writes: limited },
@@ -173,13 +190,14 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'process-batch-items': {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: {
-      PutItem: ['batches', 'chats', 'chatLists'],
+      PutItem: ['batches', 'chats', 'chatLists', 'placeReports'],
       UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'usage'],
       DeleteItem: ['chats', 'files'],
     },
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
     files: ['GetObject', 'ListBucket'],
     model: true,
+    shares: true,
     usage: true,
     batchSettings: true,
   },
@@ -192,8 +210,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'advance-batch': { reads: batchReader, writes: batchEnds },
   'fail-batch': { reads: batchReader, writes: batchEnds },
   'deliver-webhook': {
-    reads: ['GetItem', 'BatchGetItem'],
-    writes: { PutItem: ['batches'] },
+    reads: batchReader,
+    writes: { PutItem: ['batches', 'placeReports'] },
+    shares: true,
     webhooks: 'called',
   },
   'reconcile-batches': {
@@ -274,11 +293,12 @@ export type WebFunctionName = (typeof webFunctionNames)[number];
 
 export const webAccess: Readonly<Record<WebFunctionName, Access>> = {
   'receive-uploads': {
-    reads: ['GetItem', 'BatchGetItem'],
-    writes: { PutItem: ['files'], UpdateItem: ['apiKeys', 'rateBuckets', 'usage'] },
+    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    writes: { PutItem: ['files', 'placeReports'], UpdateItem: ['apiKeys', 'rateBuckets', 'usage'] },
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
     originSecret: true,
     stageLimits: true,
+    shares: true,
     usage: true,
   },
   // What `send-message` needs is enough for the other routes as well, but that one creates no chats.
@@ -286,7 +306,7 @@ export const webAccess: Readonly<Record<WebFunctionName, Access>> = {
     ...access['send-message'],
     writes: {
       ...access['send-message'].writes,
-      PutItem: ['chats', 'chatLists', 'idempotencyRecords'],
+      PutItem: ['chats', 'chatLists', 'idempotencyRecords', 'placeReports'],
       UpdateItem: ['chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
     },
     signsCallers: true,

@@ -6,6 +6,7 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { webhookPayload } from '#contract/batch.ts';
+import { deniedPorts } from '#contract/denied-ports.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
@@ -42,6 +43,8 @@ const count = (value: number | null): string => value?.toLocaleString('en') ?? '
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
   `A JSON body has at most ${limits.bodyLevels} objects and arrays in each other.`,
+  'Bytes that are not UTF-8 become U+FFFD in a JSON body and in the query. In the names and the `data` of an upload, they are rejected.',
+  '`HEAD` is no method of any path: it gets 404.',
   'An optional field of a JSON body may be null, which means the same as a missing field.',
   `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
@@ -63,6 +66,8 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
     `A response takes at most ${limits.resumedSeconds} seconds: a stream that has ended without \`[DONE]\` can be resumed once more.`,
   ],
   'create-batch': [
+    `The port of the webhook may be none of other protocols: ${deniedPorts.join(', ')}.`,
+    'An agent that does not exist, or has no published version, gets 400 and not 404: the error names the field.',
     `A workspace has at most ${count(settings.openBatches)} open batches.`,
     `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
   ],

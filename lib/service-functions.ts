@@ -3,9 +3,10 @@ import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
 import { formatLimits } from '#contract/rate-limits.ts';
+import type { Pool } from '#domain/platform/shares.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import type { FunctionBundles } from './bundles/function-bundles.ts';
-import type { ConcurrencyPlan } from './concurrency.ts';
+import { type ConcurrencyPlan, uploadsPerEnvironment } from './concurrency.ts';
 import type { FunctionGrants } from './function-grants.ts';
 import { type FunctionName, pascalCase } from './function-names.ts';
 import { type Access, access, propertiesOf, type WebFunctionName, webAccess } from './function-table.ts';
@@ -75,12 +76,25 @@ export class ServiceFunctions {
     if (needs.model || needs.replySettings) addReplySettings(grants, settings);
     if (needs.usage) grants.setVariable(variables.usageDays, String(settings.usageDays));
     if (needs.batchSettings) addBatchSettings(grants, settings);
+    if (needs.shares) grants.setVariable(variables.poolSizes, JSON.stringify(this.poolSizes()));
     if (needs.stageLimits) grants.setVariable(variables.stageLimits, stageLimitsOf(settings));
     this.grantSecrets(grants, needs);
   }
 
   grantWeb(grants: FunctionGrants, name: WebFunctionName): void {
     this.grant(grants, webAccess[name]);
+  }
+
+  /** How many places each pool has in the stage. */
+  private poolSizes(): Record<Pool, number> {
+    const { concurrency, settings } = this.props;
+    return {
+      replies: settings.webEnvironments * settings.requestsPerEnvironment,
+      uploads: settings.webEnvironments * uploadsPerEnvironment(settings),
+      readers: concurrency.shortRoutes,
+      preparations: concurrency.preparations,
+      webhooks: concurrency.webhooks,
+    };
   }
 
   private grantData(grants: FunctionGrants, needs: Access): void {

@@ -20,7 +20,7 @@ import { acknowledgeRegions } from './bedrock-models.ts';
 import { expireLogsOfBucketEmptier } from './bucket-emptier.ts';
 import type { FunctionBundles } from './bundles/function-bundles.ts';
 import { ChatPurge } from './chat-purge.ts';
-import { type ConcurrencyPlan, planConcurrency } from './concurrency.ts';
+import { type ConcurrencyPlan, planConcurrency, uploadsPerEnvironment } from './concurrency.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { Dashboard } from './dashboard.ts';
 import { DataTables } from './data-tables.ts';
@@ -42,12 +42,6 @@ import { Webhooks } from './webhooks.ts';
 
 /** The stack with the distribution's alarm reads this output. */
 export const distributionIdOutput = 'DistributionId';
-
-/**
- * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
- * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
- */
-const uploadsPerEnvironment = 32;
 
 interface StackProps {
   stage: Stage;
@@ -208,7 +202,7 @@ export class ServiceStack extends Stack {
       },
       // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
       timeout: Duration.minutes(15),
-      requestsPerEnvironment: Math.min(uploadsPerEnvironment, settings.requestsPerEnvironment),
+      requestsPerEnvironment: uploadsPerEnvironment(settings),
       publicReason: "Every caller must send the origin's secret and an API key.",
       settings,
     });

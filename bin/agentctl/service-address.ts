@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { isHttpUrl } from '#contract/http-url.ts';
 import { UsageError } from '../failures.ts';
 import { type Connection, readConnection } from '../local/connection.ts';
 import { readOutputs, serves, type TargetOptions } from './target.ts';
@@ -79,7 +80,6 @@ async function baseOfStack(stack: string | undefined): Promise<string | undefine
 }
 
 function checkAddress(text: string): string {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new UsageError(`The base address ${text} is not an http or https address`);
+  if (!isHttpUrl(text)) throw new UsageError(`The base address ${text} is not an http or https address`);
   return text.replace(/\/+$/, '');
 }

@@ -4,7 +4,7 @@
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
-  alarmMetrics: 84,
+  alarmMetrics: 85,
   dashboards: 1,
   keys: 2,
   secrets: 4,

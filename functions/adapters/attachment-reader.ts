@@ -2,13 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
 import type { AttachmentContent, AttachmentReader, TextBounds } from '#domain/files/attachment-reader.ts';
+import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { PreparationAddresses } from '#domain/files/preparation.ts';
 import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { Shares } from '#domain/platform/shares.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { startOfText } from './prepared-json.ts';
+import { sharedPreparation } from './shared-preparation.ts';
 
 /**
  * Bytes of the files read last that a warm function caches, so that it need not read them again for a follow-up
@@ -25,12 +28,21 @@ const longestBackoffMilliseconds = 5000;
 
 const gone: AttachmentContent = { type: 'unreadable', reason: 'is no longer there' };
 
+interface ReaderServices {
+  clock: Pick<Clock, 'now'>;
+  files: FileStore;
+  prepared: PreparedAttachments;
+  shares: Pick<Shares, 'wait'>;
+  /** For functions of which many need a new file at the same time. A lease is one write for each file. */
+  leases?: PreparationLeases | undefined;
+}
+
 /**
  * Reads attachments that a separate Lambda function has prepared. A hostile file can exhaust only that function's time
  * and memory, and no other function loads the libraries that read files.
  */
 export function attachmentReader(
-  { clock, files, prepared }: { clock: Pick<Clock, 'now'>; files: FileStore; prepared: PreparedAttachments },
+  { clock, files, prepared, leases, shares }: ReaderServices,
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
@@ -75,7 +87,8 @@ export function attachmentReader(
   };
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
-    const response = await invoke(file, signal);
+    const leave = await shares.wait('preparations', file.workspaceId, signal);
+    const response = await invoke(file, signal).finally(leave);
     if (response.FunctionError === undefined) return;
     const failed = failure.parse(JSON.parse(response.Payload?.transformToString() ?? ''));
     const reason = permanentFailureOf(failed);
@@ -84,6 +97,10 @@ export function attachmentReader(
     await prepared.put(file, { type: 'unreadable', reason });
   };
 
+  const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
+    (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
+  const prepareOnce = sharedPreparation({ clock, leases, prepare, isPrepared });
+
   const load = async (
     file: StoredFile,
     bounds: TextBounds,
@@ -91,7 +108,7 @@ export function attachmentReader(
   ): Promise<AttachmentContent> => {
     let found = await prepared.get(file, bounds, signal);
     if (found === undefined) {
-      await prepare(file, signal);
+      await prepareOnce(file, signal);
       found = await prepared.get(file, bounds, signal);
     }
     if (found === undefined) return gone;

@@ -1,12 +1,12 @@
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { create as contentDisposition } from 'content-disposition';
+import { limits } from '#contract/limits.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import { presign } from './presign.ts';
 import { s3FileWriter } from './s3-file-writer.ts';
 
-/** Long enough to start a download after a page was loaded, short enough that a leaked URL is soon useless. */
-const urlSeconds = 15 * 60;
+const urlSeconds = limits.fileUrlMinutes * 60;
 
 export function s3FileStore(client: S3Client, Bucket: string): FileStore {
   const keyOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }): string =>

@@ -79,8 +79,8 @@ export const tooLarge = 'The request body is too large';
 export const bodyTooLarge = (bytes: number) =>
   new ServiceError('badRequest', `${tooLarge}: at most ${bytesInWords(bytes)}`);
 
-/** The gateway's text, which does not know the route. */
-export const requestTooLarge = `${tooLarge}: at most ${platformLimits.jsonBody}, for an upload about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most ${platformLimits.addressAndHeaders} together`;
+/** The gateway's text, which does not know the route, nor whether the body or the headers are too large. */
+export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;
 
 /** The message of every 5xx: only the request id, and for a failed reply the same reason as in its stream. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>

@@ -39,6 +39,8 @@ export const limits = {
   uploadDataBytes: 64 * 1024,
   fileNameCharacters: 255,
   ephemeralHours: 24,
+  /** Of a `file_url`: enough to start a download after a page was loaded; a leaked URL is soon useless. */
+  fileUrlMinutes: 15,
   systemPromptCharacters: 32_768,
   /** A version of an agent is one DynamoDB item (at most 400 KB); the rest is room for attribute names. */
   agentBytes: 350_000,

@@ -22,11 +22,12 @@ async function* listOf(workspaceId: string): AsyncGenerator<string> {
 export const handler = streamedRoute(
   route,
   async ({ workspaceId }, open, { awaitRateLimit }) => {
+    // A list may cost a hundred times the check of its limit.
+    await awaitRateLimit();
     await check(workspaceId);
     const texts = listOf(workspaceId);
     // The first text is read before the status is sent, so that an error until then gets its own status.
     let text = await texts.next();
-    await awaitRateLimit();
     const stream = open();
     for (; text.done !== true; text = await texts.next())
       if (!stream.write(text.value)) await once(stream, 'drain');

@@ -2,8 +2,8 @@ import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
 import { processBatchItems } from '#domain/batches/process-batch-items.ts';
 import {
-  agentRuntime,
   agents,
+  batchAgentRuntime,
   batchSettings,
   chats,
   fileIndex,
@@ -20,7 +20,7 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const process = processBatchItems({
   ...queueServices(),
-  agentRuntime: agentRuntime(),
+  agentRuntime: batchAgentRuntime(),
   agents: agents(),
   batchSettings: batchSettings(),
   chats: chats(),

@@ -5,6 +5,7 @@ import {
   deliveries,
   log,
   meter,
+  shares,
   webhookSettings,
   webhookSource,
 } from '#runtime/composition/services.ts';
@@ -19,6 +20,7 @@ const deliver = deliverWebhook({
   meter,
   secretCipher: secretCipher(),
   webhookSender: webhookSender(),
+  shares: shares(),
   webhookSettings: webhookSettings(),
   webhookSource,
 });

@@ -8,19 +8,28 @@ import { serviceMetric } from '../service-metric.ts';
 import type { WebServer } from '../web-server.ts';
 
 /**
- * Responses of the gateway with a 5xx status, failures of the authorizer included. Those that models cause have an alarm
- * of their own (`watchReplies`), because this one stops roll-outs: a provider's outage is no fault of new code.
+ * Responses of the gateway with a 5xx status, failures of the authorizer included, and streams that a fault of the service
+ * has failed, whose status is 200. Those that models cause have an alarm of their own (`watchReplies`), because this one
+ * stops roll-outs: a provider's outage is no fault of new code.
  */
 export function watchGateway(alarms: Alarms, api: RestApi): Alarm {
   const errors = api.metricServerErrors({ period: minute });
   return alarms.add('GatewayErrors', {
-    summary: 'More than 1 % of the requests fail with a 5xx status, and not because of a model.',
+    summary:
+      'More than 1 % of the requests fail with a 5xx status, or in their stream, and not because of a model.',
     metric: formula(
       // Fewer than three errors a minute are not an outage, even if they are most of the requests. The two metrics may
       // count a response in different minutes, so a tenth of the errors may be a difference of clocks.
       'IF(own < 3 OR own < errors / 10, 0, 100 * own / requests)',
       {
-        own: sumOf({ errors, exceptModels: less('byModels', ofModels(alarms), minute) }, minute),
+        own: sumOf(
+          {
+            errors,
+            inStreams: serviceMetric(alarms, 'streamedFaults', {}, { period: minute }),
+            exceptModels: less('byModels', ofModels(alarms), minute),
+          },
+          minute,
+        ),
         errors,
         requests: api.metricRequests({ period: minute }),
       },

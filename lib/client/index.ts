@@ -84,10 +84,13 @@ export class ChatBatchClient {
   }
 }
 
+/** URL parsers add slashes to `https:/x`, turn backslashes into slashes and remove blanks. */
+const isWritten = (url: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(url);
+
 const isBaseUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
-  const { protocol, username, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && `${username}${search}${hash}` === '' && text.trim() === text;
+  const { username, search, hash } = new URL(text);
+  return isWritten(text) && `${username}${search}${hash}` === '';
 };
 
 function withoutTrailingSlashes(url: string): string {

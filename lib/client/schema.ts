@@ -47,7 +47,7 @@ export interface RenameChatRequest {
  */
 export interface SendMessageRequest {
   /**
-   * The text of the user's message, at most 262,144 bytes of UTF-8.
+   * The text of the user's message, at most 262,144 bytes of UTF-8. Blanks alone are a message too.
    */
   message: string;
   /**
@@ -132,7 +132,7 @@ export interface BatchRequestItem {
    */
   custom_id: string;
   /**
-   * The text of the user's message, at most 262,144 bytes of UTF-8.
+   * The text of the user's message, at most 262,144 bytes of UTF-8. Blanks alone are a message too.
    */
   message: string;
   /**
@@ -163,7 +163,7 @@ export interface BatchRequestItem {
  */
 export interface WebhookConfiguration {
   /**
-   * An HTTPS URL without user name and password. Its address must be public.
+   * An HTTPS URL without user name and password, blanks and backslashes. Its address must be public.
    */
   url: string;
   /**
@@ -569,7 +569,7 @@ export interface UploadedFile {
    */
   size: number;
   /**
-   * The address of the stored file.
+   * A URL that downloads the file, for at most 15 minutes. Each read of a history has a new one.
    */
   file_url: string;
   /**
@@ -909,7 +909,7 @@ export interface BatchResult {
    */
   custom_id: string;
   /**
-   * `pending`, then `processing`, then `success` or `failed`.
+   * `pending`, then `processing`, then `success` or `failed`. An addition: a request is `pending` again while it waits for another attempt.
    */
   status: 'pending' | 'processing' | 'success' | 'failed';
   /**
@@ -955,11 +955,11 @@ export interface BatchResult {
   processed_at: string | null;
 }
 /**
- * The model calls of a request of a batch.
+ * The model calls of a request of a batch: those of `tool_calls` and `main_response` add up to the totals.
  */
 export interface BatchResultUsage {
   /**
-   * Model calls made by tools.
+   * Every other model call: those in which the agent called tools, and those that tools made.
    */
   tool_calls: ModelCall[];
   /**
@@ -979,7 +979,7 @@ export interface BatchResultUsage {
    */
   total_completion_tokens: number;
   /**
-   * The last model call of the agent itself.
+   * The last model call of the agent itself. It is not in `tool_calls`.
    */
   main_response: ModelCall | null;
 }

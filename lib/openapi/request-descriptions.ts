@@ -4,7 +4,7 @@ import { contentTypes, typeOfExtension } from '#contract/upload.ts';
 import type { SchemaDescription } from './schema-description.ts';
 
 const megabyte = 1024 * 1024;
-const messageText = `The text of the user's message, at most ${limits.messageBytes.toLocaleString('en')} bytes of UTF-8.`;
+const messageText = `The text of the user's message, at most ${limits.messageBytes.toLocaleString('en')} bytes of UTF-8. Blanks alone are a message too.`;
 const whitelistUser = "The client's identifier of the user. Required if the workspace is in whitelist mode.";
 const attachedFiles = `\`uuid\` of each uploaded file to attach. At most ${limits.attachedFilesDefault} files by default. A stage may set another limit.`;
 const publishedAgent = 'The id of a published agent of the workspace.';
@@ -93,7 +93,7 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
   WebhookConfiguration: {
     schema: 'The server to call when a batch ends.',
     properties: {
-      url: 'An HTTPS URL without user name and password. Its address must be public.',
+      url: 'An HTTPS URL without user name and password, blanks and backslashes. Its address must be public.',
       events: 'The events to send. An empty array selects no event. A repeated event is sent once.',
       secret: 'The secret that signs each call. Without it, calls are not signed.',
     },

@@ -1,4 +1,5 @@
 import { reasoningStepTypes } from '#contract/agent.ts';
+import { limits } from '#contract/limits.ts';
 import { batchResultErrorCodeText, errorCodeText, replyErrorCodeText } from './error-codes.ts';
 import { requests } from './request-descriptions.ts';
 import type { SchemaDescription } from './schema-description.ts';
@@ -229,7 +230,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
       original_name: 'The name of the file.',
       content_type: 'The MIME type of the file.',
       size: 'The size of the file in bytes.',
-      file_url: 'The address of the stored file.',
+      file_url: `A URL that downloads the file, for at most ${limits.fileUrlMinutes} minutes. Each read of a history has a new one.`,
       scope: '`persistent` or `ephemeral`.',
     },
   },
@@ -260,7 +261,8 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     schema: 'The result of one request of a batch.',
     properties: {
       custom_id: "The client's key of the request.",
-      status: '`pending`, then `processing`, then `success` or `failed`.',
+      status:
+        '`pending`, then `processing`, then `success` or `failed`. An addition: a request is `pending` again while it waits for another attempt.',
       response_content: 'The text of the reply, null without success.',
       response_usage: 'The model calls of the request, null without success.',
       incomplete,
@@ -273,14 +275,15 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     },
   },
   BatchResultUsage: {
-    schema: 'The model calls of a request of a batch.',
+    schema:
+      'The model calls of a request of a batch: those of `tool_calls` and `main_response` add up to the totals.',
     properties: {
-      tool_calls: 'Model calls made by tools.',
+      tool_calls: 'Every other model call: those in which the agent called tools, and those that tools made.',
       total_calls: 'How many times models were called.',
       total_tokens: allTokens,
       total_prompt_tokens: promptTokens,
       total_completion_tokens: completionTokens,
-      main_response: 'The last model call of the agent itself.',
+      main_response: 'The last model call of the agent itself. It is not in `tool_calls`.',
     },
   },
   ModelCall: {

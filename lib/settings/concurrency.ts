@@ -31,6 +31,15 @@ export const concurrencySettings = {
       Executions left unreserved, shared by the short routes. By default as many as the authorizer has by
       default, because each request needs both.`),
 
+  preparationConcurrency: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(`
+      Executions reserved for the preparation of attached files, which a workspace alone may use half of.
+      By default 50, less in a smaller account. A local run computes all of them on one machine, so it has
+      fewer.`),
+
   otherStacksConcurrency: z
     .int()
     .min(minUnreservedExecutions)

@@ -1,8 +1,12 @@
 import * as z from 'zod';
+import { httpUrlForm, isHttpUrl } from '#contract/http-url.ts';
 import { bedrockModel } from '../bedrock-models.ts';
 import { internalAddresses } from './internal-addresses.ts';
 
-const httpUrl = z.url({ protocol: /^https?$/ }).meta({ form: 'URL, `http` or `https`' });
+const httpUrl = z
+  .string()
+  .refine(isHttpUrl, { error: `must be http://HOST or ${httpUrlForm}` })
+  .meta({ form: 'URL, `http` or `https`' });
 
 export const modelSettings = {
   openAiBaseUrl: httpUrl.default('https://api.openai.com/v1').describe(`

@@ -4,6 +4,7 @@ import { checkedAddresses, type OutboundRules } from '#adapters/outbound/checked
 import { isPublicAddress } from '#adapters/outbound/public-address.ts';
 import { parseHostAndPort } from '#contract/host-and-port.ts';
 import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { openApiDocument } from '#lib/openapi-document.ts';
 
 const entries = (...texts: string[]) =>
   texts.map((text) => {
@@ -116,14 +117,15 @@ describe('where a request may go', () => {
     expect(await rejection(url)).toBe('malformed');
   });
 
-  it.each([22, 25, 6379, 6667])(
-    'to port %i only when it cannot be made to speak another protocol',
-    async (port) => {
-      expect(await rejection(`http://public.test:${port}/`)).toBe(
-        port === 6379 ? `reached ${names['public.test']}` : 'forbidden',
-      );
-    },
-  );
+  it('to every port but those that OpenAPI lists, which could be made to speak another protocol', async () => {
+    const { description = '' } = openApiDocument('1.0.0').paths?.['/batches']?.post ?? {};
+    const [, listed = ''] = /none of other protocols: ([\d, ]+)\./.exec(description) ?? [];
+    const forbidden: number[] = [];
+    for (let port = 0; port <= 11_000; port += 1)
+      if ((await rejection(`http://8.8.8.8:${port}/`)) === 'forbidden') forbidden.push(port);
+    expect(forbidden).toEqual(listed.split(', ').map(Number));
+    expect(forbidden).toHaveLength(83);
+  });
 
   it('to an allowed address and port, by whatever name, and to nothing beside', async () => {
     const allow = entries('127.0.0.1:8080');

@@ -204,11 +204,11 @@ describe('redirects', () => {
     ['//inside.test/', 'forbidden: A redirect leads to an address that is not allowed'],
     [
       'file:///etc/passwd',
-      'malformed: The address must be an http or https URL without a user name and password',
+      'malformed: The address must be an http or https URL without a user name and password, blanks and backslashes',
     ],
     [
       'http://user:word@8.8.8.8/',
-      'malformed: The address must be an http or https URL without a user name and password',
+      'malformed: The address must be an http or https URL without a user name and password, blanks and backslashes',
     ],
     ['http://', 'broken: A redirect leads to an invalid address'],
   ])('to %s are not followed', async (location, expected) => {

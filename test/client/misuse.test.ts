@@ -63,6 +63,10 @@ test('values that cannot be sent are errors at once, and no lost connections', a
     'http://x?y',
     'http://x#y',
     'http://x ',
+    'http:/x',
+    'http:x',
+    'http:\\\\x',
+    'http://x\n',
   ])
     expect(() => new ChatBatchClient({ baseUrl, apiKey: 'ak_x' }), baseUrl).toThrow('baseUrl must be');
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
+import { deniedPorts } from '#contract/denied-ports.ts';
 import { limits } from '#contract/limits.ts';
 import { rateClasses, secondsOfUnit } from '#contract/rate-limits.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
@@ -58,6 +59,11 @@ test('limits of the contract that the specification does not have are told', () 
     const forms = [String(value), value.toLocaleString('en'), `${value / 1024 / 1024} MB`];
     expect(forms.some((form) => new RegExp(`\\b${form}\\b`).test(all)) ? '' : forms).toBe('');
   }
+});
+
+test('docs/limits.md has the ports that webhooks may not use', () => {
+  const [, section = ''] = textOf('limits.md').split('## Ports');
+  expect([...section.matchAll(/\d+/g)].map(Number)).toEqual(deniedPorts);
 });
 
 test('docs/limits.md has the default rates', () => {

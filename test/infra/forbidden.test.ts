@@ -59,6 +59,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   apiKeyOfWorkspace: [keys.apiKeyOfWorkspace(w, 'key')],
   workspace: [keys.workspace(w)],
   whitelistEntry: [keys.whitelistEntry(w, user), 'whitelists'],
+  placeReport: [keys.placeReport(id), 'placeReports'],
   rateBucket: [keys.rateBucket(w, 'key', 'sends', '1/s:1'), 'rateBuckets'],
   agent: [keys.agent(w, id)],
   publishedAgent: [keys.publishedAgent(w, id)],

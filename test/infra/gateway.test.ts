@@ -142,7 +142,9 @@ describe('what the gateway answers itself', () => {
       'REQUEST_TOO_LARGE',
       '400',
       10006,
-      expect.stringMatching(/^The request body is too large: at most 6 MB, .* up to 50 MB/),
+      expect.stringMatching(
+        /^The request is too large: address and headers may have 10 KB together, .* up to 50 MB/,
+      ),
     ],
     ['THROTTLED', '429', 10029, 'Rate limit exceeded'],
     ['INTEGRATION_TIMEOUT', '500', 10005, 'Internal server error, request id $context.requestId'],

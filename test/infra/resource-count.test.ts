@@ -67,6 +67,7 @@ const neutral = {
   accountConcurrency: 2000,
   authorizerConcurrency: 100,
   shortRouteConcurrency: 100,
+  preparationConcurrency: 10,
   otherStacksConcurrency: 200,
   reservedConcurrency: false,
   firstDeltaSeconds: 5,

@@ -112,6 +112,9 @@ test.each([
   [{ webEnvironments: 1 }, 'webEnvironments'],
   [{ webEnvironments: 10_001 }, 'webEnvironments'],
   [{ openAiBaseUrl: 'ftp://models.example' }, 'openAiBaseUrl'],
+  [{ openAiBaseUrl: 'https:/models.example' }, 'openAiBaseUrl'],
+  [{ openAiBaseUrl: ' https://models.example' }, 'openAiBaseUrl'],
+  [{ webSearch: { provider: 'searxng', url: 'https://search.example\n' } }, 'webSearch.url'],
   [{ logRetentionDays: 31 }, 'logRetentionDays'],
   [
     { batchTimeoutSeconds: 13 * 86_400 + 1 },

@@ -302,6 +302,7 @@ test('the role of uploads may do exactly this', () => {
     'dynamodb:BatchGetItem',
     'dynamodb:GetItem',
     'dynamodb:PutItem',
+    'dynamodb:Query',
     // Rate buckets and usage; and the day of an API key's last use.
     'dynamodb:UpdateItem',
     'dynamodb:UpdateItem',

@@ -1,19 +1,33 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
-import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import {
+  expectUsageToAddUp,
+  requestsOf,
+  resultsOf,
+  submit,
+  tally,
+  waitForBatchEnd,
+} from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
+import { createPublishedAgent } from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 /** Oldest first: two completed batches, a cancelled one, and one that stays in progress. */
 let batches: BatchResource[];
 const openCalls: ModelCall[] = [];
-const { model, service, tenant } = await useScriptedService({ maxConcurrency: 4 }, { titles: true });
+const { model, callFor, service, tenant } = await useScriptedService(
+  { maxConcurrency: 4, recordCalls: true },
+  { titles: true },
+);
 const { client } = tenant;
 const { onCall } = model;
 model.onCall = (call) => {
-  const message = call.request.messages.at(-1)?.content ?? '';
+  // Content with files has parts.
+  const content: unknown = call.request.messages.at(-1)?.content;
+  const message = typeof content === 'string' ? content : '';
   if (message === 'Refuse me') call.fail(400);
   else if (message.startsWith('Hold')) openCalls.push(call);
   else onCall(call);
@@ -143,6 +157,61 @@ describe('GET /batches/{batch_id}/results', () => {
       error_code: 500,
       error_message: 'The model refused the request',
     });
+  });
+
+  it('has a row for every call of a model: of tools, and before them', async () => {
+    const captain = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:captain' });
+    const agentId = await createPublishedAgent(tenant.workspaceId, {
+      llm_model: 'openai:guide',
+      unified_tools: [{ type: 'consultant_call_agent', name: 'ask', config: { agent_id: captain } }],
+    });
+    const [first, ofTool] = [callFor('Ask twice'), callFor('Is it safe?')];
+    const ended = submit(client, { agentId }, [{ custom_id: 'id-0', message: 'Ask twice' }]);
+    (await first).callTools({ name: 'ask', arguments: { message: 'Is it safe?' } });
+    (await first).finish({ prompt_tokens: 100, completion_tokens: 10 });
+    (await ofTool).chunk('It is.');
+    (await ofTool).finish({ prompt_tokens: 20, completion_tokens: 2 });
+    const { id } = await waitForBatchEnd(client, (await ended).id);
+    const [result] = await resultsOf(client, id);
+    expectUsageToAddUp(result as BatchResultResource);
+    const call = (model: string, call_type: string, prompt_tokens: number, completion_tokens: number) => ({
+      ...{ model: `openai:${model}`, call_type, prompt_tokens, completion_tokens },
+      total_tokens: prompt_tokens + completion_tokens,
+    });
+    expect(result?.response_usage).toMatchObject({
+      tool_calls: [call('guide', 'chat', 100, 10), call('captain', 'consultant_call_agent', 20, 2)],
+      main_response: call('guide', 'chat', 11, 7),
+      total_calls: 3,
+      total_tokens: 150,
+    });
+  });
+
+  it('prepares a file that fifteen requests of two batches attach once, in all workers together', async () => {
+    const upload = await uploaderOf(service, tenant).file('notes.txt', 'Fifteen requests read this');
+    const { uuid } = dataOf(upload) as unknown as { uuid: string };
+    const before = service.run.calls().length;
+    const submitted = await Promise.all(
+      [8, 7].map((count) =>
+        submit(
+          client,
+          tenant,
+          requestsOf(count, () => ({ attached_file_uuids: [uuid] })),
+        ),
+      ),
+    );
+    for (const { id, total_requests } of submitted) {
+      await waitForBatchEnd(client, id);
+      expect(tally(await resultsOf(client, id))).toEqual({ success: total_requests });
+    }
+    const readers = model.calls.filter(({ request }) =>
+      JSON.stringify(request.messages).includes('Fifteen requests read this'),
+    );
+    expect(readers).toHaveLength(15);
+    const invocations = service.run
+      .calls()
+      .slice(before)
+      .filter(({ operation, name }) => operation === 'invocation' && name?.includes('PrepareAttachment'));
+    expect(invocations).toHaveLength(1);
   });
 
   it('in input order, all of a status or of all', async () => {

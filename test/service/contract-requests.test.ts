@@ -60,6 +60,66 @@ it.each(['/chats', '/chats/upload-file'])('a stage without origins says none to 
   }
 });
 
+it('HEAD is no method of any path', async () => {
+  for (const path of ['/chats', '/chats/published-agents', '/chats/1/messages', '/batches', '/nothing']) {
+    const response = await tenant.client.request('HEAD', path);
+    expect([path, response.status, await response.text()]).toEqual([path, 404, '']);
+  }
+});
+
+it.each([
+  ['headers', '/chats', { 'x-more': 'm'.repeat(10_240) }],
+  ['an address', `/chats?external_user_id=${'m'.repeat(10_240)}`, {}],
+])('%s of more than 10 KB are not called a body that is too large', async (_what, path, headers) => {
+  const response = await tenant.client.request('GET', path, { headers });
+  expect(await response.json()).toEqual(
+    envelope(10006, expect.stringMatching(/^The request is too large: address and headers may have 10 KB/)),
+  );
+  expect(response.status).toBe(400);
+});
+
+describe('bytes that are not UTF-8', () => {
+  const replaced = 'user \ufffd';
+
+  it('become U+FFFD in a JSON body, and in the query', async () => {
+    const body = { name: 'A', agent_id: tenant.agentId, external_user_id: replaced };
+    const bytes = Buffer.from(JSON.stringify(body).replace('\ufffd', '\xff'), 'latin1');
+    const response = await fetch(`${service.baseUrl}/chats`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.apiKey, 'Content-Type': 'application/json' },
+      body: bytes,
+    });
+    expect(await response.json()).toMatchObject({ data: { external_user_id: replaced } });
+    const listed = await call('GET', '/chats?external_user_id=user%20%FF');
+    expect(listed.body.data).toMatchObject([{ external_user_id: replaced }]);
+  });
+});
+
+it('an agent that does not exist is 404 for a chat and a send, and 400 for a batch', async () => {
+  const agent_id = crypto.randomUUID();
+  const post = async (path: string, fields: object) =>
+    summaryOf(await call('POST', path, JSON.stringify({ agent_id, ...fields })));
+  const chat = await tenant.createChat();
+  expect(await post('/chats', { name: 'A' })).toBe('404/10003 Agent not found');
+  expect(await post(`/chats/${chat.id}/messages`, { message: 'A' })).toBe('404/10003 Agent not found');
+  expect((await call('GET', `/chats?agent_id=${agent_id}`)).body.data).toEqual([]);
+  const requests = [{ custom_id: 'a', message: 'A' }];
+  expect(await post('/batches', { requests })).toBe(
+    '400/10006 agent_id is not a published agent of this workspace',
+  );
+  const own = { agent_id: tenant.agentId, requests: [{ ...requests[0], agent_id }] };
+  expect(await post('/batches', own)).toBe(
+    '400/10006 requests[0].agent_id is not a published agent of this workspace',
+  );
+});
+
+it('a message of blanks alone is a message', async () => {
+  const chat = await tenant.createChat();
+  dataOf(await tenant.send(chat, { message: ' \n\t' }));
+  expect((await tenant.history(chat))[0]?.content).toBe(' \n\t');
+  expect(summaryOf(await tenant.send(chat, { message: '' }))).toBe('400/10006 message must not be empty');
+});
+
 describe('a body that is too large', () => {
   const megabyte = 1024 * 1024;
 
@@ -71,7 +131,7 @@ describe('a body that is too large', () => {
     const response = await call('POST', '/chats/1/messages', body);
     expect(response.status).toBe(400);
     expect(response.body).toEqual(
-      envelope(10006, expect.stringMatching(/^The request body is too large: at most [26] MB/)),
+      envelope(10006, expect.stringMatching(/^The request body is too large: at most 2 MB$|, a body 6 MB, /)),
     );
   });
 

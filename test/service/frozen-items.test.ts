@@ -60,6 +60,7 @@ describe('items of an earlier version', () => {
       apiKeyOfWorkspace: [keys.apiKeyOfWorkspace(workspaceId, 'key_frozen1')],
       workspace: [keys.workspace(workspaceId)],
       whitelistEntry: [keys.whitelistEntry(workspaceId, userId)],
+      placeReport: [],
       rateBucket: [keys.rateBucket(workspaceId, 'key_frozen1', 'sends', '5/s:10')],
       agent: [keys.agent(workspaceId, agentId)],
       publishedAgent: [keys.publishedAgent(workspaceId, agentId)],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
@@ -9,10 +9,12 @@ import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches
 import { clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, interrupted, send } from '#support/turns.ts';
+import { largePools } from '#support/upload-endpoint.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 /** 256 characters of four bytes each. */
@@ -38,6 +40,7 @@ const { callFor, service, tenant, client } = await useScriptedService(
       REPLY_BYTES: String(8 * 1024 * 1024),
       // So long that no lease is renewed after a test has ended it, even on a slow machine.
       LEASE_SECONDS: '600',
+      POOL_SIZES: JSON.stringify({ ...largePools, readers: 1 }),
     },
     recordCalls: true,
     maxConcurrency: 2,
@@ -100,10 +103,11 @@ it('sends fifty messages of 256 KiB in one page', async () => {
 
 it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   const queries = () =>
-    service.run
-      .dynamoCalls()
-      .filter(({ target, functionName }) => target === 'Query' && functionName?.includes('ListMessages'))
-      .length;
+    service.run.dynamoCalls().filter(
+      ({ target, functionName, consumed }) =>
+        // Not those for the places of the stage.
+        target === 'Query' && functionName?.includes('ListMessages') && consumed.readUnits > 10,
+    ).length;
   const before = queries();
   const response = await client.request('GET', `/chats/${largeChat}/messages?limit=1000&${asUser}`);
   const reader = response.body?.getReader();
@@ -131,6 +135,22 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   expect(data.map(({ content }) => digest(content))).toEqual(
     Array.from({ length: largeMessages }, (_, index) => digest(largeText(1 + index))),
   );
+});
+
+it('keeps one paused reader of a workspace, where there is one place, and leaves the rest to its neighbours', async () => {
+  const read = () => client.request('GET', `/chats/${largeChat}/messages?limit=1000&${asUser}`);
+  const paused = await read();
+  const cut = await read();
+  const reading = () =>
+    service.run.workers().filter(({ functionName, busy }) => busy && functionName.includes('ListMessages'))
+      .length;
+  expect(reading()).toBe(2);
+  await vi.waitFor(() => expect(reading()).toBe(1), 60_000);
+  await expect(cut.text()).rejects.toThrow('terminated');
+  const neighbour = await openTenant(service);
+  expect((await neighbour.client.get('/chats')).status).toBe(200);
+  const text = await paused.text();
+  expect((JSON.parse(text) as { data: unknown[] }).data).toHaveLength(largeMessages);
 });
 
 it('gives a model the newest thousand of more messages than that, however short they are', async () => {

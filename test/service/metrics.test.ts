@@ -228,6 +228,34 @@ it('counts the 5xx that models cause, of both routes of replies, but no stream a
   expect(sumOf('modelErrorResponses', '')).toBe(before + 1);
 });
 
+it('counts the streams that a fault of the service fails, and no stream that a model fails', async () => {
+  // No provider has this name, which agentctl would reject.
+  const broken = await openTenant(service, { openai: true, model: 'nowhere:at-all', titles: false });
+  const before = sumOf('streamedFaults', '');
+  const byModels = sumOf('modelErrorResponses', '');
+  const chat = await createChat(broken.client, broken);
+  expect(
+    (
+      await broken.client.post(`/chats/${chat}/messages`, {
+        message: 'Hello',
+        agent_id: broken.agentId,
+        stream: false,
+      })
+    ).status,
+  ).toBe(500);
+  await (await broken.client.stream(chat, { message: 'Hello', agent_id: broken.agentId })).all();
+  await expect.poll(() => sumOf('streamedFaults', '')).toBe(before + 1);
+  await (await openAiRequests(service, broken).send({ stream: true })).text();
+  await expect.poll(() => sumOf('streamedFaults', '')).toBe(before + 2);
+  model.onCall = (call) => call.fail(400);
+  const failures = sumOf('failedReplies', 'send-message');
+  const other = await createChat(tenant.client, tenant);
+  await (await tenant.client.stream(other, { message: 'Hello', agent_id: tenant.agentId })).all();
+  await expect.poll(() => sumOf('failedReplies', 'send-message')).toBe(failures + 1);
+  expect(sumOf('streamedFaults', '')).toBe(before + 2);
+  expect(sumOf('modelErrorResponses', '')).toBe(byModels);
+});
+
 it('tells at every run of the reconciler how many batches are open long after their time, and how long requests wait', async () => {
   await expect.poll(() => shown('overdueBatches')).toContainEqual(['', 0]);
   expect(shown('oldestRequestWait').flatMap(([, value]) => value)).toContain(0);

@@ -318,6 +318,32 @@ describe('what it costs', () => {
     expect(await costOf(get)).toEqual(['GetItem 0']);
   });
 
+  it('is no read of a rejected list, also in a function that has not seen its bucket', async () => {
+    const tenant = await openTenant(service, { limits: { reads: '2/h' }, openai: true });
+    // It reads a history.
+    const requests = await requestsOf(tenant);
+    // Each route has a function of its own, and all of them share the bucket of reads.
+    expect((await requests['get-chat']()).status).toBe(200);
+    const lists = {
+      'list-published-agents': 'ListPublishedAgents',
+      'list-chats': 'ListChats',
+      'list-messages': 'ListMessages',
+      'list-batches': 'ListBatches',
+      'get-batch': 'GetBatch',
+      'list-batch-results': 'ListBatchResults',
+      'list-models': 'ListModels',
+    } as const;
+    for (const [name, functionName] of Object.entries(lists)) {
+      const before = service.run.dynamoCalls().length;
+      expect([name, (await requests[name as keyof typeof lists]()).status]).toEqual([name, 429]);
+      const calls = service.run
+        .dynamoCalls()
+        .slice(before)
+        .filter((call) => call.functionName?.includes(functionName));
+      expect([name, calls.map(({ target }) => target)]).toEqual([name, ['UpdateItem']]);
+    }
+  });
+
   it('is a row that goes by itself, once its bucket is full', async () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: '6/m:3' } });
     await client.get('/chats');

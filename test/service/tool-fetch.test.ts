@@ -146,10 +146,21 @@ describe('a failure tells what happened', () => {
   });
 
   it('when the address is none', async () => {
-    for (const url of ['no address', 'ftp://127.0.0.1/', 'http://user:word@127.0.0.1/', 'file:///etc/passwd'])
+    for (const url of [
+      'no address',
+      'ftp://127.0.0.1/',
+      'http://user:word@127.0.0.1/',
+      'file:///etc/passwd',
+      'http:/127.0.0.1/',
+      ' http://127.0.0.1/',
+      'http:\\\\127.0.0.1/',
+    ])
       expect((await fetchPage({ url })).result).toEqual({
         success: false,
-        data: { message: 'The address must be an http or https URL without a user name and password' },
+        data: {
+          message:
+            'The address must be an http or https URL without a user name and password, blanks and backslashes',
+        },
       });
   });
 

@@ -107,7 +107,7 @@ describe('the gateway itself', () => {
     expect((await gateway.raw(form(filePart('a.txt', Buffer.alloc(4.4 * megabyte, 'x'))))).status).toBe(200);
     for (const size of [4.6, 12])
       expect(summaryOf(await gateway.raw(form(filePart('a.txt', Buffer.alloc(size * megabyte, 'x')))))).toBe(
-        '400/10006 The request body is too large: at most 6 MB, for an upload about 4.5 MB; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most 10 KB together',
+        '400/10006 The request is too large: address and headers may have 10 KB together, a body 6 MB, a form about 4.5 MB; larger files, up to 50 MB, are taken at the address of a stage with large uploads',
       );
   });
 });

@@ -47,11 +47,44 @@ describe('the address of a webhook', () => {
   it('is refused when it is not HTTPS, or holds what a URL of a webhook must not', async () => {
     for (const url of ['http://example.com/', 'ftp://example.com/', 'example.com', ''])
       expect(await rejectionOf(url), url).toBe('400/10006 webhook.url must be an https URL');
-    expect(await rejectionOf('https://user:password@example.com/')).toBe(
-      '400/10006 webhook.url must be an https URL without a user name and password',
+    for (const user of ['user:password', 'user', ':password', ''])
+      expect(await rejectionOf(`https://${user}@example.com/`), user).toBe(
+        '400/10006 webhook.url must be an https URL without a user name and password',
+      );
+  });
+
+  it.each([
+    'https:/example.com/hook',
+    'https:example.com/hook',
+    'https:///example.com/hook',
+    'https:\\\\example.com/hook',
+    'https://example.com\\hook',
+    ' https://example.com/hook',
+    'https://example.com/hook ',
+    'https://example.com/ho ok',
+    'https://exam\tple.com/hook',
+    'https://example.com/hook\n',
+    'ht\rtps://example.com/hook',
+    'https://example.com/hook\0',
+    '\ufeffhttps://example.com/hook',
+  ])('is refused when a parser has to repair it: %j', async (url) => {
+    expect(await rejectionOf(url)).toMatch(
+      /^400\/10006 webhook\.url must be (an https URL|written as https:\/\/HOST, without blanks and backslashes)$/,
     );
-    expect(await rejectionOf('https://example.com:25/')).toBe(
-      '400/10006 webhook.url: The port 25 is not allowed',
+  });
+
+  it.each([
+    'HTTPS://Nowhere.invalid/%20?a=%5C#b',
+    'https://nowhere.invalid:8443',
+    'https://nowhere.invalid/?mail=a@b',
+    'https://bücher.invalid/straße',
+  ])('is taken as it is written: %s', async (url) => {
+    expect((await tenant.submit({ url })).status).toBe(202);
+  });
+
+  it.each([0, 25, 10_080])('is refused at port %i, which OpenAPI lists', async (port) => {
+    expect(await rejectionOf(`https://example.com:${port}/`)).toBe(
+      `400/10006 webhook.url: The port ${port} is not allowed`,
     );
   });
 

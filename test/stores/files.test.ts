@@ -66,3 +66,28 @@ describe('a file in the index', () => {
     expect(await fileIndex.get('ws_1', file.uuid)).toEqual(stored);
   });
 });
+
+describe('the lease to prepare a file', () => {
+  it('is of one function at a time, until its end or its release', async () => {
+    const file = fileWith();
+    await fileIndex.put(file);
+    expect(await fileIndex.takeLease(file, 200, 100)).toBe(true);
+    expect(await fileIndex.takeLease(file, 201, 100)).toBe(false);
+    expect(await fileIndex.takeLease(file, 300, 200)).toBe(false);
+    // A repeated write of the same function.
+    expect(await fileIndex.takeLease(file, 200, 100)).toBe(true);
+    expect(await fileIndex.takeLease(file, 301, 201)).toBe(true);
+    await fileIndex.releaseLease(file, 200);
+    expect(await fileIndex.takeLease(file, 302, 201)).toBe(false);
+    await fileIndex.releaseLease(file, 301);
+    expect(await fileIndex.takeLease(file, 303, 201)).toBe(true);
+    expect(await fileIndex.get('ws_1', file.uuid)).toEqual(file);
+  });
+
+  it('leaves nothing of a file that is gone', async () => {
+    const file = fileWith();
+    expect(await fileIndex.takeLease(file, 200, 100)).toBe(true);
+    await fileIndex.releaseLease(file, 200);
+    expect(await fileIndex.get('ws_1', file.uuid)).toBeUndefined();
+  });
+});

@@ -93,7 +93,7 @@ export async function checkEnded(
       history_id: result.conversation_id,
     });
     expect(typeof result.response_content).toBe('string');
-    expect(result.response_usage).not.toBeNull();
+    expectUsageToAddUp(result);
     expect(result.processed_at).not.toBeNull();
   }
   for (const result of failures) {
@@ -103,6 +103,20 @@ export async function checkEnded(
     expect(result.processed_at).not.toBeNull();
   }
   return results;
+}
+
+/** Checks that `response_usage` has a row for every model call. */
+export function expectUsageToAddUp({ response_usage: usage }: BatchResultResource): void {
+  if (usage === null) throw new Error('A success has no usage');
+  const calls = [...usage.tool_calls, ...(usage.main_response === null ? [] : [usage.main_response])];
+  const sum = (field: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
+    calls.reduce((total, call) => total + call[field], 0);
+  expect(usage).toMatchObject({
+    total_calls: calls.length,
+    total_tokens: sum('total_tokens'),
+    total_prompt_tokens: sum('prompt_tokens'),
+    total_completion_tokens: sum('completion_tokens'),
+  });
 }
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { gatewayHeaders, variables } from '#runtime/environment/variables.ts';
 import type { Service, Tenant } from './service.ts';
-import { findPort, listening } from './upload-endpoint.ts';
+import { findPort, largePools, listening, type PoolSizes } from './upload-endpoint.ts';
 
 export interface ChatEndpoint {
   readonly url: string;
@@ -27,7 +27,11 @@ export interface ChatEndpoint {
 const faultyModule = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('Outside of any request'); })`;
 
 /** Runs the web function of chats in its own process, on the stores of a running service. */
-export async function startChatEndpoint(service: Service, modelUrl: string): Promise<ChatEndpoint> {
+export async function startChatEndpoint(
+  service: Service,
+  modelUrl: string,
+  poolSizes: PoolSizes = largePools,
+): Promise<ChatEndpoint> {
   const { endpoints, outputs, physicalIds } = service.run;
   const secretArn = Object.entries(physicalIds).find(([id]) => id.startsWith('CallerSecret'))?.[1] ?? '';
   const port = await findPort();
@@ -59,6 +63,7 @@ export async function startChatEndpoint(service: Service, modelUrl: string): Pro
         [variables.replyModelCalls]: '10',
         [variables.replyToolUses]: '10',
         [variables.replyToolsAtOnce]: '5',
+        [variables.poolSizes]: JSON.stringify(poolSizes),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     },

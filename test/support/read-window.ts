@@ -33,6 +33,7 @@ const client = new S3Client({
 const reader = attachmentReader(
   {
     clock: { now: () => new Date() },
+    shares: { wait: async () => () => undefined },
     files: {} as FileStore,
     prepared: s3PreparedAttachments(client, 'bucket'),
   },

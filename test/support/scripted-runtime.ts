@@ -25,7 +25,7 @@ export interface ScriptedRuntime extends AgentRuntime {
   /** Plays each reply. By default, a reply makes one call of the model, which says Hello. */
   onReply: (reply: ScriptedReply) => void;
   onTitle: AgentRuntime['title'];
-  /** Replies are left to the test, which takes them from `replies`. */
+  /** Replies are left to the test, which takes them from `replies`. They end when they are aborted. */
   pause(): void;
 }
 
@@ -36,7 +36,8 @@ export function scriptedRuntime(): ScriptedRuntime {
     onReply: sayHello,
     onTitle: async () => 'A title',
     pause: () => {
-      runtime.onReply = () => undefined;
+      runtime.onReply = ({ request: { signal }, fail }) =>
+        signal.addEventListener('abort', () => fail(signal.reason));
     },
     reply(request, forwardTo) {
       const { promise, resolve, reject } = Promise.withResolvers<ReplyEnd>();

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import type { Pool } from '#domain/platform/shares.ts';
 import { originSecretHeader, variables } from '#runtime/environment/variables.ts';
 import { readMetricLine } from './metric-lines.ts';
 import type { Service } from './service.ts';
@@ -33,8 +34,19 @@ export interface RawConnection {
   sendBytes(bytes: number): Promise<number>;
 }
 
+export type PoolSizes = Readonly<Record<Pool, number>>;
+
+/** As large as a stage's, for tests that need no small ones. */
+export const largePools: PoolSizes = {
+  ...{ replies: 6400, uploads: 3200, readers: 200 },
+  ...{ preparations: 50, webhooks: 50 },
+};
+
 /** Runs the web function of uploads in its own process, on the stores of a running service. */
-export async function startUploadEndpoint(service: Service): Promise<UploadEndpoint> {
+export async function startUploadEndpoint(
+  service: Service,
+  poolSizes: PoolSizes = largePools,
+): Promise<UploadEndpoint> {
   const { endpoints, outputs, physicalIds } = service.run;
   const secretArns = Object.entries(physicalIds).flatMap(([id, arn]) =>
     id.startsWith('OriginSecret') ? [arn] : [],
@@ -58,6 +70,7 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
         [variables.stageLimits]:
           'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none',
         [variables.usageDays]: '400',
+        [variables.poolSizes]: JSON.stringify(poolSizes),
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     },

@@ -114,9 +114,13 @@ describe('the window', () => {
 });
 
 describe('the end of a reply', () => {
+  const modelEnded = Promise.resolve();
   const reply = { content: '', error: null, incomplete: null, usage: noUsage, reasoningSteps: [], calls: [] };
   const failed = (error: unknown) =>
-    outcomeOf({ reply: { ...reply, error: { code: 10005, message: 'A text' } }, error, reason: undefined });
+    outcomeOf({
+      ...{ reply: { ...reply, error: { code: 10005, message: 'A text' } }, error, reason: undefined },
+      modelEnded,
+    });
 
   it.each<[ReplyEndReason, string]>([
     ['stop', 'stop'],
@@ -128,7 +132,7 @@ describe('the end of a reply', () => {
     ['max-tool-uses', 'length'],
     ['content-filter', 'content_filter'],
   ])('%s is the finish reason %s', (reason, finishReason) => {
-    expect(outcomeOf({ reply, error: undefined, reason })).toBe(finishReason);
+    expect(outcomeOf({ reply, error: undefined, reason, modelEnded })).toBe(finishReason);
   });
 
   it.each([

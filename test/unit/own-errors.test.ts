@@ -6,7 +6,7 @@ import { demo } from '#agents/models/demo.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import { type AgentTool, ToolFailure } from '#agents/tools/agent-tool.ts';
 import type { ReplyPart } from '#domain/chats/agent-runtime.ts';
-import { collectReply, isOfModel } from '#domain/chats/collect-reply.ts';
+import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { agentVersion, file } from '#support/frozen/entities.ts';
@@ -117,7 +117,7 @@ describe('an error that no model caused', () => {
   ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
     const { error, reply: failed } = await reply(settings);
     expect(error).toBe(thrown);
-    expect(isOfModel(error)).toBe(false);
+    expect(isFailedByModel({ error, reply: failed })).toBe(false);
     expect(failed.error).toEqual({ code: 10005, message: 'The reply could not be completed' });
     expect(logged).toEqual([
       { message: 'A reply was not completed', fields: expect.objectContaining({ error: thrown }) },

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { isFailedByModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
@@ -44,13 +45,25 @@ describe('a model that stalls', () => {
   });
 
   it('before its first text, has an empty reply', async () => {
-    const { finishing } = await play();
+    const { reply, finishing } = await play();
+    reply.startCall();
     await memory.clock.advance(90_000);
     expect((await finishing).reply).toMatchObject({ content: '', error: failure('Stream timed out') });
   });
 
-  it('for less each time, is not aborted: each event counts, a call of a model does not', async () => {
+  it('is not one that waits for its files: the time starts with the first call of a model', async () => {
+    const { reply, finishing } = await play(300_000);
+    await memory.clock.advance(200_000);
+    reply.startCall();
+    await memory.clock.advance(89_999);
+    expect(reply.request.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    expect((await finishing).reply.error).toEqual(failure('Stream timed out'));
+  });
+
+  it('for less each time, is not aborted: each event counts, a later call of a model does not', async () => {
     const { reply, finishing } = await play();
+    reply.startCall()();
     const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
     const result = { success: true, data: null };
     const events = [
@@ -287,8 +300,13 @@ it('the model has failed a reply, or the service has', () => {
     new ReplyAborted('lease-lost', 'Another reply has begun'),
     undefined,
   ];
+  const reply = { error: null } as Reply;
+  const isOfModel = (error: unknown) => isFailedByModel({ reply, error });
   expect([ofModel.map(isOfModel), ofService.map(isOfModel)]).toEqual([
     [true, true, true, true],
     [false, false, false, false],
   ]);
+  // The model has ended the reply: either its text was cut short, or the service has not stored it.
+  const cutShort = { error: { code: 10005, message: 'Cut' } } as Reply;
+  expect(isFailedByModel({ reply: cutShort, error: undefined })).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { messageId } from '#domain/chats/message.ts';
@@ -124,6 +124,25 @@ describe('before the user message is stored', () => {
       expect(memory.uses).toEqual([]);
     },
   );
+
+  it('a failure waits until the aborted model has ended, because Lambda freezes what runs after it', async () => {
+    memory.model.onReply = () => undefined;
+    const put = async () => {
+      throw new Error('The table is down');
+    };
+    let isOver = false;
+    const sending = memory
+      .send(memory.inputOf(chat, 'Hi'), { services: { messages: { ...memory.services.messages, put } } })
+      .finally(() => {
+        isOver = true;
+      });
+    sending.catch(() => undefined);
+    await vi.waitUntil(() => memory.model.replies[0]?.request.signal.aborted);
+    await memory.clock.advance(1000);
+    expect(isOver).toBe(false);
+    memory.model.replies[0]?.fail(new Error('Aborted'));
+    await expect(sending).rejects.toThrow('The table is down');
+  });
 
   it('a lost response of the table closes the turn, whose message is stored', async () => {
     const messages = {

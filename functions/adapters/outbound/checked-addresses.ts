@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { deniedPorts } from '#contract/denied-ports.ts';
 import type { HostAndPort } from '#contract/host-and-port.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import type { ResolveHost } from './host-resolver.ts';
@@ -14,17 +15,6 @@ export interface OutboundRules {
   hosts?: readonly string[] | undefined;
   resolve: ResolveHost;
 }
-
-/**
- * Ports of other protocols, which crafted HTTP requests could speak. The list is that of the Fetch standard
- * (https://fetch.spec.whatwg.org/#port-blocking).
- */
-const deniedPorts = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
-  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
-  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
-  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
-]);
 
 /**
  * The addresses that a request for this URL may connect to. Connect to these only and do not resolve the name again: it
@@ -46,7 +36,8 @@ export async function checkedAddresses(
       `The host ${host} is not on the list of hosts that this tool may read`,
     );
   const port = portOf(url);
-  if (deniedPorts.has(port)) throw new OutboundFailure('forbidden', `The port ${port} is not allowed`);
+  if (deniedPorts.some((denied) => denied === port))
+    throw new OutboundFailure('forbidden', `The port ${port} is not allowed`);
   const resolve = (name: string) => addressesOf(name, rules.resolve, signal);
   const addresses = await resolve(host);
   if (addresses.length === 0) throw new OutboundFailure('unresolved');
@@ -66,7 +57,10 @@ export async function checkedAddresses(
 const isNamed = (host: string, entry: string): boolean =>
   entry.startsWith('*.') ? host.endsWith(entry.slice(1)) : host === entry;
 
-const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
+const defaultPorts: Record<string, number> = { 'http:': 80, 'https:': 443 };
+
+const portOf = ({ port, protocol }: URL): number =>
+  port === '' ? (defaultPorts[protocol] ?? 0) : Number(port);
 
 const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 

@@ -1,4 +1,5 @@
 import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
+import { isHttpUrl } from '#contract/http-url.ts';
 import type { WebPage, WebPages } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
@@ -23,8 +24,8 @@ export const httpWebPages = ({
 }): WebPages => ({
   async read(workspaceId, address, hosts, signal): Promise<WebPage> {
     const timeout = AbortSignal.timeout(limits.times.whole);
-    const url = URL.parse(address);
-    if (url === null) throw new OutboundFailure('malformed');
+    if (!isHttpUrl(address)) throw new OutboundFailure('malformed');
+    const url = new URL(address);
     url.hash = '';
     const response = await sendOutbound({
       url,

@@ -11,6 +11,7 @@ import {
   uuid,
   withDefault,
 } from '../fields.ts';
+import { httpUrlForm, isHttpUrl } from '../http-url.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { longBody, nothing, type Route } from './route.ts';
@@ -28,7 +29,7 @@ const batchRequest = z
   })
   .meta({ id: 'BatchRequestItem' });
 
-const hasCredentials = ({ username, password }: URL): boolean => username !== '' || password !== '';
+const hasCredentials = (url: string): boolean => /^[^/]*\/\/[^/?#]*@/.test(url);
 
 /** Specification, section 2.11. */
 const webhook = z
@@ -42,7 +43,8 @@ const webhook = z
         error: 'must be an https URL',
         abort: true,
       })
-      .refine((value) => !hasCredentials(new URL(value)), {
+      .refine(isHttpUrl, { error: `must be written as ${httpUrlForm}`, abort: true })
+      .refine((value) => !hasCredentials(value), {
         error: 'must be an https URL without a user name and password',
       })
       .meta({ format: 'uri' }),

@@ -72,6 +72,7 @@ async function resultOf(
   };
 }
 
+/** The rows of `tool_calls` and `main_response` add up to the totals. */
 function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
   const calls = counted.map(
     ([model, call_type, prompt_tokens, completion_tokens]): ModelCallResource => ({
@@ -84,12 +85,13 @@ function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResour
   );
   const sum = (field: 'total_tokens' | 'prompt_tokens' | 'completion_tokens'): number =>
     calls.reduce((total, call) => total + call[field], 0);
+  const main = calls.findLast(({ call_type }) => call_type === 'chat') ?? null;
   return {
-    tool_calls: calls.filter(({ call_type }) => call_type !== 'chat'),
+    tool_calls: calls.filter((call) => call !== main),
     total_calls: calls.length,
     total_tokens: sum('total_tokens'),
     total_prompt_tokens: sum('prompt_tokens'),
     total_completion_tokens: sum('completion_tokens'),
-    main_response: calls.findLast(({ call_type }) => call_type === 'chat') ?? null,
+    main_response: main,
   };
 }

@@ -1,6 +1,7 @@
 import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReplyError } from '#contract/message.ts';
+import type { Cancel } from '#domain/platform/clock.ts';
 import type { FailureOfModel } from '#domain/platform/meter.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
@@ -29,6 +30,8 @@ export interface CollectedReply {
   error: unknown;
   /** Undefined if the reply did not end by itself. */
   reason: ReplyEndReason | undefined;
+  /** Resolves when the model has ended too: after an abort it may run for a while. */
+  modelEnded: Promise<void>;
 }
 
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
@@ -53,29 +56,33 @@ export const collectReply =
     }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
   ): Promise<CollectedReply> => {
     const { streamTimeout } = services.replySettings;
-    const watch = () =>
-      services.clock.after(streamTimeout, () =>
+    let cancelWatch: Cancel | undefined;
+    const watch = (): void => {
+      cancelWatch?.();
+      cancelWatch = services.clock.after(streamTimeout, () =>
         stop.abort(new ReplyAborted('idle-timeout', 'Stream timed out')),
       );
-    let cancelWatch = watch();
+    };
     const cancelDeadline = services.clock.after(deadline, () =>
       stop.abort(
         new ReplyAborted('deadline', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
       ),
     );
     const gathered = gatherReply(services.clock, emit);
+    const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
+      if (stop.signal.aborted) return;
+      gathered.collect(part);
+      // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
+      // Later calls make no event.
+      const isCall = part.type === 'call start' || part.type === 'call end';
+      if (!isCall || cancelWatch === undefined) watch();
+    });
+    const modelEnded = work.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
-      const { reason, cutShort, incomplete } = await untilAborted(
-        services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
-          if (stop.signal.aborted) return;
-          gathered.collect(part);
-          // Calls of models make no event.
-          if (part.type === 'call start' || part.type === 'call end') return;
-          cancelWatch();
-          cancelWatch = watch();
-        }),
-        stop.signal,
-      );
+      const { reason, cutShort, incomplete } = await untilAborted(work, stop.signal);
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
@@ -83,15 +90,15 @@ export const collectReply =
         gathered.interrupt(interrupted);
         stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
       }
-      return { reply: gathered.reply, error: undefined, reason };
+      return { reply: gathered.reply, error: undefined, reason, modelEnded };
     } catch (thrown) {
       const error = stop.signal.aborted ? stop.signal.reason : thrown;
       endEarly(services, request, gathered, error);
       stop.abort(error);
-      return { reply: gathered.reply, error, reason: undefined };
+      return { reply: gathered.reply, error, reason: undefined, modelEnded };
     } finally {
       services.meter.replied(gathered.reply);
-      cancelWatch();
+      cancelWatch?.();
       cancelDeadline();
     }
   };
@@ -115,8 +122,9 @@ function endEarly(
   interrupt(interrupted);
 }
 
-/** Whether the model, and no fault of this service, has failed a reply. */
-export const isOfModel = (error: unknown): boolean => failureOf(error) !== undefined;
+/** Whether the model, and no fault of this service, has failed a reply, or has cut its text short. */
+export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
+  error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {

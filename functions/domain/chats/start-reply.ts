@@ -13,7 +13,7 @@ export interface RunningReply {
   forwardTo(emit: (event: StreamEventBody) => void): void;
   /**
    * Aborts the model and the tools, if they still run.
-   * @returns resolves when nothing runs any more
+   * @returns resolves when the call of the model has ended
    */
   abort(): Promise<void>;
   /** Aborts the reply. It is also aborted when the reply fails. */
@@ -44,7 +44,8 @@ export const startReply =
       },
       async abort() {
         stop.abort(new ReplyAborted('lease-lost', interrupted));
-        await completed;
+        const { modelEnded } = await completed;
+        await modelEnded;
       },
       stop,
     };

@@ -17,7 +17,8 @@ export class OutboundFailure extends Error {
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {
-  malformed: 'The address must be an http or https URL without a user name and password',
+  malformed:
+    'The address must be an http or https URL without a user name and password, blanks and backslashes',
   forbidden: 'The address is not allowed',
   unlisted: 'The host is not on the list of hosts that may be reached',
   unresolved: 'The host name does not resolve',

@@ -1,5 +1,6 @@
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Shares } from '#domain/platform/shares.ts';
 import type { WebhookServices } from './services.ts';
 import { standardSignature, webhookSignature } from './sign-webhook.ts';
 import type { WebhookTarget } from './webhook.ts';
@@ -12,7 +13,8 @@ import {
 import type { WebhookResponse } from './webhook-sender.ts';
 import { decryptTarget } from './webhook-target.ts';
 
-type DeliverServices = WebhookServices & Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+type DeliverServices = WebhookServices &
+  Pick<PlatformServices, 'clock' | 'log' | 'meter'> & { shares: Pick<Shares, 'join'> };
 
 /** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {
@@ -22,6 +24,9 @@ export interface DeliveryProgress {
   /** Every attempt of the schedule has failed. */
   isGivenUp?: true;
 }
+
+/** Milliseconds until a delivery asks again for a place, while its workspace has its share of those that failed before. */
+const turnMilliseconds = 60_000;
 
 const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
@@ -42,16 +47,25 @@ export const deliverWebhook =
       await services.deliveries.exhaust(delivery);
       return exhausted;
     }
-    // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
-    const target = await decryptTarget(services, webhook, owner);
-    const started = await services.deliveries.start(delivery, {
-      at: now.toISOString(),
-      // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
-      nextAt: plus(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
-    });
-    if (started === undefined) return waiting(now.toISOString(), now);
-    return attempt(services, target, started);
+    // A receiver that has failed before may take the whole time again.
+    const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noPlace;
+    if (leave === undefined) return waiting(plus(now, varied(turnMilliseconds)), now);
+    try {
+      // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
+      const target = await decryptTarget(services, webhook, owner);
+      const started = await services.deliveries.start(delivery, {
+        at: now.toISOString(),
+        // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
+        nextAt: plus(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
+      });
+      if (started === undefined) return waiting(now.toISOString(), now);
+      return await attempt(services, target, started);
+    } finally {
+      await leave();
+    }
   };
+
+const noPlace = async (): Promise<void> => undefined;
 
 async function attempt(
   services: DeliverServices,

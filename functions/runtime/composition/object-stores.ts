@@ -11,6 +11,9 @@ import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
 import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { s3WorkspaceObjects } from '#adapters/s3-workspace-objects.ts';
+import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import type { PreparationLeases } from '#domain/files/file-index.ts';
+import type { Shares } from '#domain/platform/shares.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
@@ -58,11 +61,18 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
   ),
 );
 
-/** Two attempts, each with more time than the 60 s timeout of the function that prepares a file. */
-export const attachments = /* @__PURE__ */ lazily(() =>
-  attachmentReader(
-    { clock, files: files(), prepared: preparedAttachments() },
+let reader: AttachmentReader | undefined;
+
+/**
+ * Two attempts, each with more time than the 60 s timeout of the function that prepares a file.
+ * @param shares those of the process
+ * @param leases of the first call: a process reads files for chats or for batches
+ */
+export const attachments = (shares: Shares, leases: PreparationLeases | undefined): AttachmentReader => {
+  reader ??= attachmentReader(
+    { clock, files: files(), prepared: preparedAttachments(), shares, leases },
     new LambdaClient({ maxAttempts: 2, requestHandler: { ...clientTimeouts, requestTimeout: 70_000 } }),
     () => environment('prepareAttachmentFunction'),
-  ),
-);
+  );
+  return reader;
+};

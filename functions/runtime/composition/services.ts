@@ -34,6 +34,7 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoPlaceReports } from '#adapters/dynamo/workspaces/place-reports.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
@@ -52,9 +53,11 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
+import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import { Shares } from '#domain/platform/shares.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
@@ -85,6 +88,14 @@ const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
 export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+export const shares = /* @__PURE__ */ lazily(
+  () =>
+    new Shares(
+      { clock: processClock, log, reports: dynamoPlaceReports(tableWith(2)) },
+      identifiers.uuid(),
+      (pool) => environment('poolSizes')[pool],
+    ),
+);
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
@@ -99,8 +110,9 @@ const contents = (): ContentStore => ({
 export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
 });
-export const attachments = (): AttachmentReader => ({
-  read: async (file, bounds, signal) => (await objectStores()).attachments().read(file, bounds, signal),
+export const attachments = (leases?: PreparationLeases): AttachmentReader => ({
+  read: async (file, bounds, signal) =>
+    (await objectStores()).attachments(shares(), leases).read(file, bounds, signal),
 });
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);
@@ -208,7 +220,7 @@ export const webPages = (): WebPages => ({
   read: async (...request) => (await toolAdapters()).makeWebPages().read(...request),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
-export const agentRuntime = /* @__PURE__ */ lazily(() =>
+const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders,
     attachments,
@@ -217,7 +229,11 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
-  }),
+  });
+export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
+/** Requests of a batch often have the same new file, in many workers at the same time. */
+export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
+  agentRuntimeWith(() => attachments(fileIndex())),
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
 export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));

@@ -13,8 +13,9 @@ export const clock: Clock = {
   },
 };
 
-/** For work of the process: its repeated calls run outside of the request that has set them. */
+/** For work of the process: its delayed calls run outside of the request that has set them. */
 export const processClock: Clock = {
   ...clock,
+  after: (milliseconds, call) => invocationContext().exit(() => clock.after(milliseconds, call)),
   every: (milliseconds, call) => invocationContext().exit(() => clock.every(milliseconds, call)),
 };

@@ -2,6 +2,7 @@ import process from 'node:process';
 import * as z from 'zod';
 import { hostAndPort } from '#contract/host-and-port.ts';
 import { limitsText } from '#contract/rate-limits.ts';
+import { poolNames } from '#domain/platform/shares.ts';
 import { variables } from './variables.ts';
 
 const hostsAndPorts = () =>
@@ -66,6 +67,11 @@ const schemas = {
   logLevel: () => z.string().optional(),
   metricsNamespace: () => z.string().min(1),
   stageLimits: () => limitsText,
+  poolSizes: () =>
+    z
+      .string()
+      .transform((text) => JSON.parse(text))
+      .pipe(z.record(z.enum(poolNames), z.int().positive())),
   httpEndpoint: () => z.string().regex(/^[^:]+:\d+$/),
 } as const satisfies Record<keyof typeof variables, () => z.ZodType>;
 

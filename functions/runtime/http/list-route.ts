@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { paginate } from '#contract/pagination.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
+import { tooManyOpen } from '#domain/platform/shares.ts';
+import { shares } from '#runtime/composition/services.ts';
 import type { CheckUsers, ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';
 
@@ -12,7 +15,10 @@ interface Listing<Item> {
   total?: number;
 }
 
-/** The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. */
+/**
+ * The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. Its reads start after the
+ * check of the rate limit, because a page may cost a hundred times the check.
+ */
 export const listRoute = <R extends Route, Item>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
@@ -21,15 +27,19 @@ export const listRoute = <R extends Route, Item>(
   streamedRoute(
     route,
     async (request, open, { awaitRateLimit }) => {
+      await awaitRateLimit();
       const { pages, total } = await list(request);
       const items = writeItems(pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total);
       // The first page is read before the status is sent, so that an error until then gets its own status.
       let text = await items.next();
-      await awaitRateLimit();
-      const stream = open();
-      for (; text.done !== true; text = await items.next()) await write(stream, text.value);
-      await write(stream, endOfEnvelope(pagination));
+      const reader = readerOf(open(), request.workspaceId);
+      try {
+        for (; text.done !== true; text = await items.next()) await reader.write(text.value);
+        await reader.write(endOfEnvelope(pagination));
+      } finally {
+        await reader.leave();
+      }
     },
     options,
   );
@@ -55,6 +65,38 @@ const paginationOf = async (
   return paginate({ limit, offset, total, address: await request.address() });
 };
 
-async function write(stream: Writable, text: string): Promise<void> {
-  if (!stream.write(text)) await once(stream, 'drain');
+/** Milliseconds that a reader may keep an execution waiting before it counts. */
+const patience = 1000;
+
+/** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's places. */
+function readerOf(stream: Writable, workspaceId: string) {
+  let waited = 0;
+  let leave: (() => Promise<void>) | undefined;
+
+  async function isSlow(drained: Promise<unknown>): Promise<boolean> {
+    const start = performance.now();
+    const timer = new AbortController();
+    const limit = sleep(Math.max(0, patience - waited), true, { signal: timer.signal });
+    const outcome = await Promise.race([drained.then(() => false), limit]);
+    timer.abort();
+    waited += performance.now() - start;
+    return outcome;
+  }
+
+  return {
+    /** @throws rateLimited if the workspace has its share of slow readers */
+    async write(text: string): Promise<void> {
+      if (stream.write(text)) return;
+      const drained = once(stream, 'drain');
+      if (leave === undefined && (await isSlow(drained))) {
+        leave = await shares().join('readers', workspaceId);
+        if (leave === undefined) {
+          drained.catch(() => undefined);
+          throw tooManyOpen();
+        }
+      }
+      await drained;
+    },
+    leave: async () => leave?.(),
+  };
 }

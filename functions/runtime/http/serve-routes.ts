@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { bodyTooLarge, ServiceError } from '#contract/errors.ts';
 import { hasBody, longBody, type Route, shortBody } from '#contract/routes/route.ts';
+import type { Leave } from '#domain/platform/shares.ts';
+import { shares } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { endRequest, runInvocation } from '#runtime/observability/invocation.ts';
-import { startFairAdmission } from './fair-admission.ts';
 import { failureResponse } from './http-response.ts';
 import type { RequestEvent } from './read-request.ts';
 import { verifyCaller } from './signed-caller.ts';
@@ -31,7 +32,6 @@ type SignedCaller = Readonly<Record<string, string>>;
  * its authorizer has signed. A request without a signed caller is rejected before its body is read.
  */
 export function serveRoutes(served: readonly ServedRoute[]): void {
-  const admission = startFairAdmission();
   const routes = served.map((one) => ({ ...one, path: pathPattern(one.route.path) }));
 
   /** The served route of a request, with the values in its path. */
@@ -64,19 +64,22 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
         const rejection = rejectionWhileEnding(requestId);
         if (rejection !== undefined)
           return send(request, response, (await reject?.(processEnds(), requestId)) ?? rejection);
-        let release: () => void = () => undefined;
+        let leave: Leave = () => undefined;
         let event: RequestEvent;
         try {
-          release = admission.accept(caller.workspaceId ?? '');
           // The route rejects a caller that the authorizer has rejected, whatever the body says.
-          const body = caller.rejection === undefined ? await readBody(request, route) : '';
+          let body = '';
+          if (caller.rejection === undefined) {
+            leave = shares().take('replies', caller.workspaceId ?? '');
+            body = await readBody(request, route);
+          }
           event = eventOf({ request, url, parameters, caller, requestId, body });
         } catch (error) {
-          release();
+          leave();
           send(request, response, await (reject ?? failureResponse)(error, requestId));
           return endRequest(route.name, error);
         }
-        await serve(event, writer).finally(release);
+        await serve(event, writer).finally(leave);
       },
     );
   }

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import { route } from '#contract/routes/upload-file.ts';
+import type { Leave } from '#domain/platform/shares.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import { shares } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import {
@@ -17,7 +20,13 @@ import { isFromDistribution } from './origin-secret.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
-import { endResponse, listen, rejectDirectRequest, rejectionWhileEnding } from './web-server.ts';
+import {
+  drainMilliseconds,
+  endResponse,
+  listen,
+  rejectDirectRequest,
+  rejectionWhileEnding,
+} from './web-server.ts';
 
 /** The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends slower ones earlier. */
 const requestMilliseconds = 900_000;
@@ -48,13 +57,26 @@ async function respond(
     return endResponse(request, response, '');
   }
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
+  let leave: Leave | undefined;
   const { result, caller } = await runInvocation(
     { name: route.name, properties: { request_id: requestId } },
-    () => outcomeOf(services, request, { requestId, checking }),
+    () =>
+      outcomeOf(services, request, {
+        requestId,
+        checking,
+        enter: ({ workspaceId }) => {
+          leave = shares().take('uploads', workspaceId);
+        },
+      }),
   );
   // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
-  // than the largest upload, and a client without a valid key.
-  if (caller !== undefined) await readToEnd(request).catch(() => {});
+  // than the largest upload, a client without a valid key, and one that has no place but sends slowly.
+  if (caller !== undefined)
+    await Promise.race([
+      readToEnd(request),
+      ...(leave === undefined ? [sleep(drainMilliseconds)] : []),
+    ]).catch(() => {});
+  leave?.();
   const { statusCode, headers, body } = result;
   response.writeHead(statusCode, {
     ...(headers as Record<string, string>),
@@ -73,7 +95,11 @@ interface Outcome {
 async function outcomeOf(
   { authorize, receive }: UploadServer,
   request: IncomingMessage,
-  { requestId, checking }: { requestId: string; checking: Promise<boolean> },
+  {
+    requestId,
+    checking,
+    enter,
+  }: { requestId: string; checking: Promise<boolean>; enter: (caller: Caller) => void },
 ): Promise<Outcome> {
   let caller: Caller | undefined;
   let failure: unknown;
@@ -88,6 +114,7 @@ async function outcomeOf(
     if (typeof apiKey !== 'string' || apiKey === '') throw unauthenticated();
     caller = await authorize(apiKey);
     annotateInvocation({ workspace_id: caller.workspaceId });
+    enter(caller);
     const limiter = startRateLimit(request, rateClass, caller);
     const { workspaceId, apiKeyId } = caller;
     const file = await limiter.through(async () => {

@@ -25,7 +25,7 @@ const keepAliveMilliseconds = 600_000;
  * before it reads can send several megabytes in this time; a deliberately slow client occupies the connection no
  * longer.
  */
-const drainMilliseconds = 3000;
+export const drainMilliseconds = 3000;
 
 /** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
 const rejectedMilliseconds = 500;

@@ -53,6 +53,8 @@ export const metrics = {
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** Responses with a 5xx status because a model failed: no fault of the service, and so of no new code. */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
+  /** Streamed replies that a fault of the service has failed: the status of their responses is 200. */
+  streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /**

@@ -7,7 +7,7 @@ import {
 } from '#contract/openai/chat-completion-request.ts';
 import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
 import { route } from '#contract/routes/complete-chat.ts';
-import { type CollectedReply, isOfModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { type CollectedReply, isFailedByModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { stopped } from '#domain/chats/gather-reply.ts';
 import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { isAbandoned, outcomeOf } from '#domain/completions/completion-outcome.ts';
@@ -92,10 +92,14 @@ export const serve = serveStreamed(
     timer.ended({ error: isFailed ? outcome : null });
     finishAfterResponse(countReply({ workspaceId, apiKeyId, agentId: agent.agentId }, collected, isFailed));
     if (gone.signal.aborted) return stream?.drop();
-    if (stream !== undefined) return stream.end(outcome, collected.reply.usage);
+    const byModel = isFailedByModel(collected);
+    if (stream !== undefined) {
+      if (isFailed && !byModel) measurements.add('streamedFaults', 1, {});
+      return stream.end(outcome, collected.reply.usage);
+    }
     if (!(outcome instanceof OpenAiError))
       return void open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
-    if (outcome.status >= 500 && isOfModel(collected.error)) measurements.add('modelErrorResponses', 1, {});
+    if (outcome.status >= 500 && byModel) measurements.add('modelErrorResponses', 1, {});
     throw outcome;
   },
   { form: openAiForm },

@@ -4,7 +4,7 @@ import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
-import { isOfModel } from '#domain/chats/collect-reply.ts';
+import { isFailedByModel } from '#domain/chats/collect-reply.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { recordEvents } from '#domain/chats/record-events.ts';
@@ -110,9 +110,11 @@ export const serve = serveStreamed(
     const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
     replyTimer.ended(reply);
     finishAfterResponse(finished);
-    if (body.stream) return closed;
-    const { error } = await started.running.completed;
-    sendWhole(open, reply, { byModel: error === undefined || isOfModel(error) });
+    // A reply that its model has ended may fail when it is stored.
+    const byModel = isFailedByModel(await started.running.completed);
+    if (!body.stream) return sendWhole(open, reply, { byModel });
+    if (reply.error !== null && !byModel) measurements.add('streamedFaults', 1, {});
+    return closed;
   },
   { checkUsers },
 );

@@ -84,6 +84,7 @@ export const normalDay = ({
   'ApiGateway Count': (minute) => counted(requests(minute)),
   'ApiGateway 5XXError': (minute) => (minute % 47 === 0 ? 3 : strayErrors(minute)),
   'own ModelErrorResponses': every(13, 1),
+  'own StreamedFaults': every(50, 1),
   'own Errors 10029': share(0.02),
   // The gateway limits a burst of one client for a minute, every two hours.
   'own Responses429': (minute) => share(0.02)(minute) + (minute % (2 * hour) === 50 ? 60 : 0),

@@ -92,6 +92,19 @@ export const requestSituations: readonly Situation[] = [
     fires: ['ModelErrors'],
   },
   {
+    title: 'a fault of the service fails a tenth of the streams, whose status is 200',
+    trouble: [noon, noon + 10],
+    changes: { 'own StreamedFaults': share(0.1) },
+    fires: ['GatewayErrors'],
+    stopsRollouts: true,
+  },
+  {
+    title: 'two streams a minute fail by a fault of the service at night',
+    trouble: [night, night + 10],
+    changes: { 'own StreamedFaults': always(2) },
+    fires: [],
+  },
+  {
     title: "a scanner of the web functions' addresses",
     trouble: [noon, noon + 10],
     changes: { 'own Strangers': always(2000) },

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chat } from '#domain/chats/chat.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
 import type { FileErasures } from '#domain/files/file-erasures.ts';
-import type { FileIndex } from '#domain/files/file-index.ts';
+import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
@@ -12,6 +12,7 @@ interface Entry {
   /** Id of an erasure. */
   erasing?: string | undefined;
   isConfirmed?: boolean;
+  preparingUntil?: number | undefined;
 }
 
 type NamedFile = Pick<StoredFile, 'uuid' | 'scope'>;
@@ -34,6 +35,22 @@ export const eraseFileIn = (services: Pick<FileServices, 'fileErasures'>) =>
     identifiers: { uuid: randomUUID } as unknown as Parameters<typeof eraseFile>[0]['identifiers'],
   });
 
+const preparationLeasesOf = (
+  entryOf: (name: { workspaceId: string; uuid: string }) => Entry | undefined,
+): PreparationLeases => ({
+  async takeLease(name, until, now) {
+    const entry = entryOf(name);
+    const taken = entry?.preparingUntil ?? 0;
+    if (taken >= now) return taken === until;
+    if (entry !== undefined) entry.preparingUntil = until;
+    return true;
+  },
+  async releaseLease(name, until) {
+    const entry = entryOf(name);
+    if (entry?.preparingUntil === until) entry.preparingUntil = undefined;
+  },
+});
+
 export function memoryFileStores(): MemoryFileStores {
   const entries = new Map<string, Entry>();
   const chatsOfFile = new Map<string, Set<number>>();
@@ -44,6 +61,8 @@ export function memoryFileStores(): MemoryFileStores {
     filesOfChat.set(nameOf(workspaceId, chatId), files);
     return files;
   };
+  const entryOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }) =>
+    entries.get(nameOf(workspaceId, uuid));
   const fileIndex: FileIndex = {
     async put(file) {
       entries.set(nameOf(file.workspaceId, file.uuid), { file: structuredClone(file) });
@@ -63,9 +82,8 @@ export function memoryFileStores(): MemoryFileStores {
       if (!isUndecided()) registeredIn(workspaceId, chatId).delete(uuid);
       return false;
     },
+    ...preparationLeasesOf(entryOf),
   };
-  const entryOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }) =>
-    entries.get(nameOf(workspaceId, uuid));
   const fileErasures: FileErasures = {
     async detach({ workspaceId, uuid }, chatId) {
       chatsOfFile.get(nameOf(workspaceId, uuid))?.delete(chatId);

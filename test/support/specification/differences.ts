@@ -56,6 +56,9 @@ const limitKeywords = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimu
 const isLimit = (text: string): boolean =>
   /\bat most\b|\d (bytes|characters|seconds|minutes|hours|days|[KM]i?B)\b/i.test(text);
 
+/** A sentence that the tables of the docs have: a limit, an addition, or a status that the specification does not show. */
+const isRule = (text: string): boolean => isLimit(text) || /\baddition\b|\bgets \d{3}\b/i.test(text);
+
 /** All additions to the specification and differences from it in an OpenAPI document, in the document's order. */
 export function differencesOf(published: OpenApi): Difference[] {
   const document = withoutParts(published);
@@ -82,7 +85,7 @@ export function differencesOf(published: OpenApi): Difference[] {
     ...operations.flatMap(([where, operation]) =>
       [operation, ...Object.values(operation.responses)]
         .flatMap(sentencesOf)
-        .filter((text) => isLimit(text) || /\baddition\b/i.test(text))
+        .filter(isRule)
         .map((text) => ({ where, name: '', difference: 'rule', text })),
     ),
   ]);
@@ -232,8 +235,9 @@ function compared(named: readonly Named[]): Item[] {
         .map((trait) => `not ${trait}`),
     ];
     if (differences.length > 0) return { where, name, difference: differences.join(', '), text };
-    const limits = sentencesOf({ description: text }).filter(isLimit);
-    return { where, name, difference: limits.length > 0 ? 'limit' : '', text: limits.join(' ') };
+    const rules = sentencesOf({ description: text }).filter(isRule);
+    const difference = rules.some(isLimit) ? 'limit' : 'rule';
+    return { where, name, difference: rules.length > 0 ? difference : '', text: rules.join(' ') };
   });
   const names = new Set(named.map(({ where, name }) => `${where} ${name}`));
   const missing = Object.keys(specified).flatMap((where) =>

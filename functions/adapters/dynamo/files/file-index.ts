@@ -1,8 +1,10 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { backOff } from '#adapters/dynamo/table/back-off.ts';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { UploadScope } from '#contract/upload.ts';
-import type { FileIndex } from '#domain/files/file-index.ts';
+import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
@@ -31,8 +33,40 @@ export function dynamoFileIndex(table: Table): FileIndex {
       return item && fileOf(item, workspaceId);
     },
     attach: attach(table),
+    ...preparationLeases(table),
   };
 }
+
+const preparationLeases = (table: Table): PreparationLeases => ({
+  async takeLease({ workspaceId, uuid }, until, now) {
+    try {
+      await table.update({
+        Key: keys.file(workspaceId, uuid),
+        UpdateExpression: 'SET preparing_until = :until',
+        ConditionExpression:
+          'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
+        ExpressionAttributeValues: { ':until': until, ':now': now },
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      });
+      return true;
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      // If the lease is this one, the response was lost, and the SDK has retried the write.
+      return error.Item === undefined || unmarshall(error.Item).preparing_until === until;
+    }
+  },
+  async releaseLease({ workspaceId, uuid }, until) {
+    const release = table.update({
+      Key: keys.file(workspaceId, uuid),
+      UpdateExpression: 'REMOVE preparing_until',
+      ConditionExpression: 'preparing_until = :until',
+      ExpressionAttributeValues: { ':until': until },
+    });
+    await release.catch((error: unknown) => {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    });
+  },
+});
 
 const attach =
   (table: Table): FileIndex['attach'] =>

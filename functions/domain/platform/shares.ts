@@ -1,0 +1,273 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { Cancel, Clock } from './clock.ts';
+import type { Log } from './log.ts';
+
+/**
+ * A limited number of places in the whole stage. `replies` and `uploads`: the requests that the environments of a web
+ * function serve at once. `readers`: the executions of short routes; one counts when its reader has kept it waiting.
+ * `preparations`: the executions that prepare attachments. `webhooks`: those that call receivers; one counts if the
+ * receiver has failed before.
+ */
+export type Pool = (typeof poolNames)[number];
+export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
+
+/** Numbers of places by pool and workspace. The name `''` is for workspaces that are not named. */
+export type Places = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
+
+/** The places that a process has given. */
+export interface PlaceReport {
+  process: string;
+  /** Milliseconds since 1970. */
+  at: number;
+  places: Places;
+}
+
+export interface PlaceReports {
+  /** Replaces the report of its process. */
+  put(report: PlaceReport): Promise<void>;
+  /** Also those of processes that have ended. */
+  all(): Promise<PlaceReport[]>;
+}
+
+/** Gives a place back. */
+export type Leave = () => void;
+
+/**
+ * A process with fewer places in a pool reports nothing, because they cannot fill a pool. A reader and a webhook
+ * have a process of their own.
+ */
+const reportsFrom: Readonly<Record<Pool, number>> = {
+  replies: 16,
+  uploads: 16,
+  preparations: 16,
+  readers: 1,
+  webhooks: 1,
+};
+
+/** Milliseconds between two reports of a process. So a count is at most twice as old. */
+const interval = 5000;
+
+/** Milliseconds that a report counts. So the places of a process that was killed are free after this time. */
+const validity = 30_000;
+
+/** With two pools and the longest ids, a report stays below 1 KB, which is one write unit. */
+const namedWorkspaces = 12;
+
+/**
+ * Divides the places of each pool among the workspaces: a workspace may have as many places as are free (the dynamic
+ * thresholds of Choudhury and Hahne, 1998). Alone it has at most half of them, and each of `n` busy workspaces has at
+ * most one of `n + 1` parts, so there is always room for another one. The counts are of the whole stage, because Lambda
+ * fills an environment before it starts the next.
+ */
+export class Shares {
+  private readonly services: { clock: Clock; log: Log; reports: PlaceReports };
+  private readonly process: string;
+  private readonly sizeOf: (pool: Pool) => number;
+  private readonly pools = new Map<Pool, SharedPool>();
+  private reported: readonly PlaceReport[] = [];
+  private exchangedAt = Number.NEGATIVE_INFINITY;
+  private exchanging: Promise<void> | undefined;
+  private cancelNext: Cancel | undefined;
+  /** The last report of this process names places. */
+  private isCounted = false;
+
+  /** @param process its id, which no other has */
+  constructor(services: Shares['services'], process: string, sizeOf: (pool: Pool) => number) {
+    this.services = services;
+    this.process = process;
+    this.sizeOf = sizeOf;
+  }
+
+  /** @throws rateLimited if the workspace has its share */
+  take(name: Pool, workspaceId: string): Leave {
+    const pool = this.pool(name);
+    if (pool.hasShare(workspaceId)) throw tooManyOpen();
+    const leave = pool.give(workspaceId);
+    this.schedule();
+    return leave;
+  }
+
+  /**
+   * Waits until the workspace has less than its share. Workspaces that wait take turns.
+   * @throws the reason of the signal
+   */
+  wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
+    const entered = this.pool(name).enter(workspaceId, signal);
+    this.schedule();
+    return entered;
+  }
+
+  /**
+   * Takes a place for a process that serves one request, and so does not know what the others have given.
+   * @returns undefined if the workspace has its share
+   */
+  async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
+    const pool = this.pool(name);
+    const reported = pool.give(workspaceId);
+    await this.exchange();
+    reported();
+    if (pool.hasShare(workspaceId)) {
+      await this.exchange();
+      return undefined;
+    }
+    const leave = pool.give(workspaceId);
+    return async () => {
+      leave();
+      await this.exchange();
+    };
+  }
+
+  private pool(name: Pool): SharedPool {
+    const known = this.pools.get(name);
+    if (known !== undefined) return known;
+    const pool = new SharedPool(this.sizeOf(name));
+    pool.others = totalsOf(this.reported, name);
+    this.pools.set(name, pool);
+    return pool;
+  }
+
+  private isBusy(): boolean {
+    return [...this.pools].some(([name, pool]) => pool.demand >= reportsFrom[name]);
+  }
+
+  private schedule(): void {
+    if (this.cancelNext !== undefined || this.exchanging !== undefined) return;
+    if (!this.isBusy() && !this.isCounted) return;
+    const { clock } = this.services;
+    const delay = Math.max(0, this.exchangedAt + interval - clock.now().getTime());
+    this.cancelNext = clock.after(delay, () => void this.exchange());
+  }
+
+  /** Never rejects. Concurrent calls share one exchange. */
+  private exchange(): Promise<void> {
+    this.cancelNext?.();
+    this.cancelNext = undefined;
+    this.exchanging ??= this.compare().finally(() => {
+      this.exchanging = undefined;
+      for (const pool of this.pools.values()) pool.admit();
+      this.schedule();
+    });
+    return this.exchanging;
+  }
+
+  private async compare(): Promise<void> {
+    const { clock, log, reports } = this.services;
+    const at = clock.now().getTime();
+    const isValid = (report: PlaceReport) => report.process !== this.process && at - report.at < validity;
+    this.exchangedAt = at;
+    this.isCounted = this.isBusy();
+    try {
+      await reports.put({
+        process: this.process,
+        at,
+        places: this.isCounted ? placesOf(this.pools) : {},
+      });
+      this.reported = (await reports.all()).filter(isValid);
+    } catch (error) {
+      log.warn('The places that other processes have given are not known', { error });
+      this.reported = this.reported.filter(isValid);
+    }
+    for (const [name, pool] of this.pools) pool.others = totalsOf(this.reported, name);
+  }
+}
+
+/** What a process knows of one pool. */
+class SharedPool {
+  readonly own = new Map<string, number>();
+  /** Places of the other processes. */
+  others: ReadonlyMap<string, number> = new Map();
+  /** Workspaces in the order of their turns. */
+  private readonly waiting = new Map<string, (() => void)[]>();
+  private readonly size: number;
+
+  constructor(size: number) {
+    this.size = size;
+  }
+
+  /** Places that are taken in this process, and those that are waited for. */
+  get demand(): number {
+    return sumOf(this.own.values()) + [...this.waiting.values()].flat().length;
+  }
+
+  /** A workspace without a place may always have one: there was room for its request. */
+  hasShare(workspaceId: string): boolean {
+    const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());
+    return countOf(this.own, workspaceId) + countOf(this.others, workspaceId) >= Math.max(1, free);
+  }
+
+  give(workspaceId: string): Leave {
+    this.own.set(workspaceId, countOf(this.own, workspaceId) + 1);
+    let hasLeft = false;
+    return () => {
+      if (hasLeft) return;
+      hasLeft = true;
+      const rest = countOf(this.own, workspaceId) - 1;
+      if (rest === 0) this.own.delete(workspaceId);
+      else this.own.set(workspaceId, rest);
+      this.admit();
+    };
+  }
+
+  async enter(workspaceId: string, signal: AbortSignal): Promise<Leave> {
+    signal.throwIfAborted();
+    const calls = this.waiting.get(workspaceId) ?? [];
+    if (calls.length === 0 && !this.hasShare(workspaceId)) return this.give(workspaceId);
+    const { promise, resolve, reject } = Promise.withResolvers<Leave>();
+    const enter = (): void => {
+      signal.removeEventListener('abort', giveUp);
+      resolve(this.give(workspaceId));
+    };
+    const giveUp = (): void => {
+      calls.splice(calls.indexOf(enter), 1);
+      if (calls.length === 0) this.waiting.delete(workspaceId);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    calls.push(enter);
+    this.waiting.set(workspaceId, calls);
+    return promise;
+  }
+
+  /** Gives free places to those who wait, one to each workspace in turn. */
+  admit(): void {
+    for (let hasGiven = true; hasGiven; ) {
+      hasGiven = false;
+      for (const [workspaceId, calls] of [...this.waiting]) {
+        if (this.hasShare(workspaceId)) continue;
+        this.waiting.delete(workspaceId);
+        calls.shift()?.();
+        if (calls.length > 0) this.waiting.set(workspaceId, calls);
+        hasGiven = true;
+      }
+    }
+  }
+}
+
+export const tooManyOpen = () =>
+  new ServiceError('rateLimited', 'Too many requests of the workspace are open: try again in 1 s', {
+    retryAfter: 1,
+  });
+
+const countOf = (counts: ReadonlyMap<string, number>, workspaceId: string): number =>
+  counts.get(workspaceId) ?? 0;
+
+const sumOf = (counts: Iterable<number>): number => [...counts].reduce((sum, count) => sum + count, 0);
+
+/** Names the workspaces with most places. */
+function placesOf(pools: ReadonlyMap<Pool, SharedPool>): Places {
+  const places: Partial<Record<Pool, Record<string, number>>> = {};
+  for (const [pool, { own }] of pools) {
+    const named = [...own].sort(([, one], [, other]) => other - one);
+    const rest = sumOf(named.splice(namedWorkspaces).map(([, count]) => count));
+    places[pool] = Object.fromEntries(rest === 0 ? named : [...named, ['', rest]]);
+  }
+  return places;
+}
+
+function totalsOf(reports: readonly PlaceReport[], pool: Pool): ReadonlyMap<string, number> {
+  const totals = new Map<string, number>();
+  for (const { places } of reports)
+    for (const [workspaceId, count] of Object.entries(places[pool] ?? {}))
+      totals.set(workspaceId, countOf(totals, workspaceId) + count);
+  return totals;
+}
