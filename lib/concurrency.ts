@@ -20,7 +20,7 @@ const purgers = 2;
  * The defaults of the settings `authorizerConcurrency`, `shortRouteConcurrency` and `preparationConcurrency` in an account
  * of 1,000. A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files.
  */
-const usualAuthorizers = 200;
+export const usualAuthorizers = 200;
 const usualShortRoutes = 200;
 const usualPreparations = 50;
 

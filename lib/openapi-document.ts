@@ -12,7 +12,13 @@ import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { bytesInWords, limits, platformLimits } from '#contract/limits.ts';
-import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
+import {
+  formatRateLimit,
+  furtherTokens,
+  limitName,
+  type RateClass,
+  requestClasses,
+} from '#contract/rate-limits.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
 import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
@@ -86,7 +92,7 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
 /** Headers of every response to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': {
-    description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${rateClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}.`,
+    description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${requestClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}. On a 429 for what requests use, such as model calls: how many of these.`,
     schema: { type: 'integer', minimum: 1 },
   },
   'x-ratelimit-remaining': {
@@ -198,6 +204,11 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   return byPath;
 }
 
+const rateClassesOf = ({ rateClass }: Route): string =>
+  [rateClass, ...(Object.keys(furtherTokens[rateClass]) as RateClass[])]
+    .map((name) => limitName(name, ' '))
+    .join(', ');
+
 function operation(name: string, route: Route): ZodOpenApiOperationObject {
   return {
     operationId: operationIdOf(name),
@@ -207,7 +218,7 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
       route.description,
       ...(limitsOfRoute[route.name] ?? []),
       ...limitsOfBody(route),
-      `Rate limit: ${route.rateClass}.`,
+      `Rate limit: ${rateClassesOf(route)}.`,
     ]
       .filter(Boolean)
       .join(' '),

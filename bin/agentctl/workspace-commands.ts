@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import {
   formatOpenBatches,
   formatRateLimit,
+  limitName,
   openBatchesLimit,
   rateClasses,
   rateLimit,
@@ -156,16 +157,17 @@ async function list(): Promise<Result> {
   };
 }
 
-const limitNames = [...rateClasses, 'open-batches'] as const;
+const classOfName = new Map(rateClasses.map((rateClass) => [limitName(rateClass), rateClass]));
+const limitNames: readonly string[] = [...classOfName.keys(), 'open-batches'];
 
 function addLimit(text: string, previous: OwnLimits): OwnLimits {
   const [, given, value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
-  const name = limitNames.find((known) => known === given);
-  if (name === undefined)
-    throw new InvalidArgumentError(`It must be NAME=LIMIT with one of ${limitNames.join(', ')} as NAME.`);
-  if (name === 'open-batches')
+  if (given === 'open-batches')
     return { ...previous, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
-  return { ...previous, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
+  const rateClass = classOfName.get(given ?? '');
+  if (rateClass === undefined)
+    throw new InvalidArgumentError(`It must be NAME=LIMIT with one of ${limitNames.join(', ')} as NAME.`);
+  return { ...previous, [rateClass]: value === 'default' ? 'stage' : valid(rateLimit, value) };
 }
 
 /** An idempotency key lasts for a day, and a repeated request should find its chat. Ten years are as good as `off`. */
@@ -225,7 +227,7 @@ const jsonOf = (workspace: Workspace) => ({
 function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
   const own: Record<string, string> = {};
   for (const name of rateClasses)
-    if (ownLimits[name] !== undefined) own[name] = formatRateLimit(ownLimits[name]);
+    if (ownLimits[name] !== undefined) own[limitName(name)] = formatRateLimit(ownLimits[name]);
   if (ownLimits.openBatches !== undefined) own['open-batches'] = formatOpenBatches(ownLimits.openBatches);
   return own;
 }

@@ -47,12 +47,12 @@ const priceNames: Readonly<Record<string, PriceName>> = {
 };
 
 /**
- * Calls of Step Functions are free, because AWS bills transitions.
+ * Calls of Step Functions are free, because AWS bills transitions; deletions in S3 are free.
  * @throws Error for a request without a known price
  */
 function priceOfRequest(request: string): number {
   const [service = '', operation] = request.split(' ');
-  if (service === 'sfn') return 0;
+  if (service === 'sfn' || operation === 'DELETE') return 0;
   const name = priceNames[service] ?? priceNames[`${service} ${operation}`];
   if (name === undefined) throw new Error(`No price is known for ${request}`);
   return priceOf(name);

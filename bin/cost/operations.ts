@@ -42,8 +42,8 @@ const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): Operati
 });
 
 const batchWithWebhook = callsOfBatch(
-  { BatchGetItem: 4, GetItem: 9, PutItem: 30, Query: 13, TransactWriteItems: 5, UpdateItem: 18 },
-  [39, 128],
+  { BatchGetItem: 4, GetItem: 9, PutItem: 30, Query: 13, TransactWriteItems: 5, UpdateItem: 19 },
+  [39, 129],
 );
 
 /**
@@ -110,6 +110,9 @@ export const operations = {
     's3 PUT object': 1,
     's3 PUT object?tagging': 1,
   }),
+  'delete-file': callsOf('DeleteFile', { BatchWriteItem: 1, GetItem: 1, Query: 2, UpdateItem: 3 }, [3, 4], {
+    's3 DELETE object': 3,
+  }),
   'record-feedback': callsOf(
     'RecordFeedback',
     { BatchGetItem: 1, GetItem: 1, TransactWriteItems: 1, UpdateItem: 1 },
@@ -130,16 +133,16 @@ export const operations = {
     { 'sfn SendTaskSuccess': 1 },
   ),
   'batch of 10': callsOfBatch(
-    { BatchGetItem: 3, GetItem: 9, PutItem: 30, Query: 13, TransactWriteItems: 3, UpdateItem: 18 },
-    [37, 114],
+    { BatchGetItem: 3, GetItem: 9, PutItem: 30, Query: 13, TransactWriteItems: 3, UpdateItem: 19 },
+    [37, 115],
   ),
   'batch of 30': callsOfBatch(
-    { BatchGetItem: 4, GetItem: 9, PutItem: 90, Query: 14, TransactWriteItems: 3, UpdateItem: 39 },
-    [40, 277],
+    { BatchGetItem: 4, GetItem: 9, PutItem: 90, Query: 14, TransactWriteItems: 3, UpdateItem: 40 },
+    [40, 278],
   ),
   'batch of 70': callsOfBatch(
-    { BatchGetItem: 10, GetItem: 11, PutItem: 210, Query: 16, TransactWriteItems: 5, UpdateItem: 87 },
-    [54, 621],
+    { BatchGetItem: 10, GetItem: 11, PutItem: 210, Query: 16, TransactWriteItems: 5, UpdateItem: 88 },
+    [54, 622],
   ),
   'batch of 10, with a webhook': {
     ...batchWithWebhook,

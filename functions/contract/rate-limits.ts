@@ -1,10 +1,41 @@
 import * as z from 'zod';
 
-/** Each API key has a separate limit for each class. Every route belongs to one class. */
-export const rateClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
+/** Classes of requests. Every route belongs to one of them, and each of its requests takes one token. */
+export const requestClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
+export type RequestClass = (typeof requestClasses)[number];
+
+/** Classes of what requests use. */
+export const usageClasses = [
+  'uploadedMegabytes',
+  'batchRequests',
+  'modelCalls',
+  'downloadedMegabytes',
+] as const;
+
+/** Each API key has a separate limit for each class. */
+export const rateClasses = [...requestClasses, ...usageClasses] as const;
 export type RateClass = (typeof rateClasses)[number];
 
-/** A token bucket: `burst` is its capacity, `count` tokens are refilled in `seconds`. A request takes one token. */
+/** Tokens of several classes. They may be fractions. */
+export type Tokens = { readonly [Class in RateClass]?: number };
+
+/** Of the classes of bytes, a token is a megabyte, which has as many bytes as in all limits. */
+export const bytesPerToken = 1024 * 1024;
+/** A request needs at least this much left, because nobody knows how much it will use. */
+const oneByte = 1 / bytesPerToken;
+
+/** What a request takes besides the token of its class, when it arrives. */
+export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
+  reads: { downloadedMegabytes: oneByte },
+  writes: {},
+  // A reply makes at least one call.
+  sends: { modelCalls: 1 },
+  uploads: { uploadedMegabytes: oneByte },
+  // They are taken when the requests of the batch are counted.
+  batches: { batchRequests: 0, modelCalls: 0 },
+};
+
+/** A token bucket: `burst` is its capacity, `count` tokens are refilled in `seconds`. */
 export interface RateLimit {
   count: number;
   seconds: number;
@@ -17,22 +48,23 @@ export type Limits = Record<RateClass, RateLimit | null> & {
   openBatches: number | null;
 };
 
-export const secondsOfUnit = { s: 1, m: 60, h: 3600 } as const;
+export const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 type Unit = keyof typeof secondsOfUnit;
 
 /** Each request writes its bucket's item, and a DynamoDB partition takes 1,000 write units a second. */
 const maxPerSecond = 500;
+/** Or the count, if that is more: a day's tokens may be used at once. */
 const maxBurst = 10_000;
 
 export const rateLimitForm =
-  'COUNT/UNIT or COUNT/UNIT:BURST with the unit s, m or h, such as 5/s:10, or none';
+  'COUNT/UNIT or COUNT/UNIT:BURST with the unit s, m, h or d, such as 5/s:10, or none';
 
 /**
  * A limit as operators write it: `5/s:10` is 5 a second with a burst of 10; `10/m` is 10 a minute with a burst of 10.
  */
 export const rateLimit = z.string().transform((text, context): RateLimit | null => {
   if (text === 'none') return null;
-  const [, count, unit, burst = count] = /^([1-9]\d{0,6})\/([smh])(?::([1-9]\d{0,6}))?$/.exec(text) ?? [];
+  const [, count, unit, burst = count] = /^([1-9]\d{0,6})\/([smhd])(?::([1-9]\d{0,6}))?$/.exec(text) ?? [];
   if (count === undefined) {
     context.addIssue(`must be ${rateLimitForm}`);
     return z.NEVER;
@@ -40,7 +72,8 @@ export const rateLimit = z.string().transform((text, context): RateLimit | null 
   const limit = { count: Number(count), seconds: secondsOfUnit[unit as Unit], burst: Number(burst) };
   if (limit.count / limit.seconds > maxPerSecond)
     context.addIssue(`must be at most ${maxPerSecond} a second, or none`);
-  if (limit.burst > maxBurst) context.addIssue(`must be at most ${maxBurst} at once, or none`);
+  if (limit.burst > Math.max(maxBurst, limit.count))
+    context.addIssue(`must be at most ${maxBurst} or COUNT at once, or none`);
   return limit;
 });
 
@@ -61,6 +94,10 @@ export function formatRateLimit(limit: RateLimit | null): string {
 
 export const formatOpenBatches = (limit: number | null): string => (limit === null ? 'none' : String(limit));
 
+/** The name of a class, as operators write it: `model-calls`. */
+export const limitName = (name: RateClass, separator = '-'): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
+
 /**
  * The limits as one string, for the authorizer's context and for environment variables:
  * `reads=20/s:40,…,open-batches=10`.
@@ -71,16 +108,20 @@ export const formatLimits = (limits: Limits): string =>
     `open-batches=${formatOpenBatches(limits.openBatches)}`,
   ].join(',');
 
-/** The schema of limits in the form of `formatLimits`. */
+const schemasOf = <Name extends string, Schema>(names: readonly Name[], schema: Schema) =>
+  Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
+
+/**
+ * The schema of limits in the form of `formatLimits`. The text may be from an earlier version, which has no classes of
+ * what requests use.
+ */
 export const limitsText = z
   .string()
   .transform((text): Record<string, unknown> => Object.fromEntries(text.split(',').map((e) => e.split('='))))
   .pipe(
     z.object({
-      ...(Object.fromEntries(rateClasses.map((name) => [name, rateLimit])) as Record<
-        RateClass,
-        typeof rateLimit
-      >),
+      ...schemasOf(requestClasses, rateLimit),
+      ...schemasOf(usageClasses, rateLimit.prefault('none')),
       'open-batches': openBatchesLimit,
     }),
   )

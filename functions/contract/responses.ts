@@ -8,6 +8,7 @@ import { chatCompletion } from './openai/chat-completion.ts';
 import { openAiModel } from './openai/model.ts';
 import { pagination } from './pagination-object.ts';
 import type { RouteName } from './routes/route.ts';
+import { deletedFile } from './upload.ts';
 import { erasedUser } from './user.ts';
 
 const envelopeOf = <Data extends z.ZodType>(id: string, data: Data) =>
@@ -56,6 +57,7 @@ export const responses = {
   /** A stream of events. */
   'resume-stream': z.never(),
   'upload-file': envelopeOf('UploadedFileEnvelope', uploadedFile),
+  'delete-file': envelopeOf('DeletedFileEnvelope', deletedFile),
   'record-feedback': envelopeOf('FeedbackEnvelope', noData),
   'create-batch': batchEnvelope,
   'list-batches': listEnvelopeOf('BatchListEnvelope', batch),

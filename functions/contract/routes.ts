@@ -3,6 +3,7 @@ import { route as completeChat } from './routes/complete-chat.ts';
 import { route as createBatch } from './routes/create-batch.ts';
 import { route as createChat } from './routes/create-chat.ts';
 import { route as deleteChat } from './routes/delete-chat.ts';
+import { route as deleteFile } from './routes/delete-file.ts';
 import { dialectOf } from './routes/dialect.ts';
 import { route as eraseUser } from './routes/erase-user.ts';
 import { route as getBatch } from './routes/get-batch.ts';
@@ -39,6 +40,7 @@ export const routes = {
   'stop-reply': stopReply,
   'resume-stream': resumeStream,
   'upload-file': uploadFile,
+  'delete-file': deleteFile,
   'record-feedback': recordFeedback,
   'create-batch': createBatch,
   'list-batches': listBatches,

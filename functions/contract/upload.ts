@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withDefault } from './fields.ts';
+import { uuid, withDefault } from './fields.ts';
 import { limits } from './limits.ts';
 
 /** Accepted MIME types in addition to `text/*` (specification, section 8). */
@@ -45,6 +45,10 @@ export type UploadScope = z.infer<typeof uploadScope>;
 export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
+
+/** The response to a deletion. */
+export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
+export type DeletedFileResource = z.infer<typeof deletedFile>;
 
 /** Exact texts (specification, section 7.3); `nameTooLong`, `nameCharacter` and `tooSlow` are additions. */
 export const uploadFailures = {

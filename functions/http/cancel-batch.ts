@@ -8,7 +8,7 @@ const cancel = cancelBatch({ batches: batches(), batchWorkflow: batchWorkflow(),
 
 export const handler = bufferedRoute(
   route,
-  async ({ workspaceId, parameters }, awaitRateLimit) => ({
+  async ({ workspaceId, parameters }, { awaitRateLimit }) => ({
     data: batchResource(await cancel(workspaceId, parameters.batch_id, awaitRateLimit)),
   }),
   { awaitsRateLimit: true },

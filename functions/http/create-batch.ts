@@ -37,10 +37,13 @@ const create = createBatch({
   workspaces: workspaces(),
 });
 
-export const handler = bufferedRoute(route, async (request) => {
+export const handler = bufferedRoute(route, async (request, { takeMore }) => {
   const { workspaceId, apiKeyId, body, limits } = request;
   const key = idempotencyKeyOf(route, request);
   const mostOpen = limits?.openBatches ?? null;
-  const { batch, replayed } = await create({ workspaceId, apiKeyId, body }, { key, mostOpen });
+  const { batch, replayed } = await create(
+    { workspaceId, apiKeyId, body },
+    { key, mostOpen, takeTokens: takeMore },
+  );
   return { data: batchResource(batch), headers: replayHeaders(replayed) };
 });

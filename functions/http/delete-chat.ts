@@ -18,7 +18,7 @@ const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 
 export const handler = bufferedRoute(
   route,
-  async (request, awaitRateLimit) => {
+  async (request, { awaitRateLimit }) => {
     const externalUserId = await externalUserOf(request, checkUsers);
     const { workspaceId, parameters } = request;
     await deleteOne({ workspaceId, chatId: parameters.chat_id, externalUserId }, awaitRateLimit);

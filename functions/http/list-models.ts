@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/list-models.ts';
 import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { modelResource } from '#domain/completions/find-model.ts';
@@ -21,7 +22,7 @@ async function* listOf(workspaceId: string): AsyncGenerator<string> {
 
 export const handler = streamedRoute(
   route,
-  async ({ workspaceId }, open, { awaitRateLimit }) => {
+  async ({ workspaceId }, open, { awaitRateLimit, charge }) => {
     // A list may cost a hundred times the check of its limit.
     await awaitRateLimit();
     await check(workspaceId);
@@ -29,8 +30,10 @@ export const handler = streamedRoute(
     // The first text is read before the status is sent, so that an error until then gets its own status.
     let text = await texts.next();
     const stream = open();
-    for (; text.done !== true; text = await texts.next())
+    for (; text.done !== true; text = await texts.next()) {
+      charge({ downloadedMegabytes: Buffer.byteLength(text.value) / bytesPerToken });
       if (!stream.write(text.value)) await once(stream, 'drain');
+    }
   },
   { form: openAiForm },
 );

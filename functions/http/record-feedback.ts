@@ -13,7 +13,7 @@ const record = recordFeedback({
 
 export const handler = bufferedRoute(
   route,
-  async ({ workspaceId, parameters, body }, awaitRateLimit) => {
+  async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
     await record(
       {
         workspaceId,

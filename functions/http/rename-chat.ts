@@ -9,7 +9,7 @@ const rename = renameChat({ chats: chats(), clock, workspaces: workspaces() });
 
 export const handler = bufferedRoute(
   route,
-  async ({ workspaceId, parameters, body }, awaitRateLimit) => {
+  async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
     const chat = await rename(
       {
         workspaceId,

@@ -9,7 +9,7 @@ const stop = stopReply({ chats: chats(), clock, workspaces: workspaces() });
 
 export const handler = bufferedRoute(
   route,
-  async ({ workspaceId, parameters, body }, awaitRateLimit) => {
+  async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
     const { responseId, hasEnded } = await stop(
       {
         workspaceId,

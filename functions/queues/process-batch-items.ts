@@ -11,8 +11,10 @@ import {
   messages,
   meter,
   queueServices,
+  rateLimits,
   replyEvents,
   replySettings,
+  stageLimits,
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
@@ -28,8 +30,10 @@ const process = processBatchItems({
   log,
   meter,
   messages: messages(),
+  rateLimits: rateLimits(),
   replyEvents: replyEvents(),
   replySettings: replySettings(),
+  stageLimits: stageLimits(),
   usage: usage(),
   workspaces: workspaces(),
 });

@@ -29,7 +29,14 @@ export const functionGroups = {
     'resume-stream',
     'record-feedback',
   ],
-  FileAndDeletion: ['upload-file', 'prepare-attachment', 'delete-chat', 'erase-user', 'purge-chat'],
+  FileAndDeletion: [
+    'upload-file',
+    'prepare-attachment',
+    'delete-chat',
+    'delete-file',
+    'erase-user',
+    'purge-chat',
+  ],
   Completion: ['list-models', 'get-model', 'complete-chat', 'reject-openai-path'],
   BatchRoute: ['create-batch', 'list-batches', 'get-batch', 'list-batch-results', 'cancel-batch'],
   BatchWork: [

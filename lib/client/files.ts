@@ -1,5 +1,5 @@
-import { ChatBatchError } from './errors.ts';
-import type { UploadData, UploadedFile } from './schema.ts';
+import { ChatBatchError, NotFoundError } from './errors.ts';
+import type { DeletedFile, UploadData, UploadedFile } from './schema.ts';
 import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from './transport.ts';
 
 export interface UploadParams extends UploadData {
@@ -62,6 +62,22 @@ export class Files {
     form.append('file', content, name);
     return this.#transport.request(
       { method: 'POST', path: '/chats/upload-file', body: form, isRepeatable: false },
+      options,
+    );
+  }
+
+  /**
+   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response says that the file
+   * is gone, an attempt before it has deleted it: that is a success.
+   */
+  delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
+    return this.#transport.request<DeletedFile>(
+      {
+        method: 'DELETE',
+        path: `/chats/files/${encodeURIComponent(uuid)}`,
+        isRepeatable: true,
+        recover: (error) => (error instanceof NotFoundError ? { uuid, deleted: true } : undefined),
+      },
       options,
     );
   }

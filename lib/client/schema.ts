@@ -856,6 +856,19 @@ export interface FailedUpload {
   error_msg: string;
 }
 /**
+ * An uploaded file that was deleted.
+ */
+export interface DeletedFile {
+  /**
+   * The `uuid` of the file.
+   */
+  uuid: string;
+  /**
+   * true: the file is gone.
+   */
+  deleted: boolean;
+}
+/**
  * A batch of messages.
  */
 export interface Batch {

@@ -237,6 +237,7 @@ export const responseExamples = {
   'send-message': success(replyText),
   'stop-reply': success({ chat_id: chatId, response_id: responseId, status: 'stopped' as const }),
   'upload-file': success(file),
+  'delete-file': success({ uuid: file.uuid, deleted: true }),
   'record-feedback': { data: null, message: 'Feedback created', error_code: 0 },
   'create-batch': success(batch),
   'list-batches': page([endedBatch]),

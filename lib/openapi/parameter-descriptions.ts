@@ -34,6 +34,7 @@ export const parametersOfRoute: Partial<Record<RouteName, Readonly<Record<string
       'Of the user that the chat belongs to. It may be in the header x-external-user-id instead.',
   },
   'erase-user': { external_user_id: 'The user to erase.' },
+  'delete-file': { uuid: 'The `uuid` of the uploaded file.' },
   'list-batches': { status: 'Only batches with this status.' },
   'list-batch-results': { status: 'Only results with this status.' },
 };

@@ -156,6 +156,10 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     schema: 'A chat that was deleted.',
     properties: { id: 'The id of the chat. It is never used again.', deleted: 'true: the chat is gone.' },
   },
+  DeletedFile: {
+    schema: 'An uploaded file that was deleted.',
+    properties: { uuid: 'The `uuid` of the file.', deleted: 'true: the file is gone.' },
+  },
   ErasedUser: {
     schema: 'A user whose erasure has started.',
     properties: {
@@ -341,6 +345,7 @@ const envelopes: Readonly<Record<string, SchemaDescription>> = {
   ChatEnvelope: envelope('A chat.'),
   ChatListEnvelope: envelope('A page of chats.', 'The chats of the page.'),
   DeletedChatEnvelope: envelope('A deleted chat.'),
+  DeletedFileEnvelope: envelope('A deleted file.'),
   ErasedUserEnvelope: envelope('A user whose erasure has started.'),
   MessageListEnvelope: envelope('A page of messages.', 'The messages of the page.'),
   ReplyEnvelope: envelope('A reply as JSON.', 'The text of the whole reply.'),

@@ -9,7 +9,7 @@ const isWebRate = (rate: number): boolean =>
 const rateOf = (text: string, description: string) =>
   rateLimit.prefault(text).meta({
     form: '`COUNT/UNIT:BURST` or `none`',
-    limits: 'at most 500 a second, burst at most 10,000',
+    limits: 'at most 500 a second, burst at most 10,000 or `COUNT`',
     description,
   });
 
@@ -40,10 +40,25 @@ export const requestLimitSettings = {
       ),
       uploads: rateOf('2/s:5', 'Uploads of files, each of up to 50 MB.'),
       batches: rateOf('10/m', 'New batches, each of up to 1,000 requests: ten thousand requests a minute.'),
+      uploadedMegabytes: rateOf(
+        '100000/d',
+        'Megabytes of stored uploads: about 100 GB a day, or 20,000 files of 5 MB.',
+      ),
+      batchRequests: rateOf('100000/d', 'Requests of new batches: a hundred of the largest batches a day.'),
+      modelCalls: rateOf(
+        '500000/d',
+        `Calls of models for messages and batches. Messages at the default rate, all day and with one call each,
+        make 432,000.`,
+      ),
+      downloadedMegabytes: rateOf(
+        '100000/d',
+        `Megabytes of responses to requests that read: about 100 GB a day, or 9 dollars of traffic. Pages of 50 KB at the
+        default rate, all day, have 86 GB.`,
+      ),
     })
     .prefault({})
     .describe(`
-      Limits of each API key, one for each class of requests ([limits.md](limits.md#rate-limits)).
+      Limits of each API key, one for each class of requests or of what they use ([limits.md](limits.md#rate-limits)).
       \`agentctl workspaces update\` replaces a limit for one workspace.`),
 
   openBatches: z

@@ -1,5 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import { parseLimits } from '#contract/rate-limits.ts';
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchQueue } from '#domain/batches/batch-queue.ts';
@@ -16,6 +17,7 @@ import {
   idempotency,
   lazySecretCipher,
   messages,
+  rateLimits,
   replyEvents,
   usage,
   lazyWebhookSender as webhookSender,
@@ -36,6 +38,8 @@ process.env[variables.usageDays] = '400';
 const requestsPerBatch = 1000;
 /** Of a reply. */
 const milliseconds = 50 * options.slower;
+
+const limits = 'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none';
 
 const agentRuntime: AgentRuntime = {
   async reply({ signal }, forwardTo) {
@@ -75,6 +79,8 @@ const services = {
     idempotency: idempotency(),
     messages: messages(),
     replyEvents: replyEvents(),
+    rateLimits: rateLimits(),
+    stageLimits: parseLimits(limits),
     usage: usage(),
     workspaces: workspaces(),
   },
@@ -95,7 +101,7 @@ async function submit({ workspaceId, agentId, apiKeyId }: Tenant): Promise<Batch
   const body = { agent_id: agentId, requests };
   const { batch } = await createBatch(services)(
     { workspaceId, apiKeyId, body },
-    { key: null, mostOpen: null },
+    { key: null, mostOpen: null, takeTokens: async () => {} },
   );
   return batch;
 }

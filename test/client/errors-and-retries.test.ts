@@ -96,6 +96,26 @@ describe('errors', () => {
     await expect(Promise.all(impatient)).rejects.toMatchObject({ name: 'RateLimitError', retryAfter: 1 });
   });
 
+  test('the limit of a day is no error to wait for: its Retry-After is longer than a minute', async () => {
+    const tenant = await createTenant({ limits: { batchRequests: '2/d' } });
+    const client = new ChatBatchClient({ baseUrl: service.baseUrl, apiKey: tenant.apiKey });
+    const create = () =>
+      client.batches.create({
+        agent_id: tenant.agentId,
+        requests: ['1', '2'].map((custom_id) => ({ custom_id, message: 'Hello' })),
+      });
+    await create();
+    const error = await create().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        /^Rate limit exceeded: batch requests are limited to 2\/d, try again in \d+ s/,
+      ),
+      retryAfter: expect.any(Number),
+    });
+    expect((error as RateLimitError).retryAfter).toBeGreaterThan(86_000);
+  });
+
   test('responses without an envelope have a class by their status', async () => {
     for (const [status, ErrorClass] of [
       [302, ApiError],

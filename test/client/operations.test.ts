@@ -40,6 +40,9 @@ test('every operation of the document can be called', async () => {
   expect((await client.chats.update(chat.id, { name: 'Second' })).name).toBe('Second');
   expect((await client.chats.list()).data.map(({ id }) => id)).toEqual([chat.id]);
   const file = await client.files.upload(new File(['One, two'], 'numbers.txt'), { scope: 'ephemeral' });
+  const unused = await client.files.upload(new File(['Three'], 'unused.txt'));
+  expect(await client.files.delete(unused.uuid)).toEqual({ uuid: unused.uuid, deleted: true });
+  await expect(client.files.delete(unused.uuid)).rejects.toThrow('File not found');
   const sentFile = { message: 'Hi', agent_id, attached_file_uuids: [file.uuid] };
   expect(await client.messages.send(chat.id, sentFile)).toEqual({ text: 'Hello' });
   const stream = client.messages.stream(chat.id, { message: 'Hi', agent_id, resumable: true });

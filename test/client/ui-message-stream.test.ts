@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ChatBatchClient, toUIMessageStream, type UIMessageChunk } from '#lib/client/index.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
-import { createPublishedAgent } from '#support/service.ts';
+import { createPublishedAgent, createTenant } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { service, tenant, model, callFor } = await useScriptedService(undefined, { titles: true });
@@ -40,6 +40,22 @@ const summaries = (chunks: UIMessageChunk[]): string[] =>
         return `step ${chunk.data.ended_at === null ? 'started' : 'ended'}`;
       return chunk.type;
     });
+
+test('a rejection by a limit is the error of the page', async () => {
+  const { apiKey, agentId } = await createTenant({ limits: { modelCalls: '1/d' } });
+  const limited = new ChatBatchClient({ baseUrl: service.baseUrl, apiKey });
+  const chat = await limited.chats.create({ name: 'A chat', agent_id: agentId });
+  const send = () => limited.messages.stream(chat.id, { message: 'Hello', agent_id: agentId });
+  await send().finalMessage();
+  const [chunk, ...others] = await Array.fromAsync(toUIMessageStream(send()));
+  expect(others).toEqual([]);
+  expect(chunk).toEqual({
+    type: 'error',
+    errorText: expect.stringMatching(
+      /^Rate limit exceeded: model calls are limited to 1\/d, try again in \d+ s/,
+    ),
+  });
+});
 
 test('a text ends before a step, and not at a title', async () => {
   const [called, { chat, stream }] = [callFor('Work'), await streamTo('Work')];

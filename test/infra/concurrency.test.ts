@@ -64,6 +64,7 @@ test('the authorizer and all that may run for long have reservations, which leav
     'CreateBatch',
     'CreateChat',
     'DeleteChat',
+    'DeleteFile',
     'DeleteUnusedChats',
     'EraseUser',
     'FailBatch',

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { deniedPorts } from '#contract/denied-ports.ts';
 import { limits } from '#contract/limits.ts';
-import { rateClasses, secondsOfUnit } from '#contract/rate-limits.ts';
+import {
+  limitName,
+  type RateClass,
+  requestClasses,
+  secondsOfUnit,
+  usageClasses,
+} from '#contract/rate-limits.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { differencesOf, type OpenApi } from '#support/specification/differences.ts';
@@ -69,16 +75,22 @@ test('docs/limits.md has the ports that webhooks may not use', () => {
 test('docs/limits.md has the default rates', () => {
   const { rateLimits } = parseSettings({});
   const unitOf = (seconds: number) =>
-    ({ [secondsOfUnit.s]: 'second', [secondsOfUnit.m]: 'minute', [secondsOfUnit.h]: 'hour' })[seconds];
-  const rates = tableOf(textOf('limits.md'), 'class').map((line) =>
-    line.split(' | ').toSpliced(1, 1).join(' | '),
-  );
-  expect(rates).toEqual(
-    rateClasses.map((name) => {
+    ({
+      [secondsOfUnit.s]: 'second',
+      [secondsOfUnit.m]: 'minute',
+      [secondsOfUnit.h]: 'hour',
+      [secondsOfUnit.d]: 'day',
+    })[seconds];
+  const ratesIn = (column: string) =>
+    tableOf(textOf('limits.md'), column).map((line) => line.split(' | ').toSpliced(1, 1).join(' | '));
+  const textOfNumber = (number: number) => number.toLocaleString('en');
+  const ratesOf = (classes: readonly RateClass[], quote: (name: RateClass) => string) =>
+    classes.map((name) => {
       const { count = 0, seconds = 0, burst = 0 } = rateLimits[name] ?? {};
-      return lineOf(`\`${name}\``, `${count} a ${unitOf(seconds)}`, String(burst));
-    }),
-  );
+      return lineOf(quote(name), `${textOfNumber(count)} a ${unitOf(seconds)}`, textOfNumber(burst));
+    });
+  expect(ratesIn('class')).toEqual(ratesOf(requestClasses, (name) => `\`${name}\``));
+  expect(ratesIn('used')).toEqual(ratesOf(usageClasses, (name) => `\`${limitName(name)}\``));
 });
 
 describe('a difference is found when', () => {

@@ -130,7 +130,7 @@ test('no function carries the messages of zod in other languages, which come alo
 test.each([
   [
     '@aws-sdk/client-s3',
-    ['receive-uploads', 'upload-file'],
+    ['delete-file', 'receive-uploads', 'upload-file'],
     ['list-batch-results', 'list-messages', ...withTools, 'purge-chat'].toSorted(),
   ],
   [

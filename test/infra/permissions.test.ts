@@ -23,7 +23,7 @@ const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
 /** To take from the rate limit. */
 const limited = 'dynamodb:UpdateItem';
-// With the places of slow readers.
+// With the slots of slow readers.
 const listed = ['dynamodb:PutItem', 'dynamodb:Query', limited];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 /** What Lambda does with the function's role on the queue of its event source. */
@@ -82,6 +82,14 @@ test('every role may do exactly this', () => {
     GetChat: [...read, limited, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
     DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
+    DeleteFile: [
+      'dynamodb:BatchWriteItem',
+      'dynamodb:GetItem',
+      'dynamodb:Query',
+      limited,
+      ...logs,
+      's3:DeleteObject',
+    ],
     EraseUser: ['dynamodb:GetItem', 'dynamodb:PutItem', limited, ...logs, 'sqs:SendMessage'],
     ListMessages: [...read, ...listed, ...logs, 's3:GetObject'],
     SendMessage: [

@@ -196,6 +196,17 @@ describe('agentctl chat with a message', () => {
     );
   });
 
+  it('does not wait for the limit of a day, and says which it is', async () => {
+    const limits = { modelCalls: '1/d' } as const;
+    const limited = await openTenant(service, { model: 'demo', limits });
+    const command = clientCommand(front, limited);
+    const args = ['chat', '--agent', limited.agentId, 'Hi'];
+    expect((await command.run(...args)).code).toBe(0);
+    const { code, stdout, stderr } = await command.run(...args);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^Rate limit exceeded: model calls are limited to 1\/d, try again in \d+ s/m);
+  });
+
   it('repeats a send that failed, and makes one turn of it', async () => {
     let sends = 0;
     front.serve = async (request) => {

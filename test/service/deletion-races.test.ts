@@ -7,10 +7,11 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { isReplier } from '#support/entry-points.ts';
-import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { messageItems } from '#support/seed.ts';
 import { stepThrough } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const proxy = closeAfterTests(await startDynamoProxy());
@@ -238,6 +239,62 @@ describe('a deletion that comes', () => {
     expect(purge).toBeDefined();
     await table.writeItems([purgeAt(id, 6)]);
     await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+  });
+});
+
+describe('a deletion of a file', async () => {
+  const owner = await openTenant(service, { titles: false });
+  async function open() {
+    const { uuid } = dataOf(await uploaderOf(service, owner).file('a.txt', 'Text')) as { uuid: string };
+    const chat = await owner.createChat();
+    return {
+      ...{ uuid, chat },
+      remove: async () => summaryOf(await owner.client.delete(`/chats/files/${uuid}`)),
+      send: async () => summaryOf(await owner.send(chat, { attached_file_uuids: [uuid] })),
+    };
+  }
+  const rejectedSend = '400/10006 attached_file_uuids[0] is not a file of this workspace';
+  const rejectedDeletion = '400/10006 The file is attached to a message: it is deleted with its chat';
+
+  it('before a send has registered the file: the send is rejected, and leaves nothing', async () => {
+    const { uuid, chat, remove, send } = await open();
+    let removed = '';
+    meanwhile(
+      (call) => isReplier(call.functionName) && isWrite(call) && isOf(call, uuid),
+      async () => {
+        removed = await remove();
+      },
+    );
+    expect(await send()).toBe(rejectedSend);
+    expect(removed).toBe(success);
+    expect(await owner.history(chat)).toEqual([]);
+    expect((await table.readAll()).filter((item) => JSON.stringify(item).includes(uuid))).toEqual([]);
+  });
+
+  it('after it has found no chat, and before it starts: the send has the file', async () => {
+    const { uuid, chat, remove, send } = await open();
+    let sent = '';
+    meanwhile(
+      (call) => call.functionName?.includes('DeleteFile') === true && isWrite(call) && isOf(call, uuid),
+      async () => {
+        sent = await send();
+      },
+    );
+    expect(await remove()).toBe(rejectedDeletion);
+    expect(sent).toBe(success);
+    expect((await owner.history(chat))[0]?.attached_files).toMatchObject([{ uuid }]);
+    expect(await send()).toBe(success);
+  });
+
+  it('at the same moment as a send: one of them wins', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { remove, send } = await open();
+      const [sent, removed] = await Promise.all([send(), remove()]);
+      expect([
+        [success, rejectedDeletion],
+        [rejectedSend, success],
+      ]).toContainEqual([sent, removed]);
+    }
   });
 });
 

@@ -16,7 +16,6 @@ import {
   file,
   idempotencyKey,
   question,
-  rateBucket,
   reply,
   start,
   userId,
@@ -60,8 +59,8 @@ describe('items of an earlier version', () => {
       apiKeyOfWorkspace: [keys.apiKeyOfWorkspace(workspaceId, 'key_frozen1')],
       workspace: [keys.workspace(workspaceId)],
       whitelistEntry: [keys.whitelistEntry(workspaceId, userId)],
-      placeReport: [],
-      rateBucket: [keys.rateBucket(workspaceId, 'key_frozen1', 'sends', '5/s:10')],
+      rateBuckets: [],
+      slotReport: [],
       agent: [keys.agent(workspaceId, agentId)],
       publishedAgent: [keys.publishedAgent(workspaceId, agentId)],
       publishedEntry: [keys.publishedEntry(workspaceId, agentId)],
@@ -226,8 +225,8 @@ describe('items of an earlier version', () => {
     expect(await idsOf({})).toEqual([3, 1, 3, 6]);
   });
 
-  it('are read as files, knowledge, usage, limits, idempotency records and audit', async () => {
-    const { files, knowledge, usage, rateBuckets, idempotency, auditLog } = stores;
+  it('are read as files, knowledge, usage, idempotency records and audit', async () => {
+    const { files, knowledge, usage, idempotency, auditLog } = stores;
     expect(await files.get(workspaceId, file.uuid)).toEqual(file);
     const persistent = { ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null };
     expect(await files.get(workspaceId, persistent.uuid)).toEqual(persistent);
@@ -246,8 +245,6 @@ describe('items of an earlier version', () => {
         models: { 'openai:test': { calls: 1, promptTokens: 10, completionTokens: 20 } },
       },
     ]);
-    const time = { now: start, interval: 200, latest: start + 2000 };
-    expect(await rateBuckets.takeNext(rateBucket, time)).toEqual({ taken: true, fullAt: start + 600 });
     for (const [hash, work] of Object.entries({
       chat: { is: 'chat', chatId: 2, createdAt: at(0) },
       turn: { is: 'turn', chatId: 2, position: 1 },

@@ -84,6 +84,7 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
   const batch = `/batches/${dataOf(created).id}`;
   await waitForBatchEnd(client, dataOf(created).id);
 
+  const unused = (await upload('b.txt')) as { data: UploadedFile };
   const real = {
     'list-published-agents': await request('GET', '/chats/published-agents'),
     'create-chat': await request('POST', '/chats', { name: 'A', agent_id, ...user }),
@@ -98,6 +99,7 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
     'get-batch': await request('GET', batch),
     'list-batch-results': await request('GET', `${batch}/results`),
     'rename-chat': await request('PATCH', `/chats/${chat.id}`, { name: 'B', ...user }),
+    'delete-file': await request('DELETE', `/chats/files/${unused.data.uuid}`),
     'delete-chat': await request('DELETE', `/chats/${chat.id}?external_user_id=ann`),
     'erase-user': await request('DELETE', '/users?external_user_id=ann'),
   };

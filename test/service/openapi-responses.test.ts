@@ -175,6 +175,17 @@ async function callsOf() {
       [200, upload('a.txt')],
       [400, upload('a.exe')],
     ],
+    'DELETE /chats/files/{uuid}': [
+      [
+        200,
+        async () => {
+          const uploaded = (await (await upload('a.txt')()).json()) as { data: { uuid: string } };
+          return remove(`/chats/files/${uploaded.data.uuid}`)();
+        },
+      ],
+      [400, remove('/chats/files/x')],
+      [404, remove(`/chats/files/${unknownId}`)],
+    ],
     'POST /batches': [
       [202, post('/batches', { agent_id, requests })],
       [400, post('/batches', { agent_id, requests: [] })],

@@ -2,18 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
-import { rateClasses } from '#contract/rate-limits.ts';
+import { bytesPerToken, requestClasses } from '#contract/rate-limits.ts';
 import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { agentctlOf } from '#support/agentctl.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { chatWithTool } from '#support/demo-tools.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { operator, setLimits } from '#support/service.ts';
+import { send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
@@ -70,6 +73,7 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),
     'resume-stream': () => client.get(`/chats/${chat.id}/stream?response_id=x`),
     'upload-file': () => uploader.file('a.txt', 'Text'),
+    'delete-file': () => client.delete(`/chats/files/${batchId}`),
     'record-feedback': () =>
       client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {
         external_user_id: 'reader',
@@ -99,7 +103,7 @@ it('holds every route to the limit of its class, which is the stage’s or the w
   };
   const limitsShown = async () => {
     const shown: Record<string, unknown> = {};
-    for (const rateClass of rateClasses) {
+    for (const rateClass of requestClasses) {
       const { limit, remaining } = shownBy(await firstOf[rateClass]());
       shown[rateClass] = `${remaining} of ${limit}`;
     }
@@ -113,11 +117,11 @@ it('holds every route to the limit of its class, which is the stage’s or the w
     uploads: '4 of 5',
     batches: '9 of 10',
   });
-  const own = Object.fromEntries(rateClasses.map((name) => [name, twoAnHour]));
+  const own = Object.fromEntries(requestClasses.map((name) => [name, twoAnHour]));
   await setLimits(tenant.workspaceId, own);
   for (const remaining of [1, 0])
     expect(await limitsShown()).toEqual(
-      Object.fromEntries(rateClasses.map((name) => [name, `${remaining} of 2`])),
+      Object.fromEntries(requestClasses.map((name) => [name, `${remaining} of 2`])),
     );
   for (const [name, request] of Object.entries(requests)) {
     const response = await request();
@@ -296,6 +300,118 @@ describe('other writes that are refused leave nothing behind', () => {
   });
 });
 
+describe('what requests use', () => {
+  /** The Retry-After of a rejection, in hours. */
+  const hoursOf = (response: Pick<ApiResponse, 'headers'>) => Number(shownBy(response).retryAfter) / 3600;
+  const useOfTool = 'consultant_lookup {"query":"anything"}';
+  const beyond = (limit: string) =>
+    expect.stringMatching(new RegExp(`^429/10029 Rate limit exceeded: ${limit}, try again in \\d+ s$`));
+
+  it('counts calls of models: one of a send, and those of tools with the next', async () => {
+    const tenant = await openTenant(service, { limits: { modelCalls: '24/d:4' }, openai: true });
+    const tool = await chatWithTool(service, tenant, 'consultant_lookup');
+    // Two calls of the model.
+    await tool.say(useOfTool);
+    const second = await send(tool.client, { agentId: tool.agentId }, tool.chatId, 'Hello');
+    expect(second.status).toBe(200);
+    expect(shownBy(second)).toMatchObject({ limit: '10' });
+    const complete = () =>
+      openAiRequests(service, tenant).request('POST', '/chat/completions', {
+        body: { model: tenant.agentId, messages: [{ role: 'user', content: 'Hello' }] },
+      });
+    expect((await complete()).status).toBe(200);
+    const history = () => tool.client.get(`/chats/${tool.chatId}/messages?external_user_id=a`);
+    const before = (await history()).body;
+    const rejected = await send(tool.client, { agentId: tool.agentId }, tool.chatId, 'Hello');
+    expect(summaryOf(rejected)).toEqual(beyond('model calls are limited to 24/d:4'));
+    expect(shownBy(rejected)).toMatchObject({ limit: '4', remaining: '0' });
+    expect(hoursOf(rejected)).toBeCloseTo(1, 1);
+    expect((await history()).body).toEqual(before);
+    const stream = await tool.client.stream(tool.chatId, { message: 'Hello', agent_id: tool.agentId });
+    expect(stream.response.status).toBe(429);
+    const completion = await complete();
+    expect([completion.status, await completion.json()]).toEqual([
+      429,
+      {
+        error: {
+          message: expect.stringContaining('model calls are limited to 24/d:4'),
+          ...{ type: 'requests', param: null, code: 'rate_limit_exceeded' },
+        },
+      },
+    ]);
+    expect(Number(completion.headers.get('retry-after')) / 3600).toBeCloseTo(1, 1);
+    expect(completion.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+  });
+
+  it('counts requests of batches when they are created, with a call of a model each', async () => {
+    const tenant = await openTenant(service, { limits: { batchRequests: '5/d', modelCalls: '24/d:6' } });
+    const create = (count: number) =>
+      tenant.client.post('/batches', {
+        agent_id: tenant.agentId,
+        requests: Array.from({ length: count }, (_, index) => ({ custom_id: `${index}`, message: 'Hello' })),
+      });
+    const never = await create(6);
+    expect(summaryOf(never)).toBe('400/10006 batch requests are limited to 5/d: 6 at once are too many');
+    expect(shownBy(never)).toMatchObject({ retryAfter: null });
+    expect((await create(3)).status).toBe(202);
+    const rejected = await create(3);
+    expect(summaryOf(rejected)).toEqual(beyond('batch requests are limited to 5/d'));
+    expect(hoursOf(rejected)).toBeCloseTo(4.8, 1);
+    expect((await create(2)).status).toBe(202);
+    expect(dataOf(await tenant.client.get<unknown[]>('/batches'))).toHaveLength(2);
+    // Five of the six calls are those of the batches.
+    const chat = await tenant.createChat();
+    expect((await tenant.send(chat)).status).toBe(200);
+    expect(summaryOf(await tenant.send(chat))).toEqual(beyond('model calls are limited to 24/d:6'));
+  });
+
+  it('counts the calls of a batch’s tools too, when a worker has made them', async () => {
+    const tenant = await openTenant(service, { limits: { modelCalls: '24/d:4' } });
+    const { agentId, client } = await chatWithTool(service, tenant, 'consultant_lookup');
+    const requests = [1, 2].map((id) => ({ custom_id: `${id}`, message: useOfTool }));
+    const { id } = dataOf(await client.post<{ id: string }>('/batches', { agent_id: agentId, requests }));
+    expect(await waitForBatchEnd(client, id)).toMatchObject({ completed_requests: 2 });
+    const rejected = await tenant.send(await tenant.createChat());
+    expect(summaryOf(rejected)).toEqual(beyond('model calls are limited to 24/d:4'));
+  });
+
+  it('counts bytes of uploads, at either door', async () => {
+    const gateway = { baseUrl: `${service.run.endpoints.gateway}/v1` };
+    for (const door of [service, gateway]) {
+      const tenant = await openTenant(service, { limits: { uploadedMegabytes: '1/d' } });
+      const uploader = uploaderOf(door, tenant);
+      // A rejected file is not stored, and not counted.
+      const content = 'x'.repeat(0.6 * bytesPerToken);
+      expect((await uploader.file('a.exe', content)).status).toBe(400);
+      for (const name of ['a.txt', 'b.txt']) expect((await uploader.file(name, content)).status).toBe(200);
+      const rejected = await uploader.file('c.txt', 'Text');
+      expect(summaryOf(rejected)).toEqual(beyond('uploaded megabytes are limited to 1/d'));
+      expect(hoursOf(rejected)).toBeCloseTo(4.8, 1);
+      expect((await fileBucketOf(service).keysOf(tenant.workspaceId)).objects).toHaveLength(2);
+      expect((await tenant.client.get('/chats')).status).toBe(200);
+    }
+  });
+
+  it('counts bytes of responses to reads', async () => {
+    const tenant = await openTenant(service, { limits: { downloadedMegabytes: '1/d' } });
+    const chat = await tenant.createChat();
+    const body = { agent_id: tenant.agentId, message: 'x'.repeat(250_000), resumable: true, stream: true };
+    const stream = await tenant.client.stream(chat.id, body);
+    await stream.all();
+    const path = `/chats/${chat.id}/messages?external_user_id=reader`;
+    let page = await tenant.client.get(path);
+    const size = JSON.stringify(page.body).length;
+    expect(size).toBeGreaterThan(250_000);
+    let pages = 1;
+    for (; page.status === 200; pages += 1) page = await tenant.client.get(path);
+    // The one that passes the limit is sent, and the next is rejected.
+    expect(pages - 1).toBe(Math.ceil(bytesPerToken / size));
+    expect(summaryOf(page)).toEqual(beyond('downloaded megabytes are limited to 1/d'));
+    expect(hoursOf(page)).toBeCloseTo((((pages - 1) * size) / bytesPerToken - 1) * 24, 0);
+    expect((await tenant.send(chat)).status).toBe(200);
+  });
+});
+
 describe('what it costs', () => {
   const costOf = async (work: () => Promise<unknown>) => {
     const before = service.run.dynamoCalls().length;
@@ -344,17 +460,24 @@ describe('what it costs', () => {
     }
   });
 
-  it('is a row that goes by itself, once its bucket is full', async () => {
+  it('is a row that goes by itself, once its buckets are full', async () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: '6/m:3' } });
     await client.get('/chats');
     const items = (await table.readAll()).filter(({ pk }) => String(pk).startsWith(`W#${workspaceId}#RATE#`));
     expect(items).toEqual([
-      { pk: expect.any(String), sk: '6/m:3', full_at: expect.any(Number), ttl: expect.any(Number) },
+      {
+        pk: expect.any(String),
+        sk: expect.stringMatching(/^reads=6\/m:3,.*modelCalls=500000\/d/),
+        reads: expect.any(Number),
+        downloaded_megabytes: expect.any(Number),
+        ttl: expect.any(Number),
+      },
     ]);
-    const [item] = items as [{ full_at: number; ttl: number }];
-    expect(item.full_at - Date.now()).toBeLessThanOrEqual(10_000);
-    expect(item.ttl - item.full_at / 1000).toBeGreaterThan(60);
-    expect(item.ttl - Date.now() / 1000).toBeLessThan(200);
+    const [item] = items as [{ reads: number; ttl: number }];
+    expect(item.reads - Date.now()).toBeLessThanOrEqual(10_000);
+    // The longest bucket is full again after a day.
+    expect(item.ttl - item.reads / 1000).toBeGreaterThan(86_400);
+    expect(item.ttl - Date.now() / 1000).toBeLessThan(86_600);
   });
 });
 
@@ -393,10 +516,14 @@ it('is set by operators, one for one, and shown', async () => {
   const changed = await json<object>(
     ...['workspaces', 'update', workspaceId, '--limit', 'sends=50/s:100', '--limit', 'reads=7/m'],
     ...['--limit', 'uploads=none', '--limit', 'writes=default', '--limit', 'open-batches=25'],
+    ...['--limit', 'model-calls=900000/d', '--limit', 'uploaded-megabytes=none'],
   );
   expect(changed).toMatchObject({
     limits: 'default',
-    own_limits: { reads: '7/m', sends: '50/s:100', uploads: 'none', 'open-batches': '25' },
+    own_limits: {
+      ...{ reads: '7/m', sends: '50/s:100', uploads: 'none', 'open-batches': '25' },
+      ...{ 'model-calls': '900000/d', 'uploaded-megabytes': 'none' },
+    },
   });
   expect(changed).not.toHaveProperty('own_limits.writes');
   expect(shownBy(await client.get('/chats'))).toMatchObject({ limit: '7' });

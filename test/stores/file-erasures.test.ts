@@ -180,7 +180,7 @@ it('of two purges at the same point, the second one decides', async () => {
       return fileErasures.confirm(name, id);
     },
   });
-  expect(await erase(file, chatA)).toBe('attached');
+  expect(await erase(file, chatA)).toBe('replaced');
   expect([deleted, await isStored(file)]).toEqual([[], true]);
   expect(await fileErasures.confirm(file, 'of another purge')).toBe(true);
 });

@@ -43,6 +43,10 @@ describe('a workspace', () => {
       sends: { count: 1, seconds: 3600, burst: 2 },
       uploads: null,
       batches: perMinute,
+      uploadedMegabytes: { count: 100, seconds: 86_400, burst: 100 },
+      batchRequests: null,
+      modelCalls: perSecond,
+      downloadedMegabytes: perMinute,
       openBatches: 3,
     };
     for (const workspace of [

@@ -4,7 +4,7 @@ import type { Service } from './service.ts';
 import { uploaderOf } from './upload.ts';
 
 /**
- * Creates a workspace with three chats with replies, a file, and a batch that has ended. All texts contain the marker.
+ * Creates a workspace with three chats with replies, two files, one of which stays unused, and a batch that has ended. All texts contain the marker.
  */
 export async function furnishWorkspace(
   service: Service,
@@ -24,13 +24,17 @@ export async function furnishWorkspace(
     const reply = (await tenant.history(chat)).at(-1);
     chats.push({ chat_id: chat.id, message_id: reply?.id ?? 0 });
   }
-  const upload = await uploaderOf(service, tenant).file(`${marker}.txt`, `${marker} content`);
-  const file = dataOf(upload) as { uuid: string };
+  const uploader = uploaderOf(service, tenant);
+  const uuidOfNew = async (name: string) => {
+    const upload = await uploader.file(`${name}.txt`, `${marker} content`);
+    return (dataOf(upload) as { uuid: string }).uuid;
+  };
+  const [fileUuid, unusedFileUuid] = [await uuidOfNew(marker), await uuidOfNew(`${marker} unused`)];
   const batch = await submit(
     tenant.client,
     tenant,
     requestsOf(2, () => ({ message: `${marker} request` })),
   );
   await waitForBatchEnd(tenant.client, batch.id);
-  return { tenant, chats, fileUuid: file.uuid, batchId: batch.id };
+  return { tenant, chats, fileUuid, unusedFileUuid, batchId: batch.id };
 }

@@ -101,6 +101,9 @@ async function prepareWorks(
   let fresh = chatId;
   /** For the deletion that is measured and the one before it. */
   const unused = [await createChat(client, tenant, user), await createChat(client, tenant, user)];
+  const uploaded = async () =>
+    dataOf(await uploaderOf(service, tenant).file('a.txt', 'Text')) as { uuid: string };
+  const unusedFiles = [(await uploaded()).uuid, (await uploaded()).uuid];
   const other = await openTenant(service, { limits });
   /** Waits for the end of the first run of the purge. */
   const purged = async (deletion: () => Promise<unknown>): Promise<void> => {
@@ -132,6 +135,7 @@ async function prepareWorks(
     'erase-user': () => purged(() => other.client.delete('/users?external_user_id=unknown')),
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
     'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
+    'delete-file': () => client.delete(`/chats/files/${unusedFiles.pop()}`),
     'record-feedback': () =>
       client.post(`${history}/${reply?.id}/feedbacks`, { ...user, type: 'sys_helpful' }),
     'list-batches': () => client.get('/batches'),

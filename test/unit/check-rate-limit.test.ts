@@ -1,44 +1,33 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatRateLimit, type RateLimit, rateLimit } from '#contract/rate-limits.ts';
-import { checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
+import { parseLimits, type RateLimit, rateLimit, type Tokens } from '#contract/rate-limits.ts';
+import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import type { RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
+import { memoryRateBucketStore } from '#support/memory-stores/workspace-stores.ts';
 
-/** A model of the table and its conditional writes, with a clock that the test moves. */
+const none = parseLimits('reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none');
+
+/** Rate limits on a table in memory, with a clock that the test moves. */
 function table() {
-  const items = new Map<string, number>();
   const time = { now: 1_800_000_000_000, writes: 0, down: false };
-  const write = (key: string, isAllowed: (fullAt: number) => boolean, next: (fullAt: number) => number) => {
-    time.writes += 1;
-    if (time.down) throw new Error('The table is down');
-    const fullAt = items.get(key) ?? 0;
-    const taken = isAllowed(fullAt);
-    if (taken) items.set(key, next(fullAt));
-    return { taken, fullAt: items.get(key) ?? 0 };
-  };
+  const memory = memoryRateBucketStore();
   const rateBuckets: RateBucketStore = {
-    takeFirst: async ({ apiKeyId, limit }, { now, interval }) =>
-      write(
-        `${apiKeyId} ${formatRateLimit(limit)}`,
-        (fullAt) => fullAt <= now,
-        () => now + interval,
-      ),
-    takeNext: async ({ apiKeyId, limit }, { now, interval, latest }) =>
-      write(
-        `${apiKeyId} ${formatRateLimit(limit)}`,
-        (fullAt) => fullAt > now && fullAt <= latest,
-        (fullAt) => fullAt + interval,
-      ),
+    async take(...input) {
+      time.writes += 1;
+      if (time.down) throw new Error('The table is down');
+      return memory.take(...input);
+    },
   };
   const warnings: string[] = [];
   const log = { info: () => {}, warn: (text: string) => void warnings.push(text), error: () => {} };
   const clock = { now: () => new Date(time.now), after: () => () => {}, every: () => () => {} };
+  const newProcess = () => openRateLimits({ clock, log, rateBuckets });
   const newFunction = () => {
-    const checkLimit = checkRateLimit({ clock, log, rateBuckets });
-    return async (limit: RateLimit, apiKeyId = 'key') =>
-      checkLimit({ workspaceId: 'ws', apiKeyId, rateClass: 'sends', limit });
+    const limits = newProcess();
+    return async (sends: RateLimit, apiKeyId = 'key') =>
+      limits.take({ workspaceId: 'ws', apiKeyId, limits: { ...none, sends } }, { sends: 1 });
   };
-  return { time, warnings, newFunction };
+  return { time, warnings, newFunction, newProcess };
 }
 
 const limitOf = (text: string): RateLimit => {
@@ -133,6 +122,95 @@ describe('a bucket', () => {
         },
       ),
     );
+  });
+});
+
+describe('what requests use', () => {
+  const owner = {
+    ...{ workspaceId: 'ws', apiKeyId: 'key' },
+    limits: {
+      ...none,
+      sends: limitOf('100/s'),
+      modelCalls: limitOf('24/d:10'),
+      batchRequests: limitOf('5/d'),
+    },
+  };
+  /** An hour brings a call back. */
+  const hour = 3_600_000;
+
+  it('is paid by the next request, in the same write', async () => {
+    const { time, newProcess } = table();
+    const limits = newProcess();
+    const send = () => limits.take(owner, { sends: 1, modelCalls: 1 });
+    expect((await send()).rejection).toBeNull();
+    limits.charge(owner, { modelCalls: 8 });
+    expect((await send()).rejection).toBeNull();
+    expect(time.writes).toBe(2);
+    const { rejection, bucket } = await send();
+    expect(rejection?.message).toBe(
+      'Rate limit exceeded: model calls are limited to 24/d:10, try again in 3600 s',
+    );
+    expect(bucket).toEqual({ limit: 10, remaining: 0, reset: 36_000 });
+    expect(time.writes).toBe(2);
+    // Another process finds it in the table.
+    expect((await newProcess().take(owner, { sends: 1, modelCalls: 1 })).rejection?.retryAfter).toBe(3600);
+    // A request that uses none of it is allowed.
+    expect((await limits.take(owner, { sends: 1 })).rejection).toBeNull();
+    time.now += hour - 1;
+    expect((await send()).rejection).not.toBeNull();
+    time.now += 1;
+    expect((await send()).rejection).toBeNull();
+  });
+
+  it('may be more than a full bucket, and is refilled while nobody writes it', async () => {
+    const { time, newProcess } = table();
+    const limits = newProcess();
+    const send = () => limits.take(owner, { sends: 1, modelCalls: 1 });
+    await send();
+    limits.charge(owner, { modelCalls: 14 });
+    expect((await send()).rejection?.retryAfter).toBe((15 - 9) * 3600);
+    time.now += 6 * hour;
+    const { rejection } = await send();
+    expect(rejection).toBeNull();
+    expect((await send()).rejection?.retryAfter).toBe(3600);
+    time.now += 100 * hour;
+    for (let call = 0; call < 10; call += 1) expect((await send()).rejection).toBeNull();
+    expect((await send()).rejection?.retryAfter).toBe(3600);
+  });
+
+  it('stays charged while the table is down', async () => {
+    const { time, newProcess } = table();
+    const limits = newProcess();
+    limits.charge(owner, { modelCalls: 9 });
+    time.down = true;
+    expect((await limits.take(owner, { sends: 1, modelCalls: 1 })).bucket).toBeNull();
+    time.down = false;
+    expect((await limits.take(owner, { sends: 1, modelCalls: 1 })).rejection).toBeNull();
+    expect((await limits.take(owner, { sends: 1, modelCalls: 1 })).rejection).not.toBeNull();
+  });
+
+  it('is written at once where nothing else is taken', async () => {
+    const { time, newProcess } = table();
+    const worker = newProcess();
+    worker.charge(owner, { modelCalls: 10 });
+    await worker.writeCharges(owner);
+    await worker.writeCharges(owner);
+    expect(time.writes).toBe(1);
+    expect((await newProcess().take(owner, { sends: 1, modelCalls: 1 })).rejection?.retryAfter).toBe(3600);
+  });
+
+  it('takes several tokens at once, up to the burst', async () => {
+    const limits = table().newProcess();
+    const take = (batchRequests: number) => limits.take(owner, { batchRequests } satisfies Tokens);
+    expect((await take(6)).rejection).toMatchObject({
+      kind: 'badRequest',
+      message: 'batch requests are limited to 5/d: 6 at once are too many',
+    });
+    expect((await take(3)).rejection).toBeNull();
+    expect((await take(3)).rejection).toMatchObject({ kind: 'rateLimited', retryAfter: 17_280 });
+    expect((await take(2)).rejection).toBeNull();
+    expect((await take(0)).rejection).toBeNull();
+    expect((await take(1)).rejection).not.toBeNull();
   });
 });
 

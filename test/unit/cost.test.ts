@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { routes } from '#contract/routes.ts';
+import { usualAuthorizers } from '#lib/concurrency.ts';
 import { chatRoutes } from '#lib/function-table.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { assumptions } from '../../bin/cost/assumptions.ts';
@@ -14,6 +16,7 @@ import {
 } from '../../bin/cost/functions.ts';
 import { type OperationCalls, type OperationName, operations } from '../../bin/cost/operations.ts';
 import { renderCost } from '../../bin/cost/render-cost.ts';
+import { unknownKeyAttacks } from '../../bin/cost/unknown-keys.ts';
 
 const nothing: OperationCalls = {
   invocations: {},
@@ -25,6 +28,24 @@ const nothing: OperationCalls = {
 };
 const million = (calls: Partial<OperationCalls>, clientRequests = 0) =>
   totalOf(dollarsOf({ ...nothing, ...calls }, undefined, clientRequests)) * 1e6;
+
+it('what unknown keys can cost is in docs/limits.md', () => {
+  const settings = parseSettings({ firewall: {} });
+  const lines = unknownKeyAttacks({
+    ...settings,
+    authorizerConcurrency: usualAuthorizers,
+    requestsInFiveMinutes: settings.firewall?.requestsInFiveMinutes ?? 0,
+  }).map(({ what, requestsPerSecond, dollarsPerSecond }) =>
+    [
+      what,
+      ...[requestsPerSecond, dollarsPerSecond * 3600, dollarsPerSecond * 86_400].map((value) =>
+        value.toLocaleString('en', { maximumSignificantDigits: 2 }),
+      ),
+    ].join(' | '),
+  );
+  const text = readFileSync('docs/limits.md', 'utf8').replaceAll(/ +/g, ' ');
+  expect(lines.filter((line) => !text.includes(`| ${line} |`))).toEqual([]);
+});
 
 it('prices what AWS counts, each at its own price', () => {
   expect(million({})).toBe(0);

@@ -106,7 +106,7 @@ const longQuery = Array.from({ length: 165 }, (_each, index) => `word${index % 1
 const wordsOfQuery = Array.from({ length: 140 }, (_each, index) => wordOf(index * 200)).join(' ');
 const longText = (characters: number) => 'x'.repeat(characters);
 
-const searchesOfChat = (count: number) => {
+const searches = (count: number) => {
   const texts = Array.from({ length: 2000 }, () => ({ text: longText(2000), source: {} }));
   const tool = lookup([async () => ({ texts, notes: [] })], {
     rank: (workspaceId, search, signal) => textWorker.run(workspaceId, { type: 'rank', ...search }, signal),
@@ -247,7 +247,7 @@ const hostile: [what: string, work: () => unknown][] = [
     () => toolCall(`{"title":"a","fields":[${'{},'.repeat(350_000)}{}]}`),
   ],
   ['arguments of a tool with many levels', () => toolCall('['.repeat(megabyte))],
-  ['28 look-ups of long queries in the longest chat', () => searchesOfChat(28)],
+  ['28 look-ups of long queries in the longest chat', () => searches(28)],
   [
     '28 long queries of a knowledge with many words',
     () => Promise.all(Array.from({ length: 28 }, () => knowledge.search('workspace', wordsOfQuery, 20))),

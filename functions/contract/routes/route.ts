@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ErrorKind } from '../errors.ts';
 import { externalUserId, idParameter, uuid } from '../fields.ts';
-import type { RateClass } from '../rate-limits.ts';
+import type { RequestClass } from '../rate-limits.ts';
 import type { Dialect } from './dialect.ts';
 
 /** The routes that docs/openapi.json lists. */
@@ -18,6 +18,7 @@ export type DocumentedRouteName =
   | 'stop-reply'
   | 'resume-stream'
   | 'upload-file'
+  | 'delete-file'
   | 'record-feedback'
   | 'create-batch'
   | 'list-batches'
@@ -54,7 +55,7 @@ export interface Route {
   /** The group of operations that a documented route belongs to, in docs/openapi.json and in generated clients. */
   tag?: RouteTag;
   /** The rate limit class: the bucket of the API key that a request takes a token from. */
-  rateClass: RateClass;
+  rateClass: RequestClass;
   /**
    * `buffered`: one payload of at most 6 MB. `streamed`: written in chunks, at most 200 MB in AWS. A route is streamed
    * if its response can exceed 6 MB.

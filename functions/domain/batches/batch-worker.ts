@@ -209,7 +209,7 @@ export class BatchWorker {
         batch,
         Array.from({ length: end - first }, (_, index) => first + index),
       ),
-      countRequests(this.#services, batch, attempts),
+      countRequests(this.#services, batch, this.#workspace, attempts),
     ]);
     return requests;
   }
@@ -298,7 +298,7 @@ export class BatchWorker {
     const { attempts, counts } = this.#popUncounted();
     await Promise.all([
       recordOutcomes(this.#services)(this.#batch, { ...counts, slots: 0 }),
-      countRequests(this.#services, this.#batch, attempts),
+      countRequests(this.#services, this.#batch, this.#workspace, attempts),
     ]);
   }
 
@@ -323,7 +323,7 @@ export class BatchWorker {
     const retries = this.#retries.splice(0);
     await Promise.all([
       passSlotOn(this.#services)(this.#batch, { givesSlot, ready, retries, ...counts }),
-      countRequests(this.#services, this.#batch, attempts),
+      countRequests(this.#services, this.#batch, this.#workspace, attempts),
     ]);
   }
 

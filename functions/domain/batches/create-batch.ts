@@ -1,4 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { Tokens } from '#contract/rate-limits.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
@@ -33,14 +34,23 @@ const millisecondsBetweenChecks = 250;
  * Creates a batch. All checks are made before anything is written.
  * @param key idempotency key: a repeated request gets the batch as it was created
  * @param mostOpen highest number of open batches in the workspace, with this one; null without a limit
+ * @param takeTokens takes the requests from the rate limit of the key, once the batch is checked
  * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
- *   (specification, sections 4.2 and 5.4); rateLimited if as many batches are open
+ *   (specification, sections 4.2 and 5.4); rateLimited if as many batches are open, or by the rate limit
  */
 export const createBatch =
   (services: CreateServices) =>
   async (
     { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
-    { key, mostOpen }: { key: IdempotencyKey | null; mostOpen: number | null },
+    {
+      key,
+      mostOpen,
+      takeTokens,
+    }: {
+      key: IdempotencyKey | null;
+      mostOpen: number | null;
+      takeTokens: (tokens: Tokens) => Promise<void>;
+    },
   ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
     rejectRepeatedIds(requests);
@@ -53,6 +63,8 @@ export const createBatch =
     if (made !== undefined) return replayOf(made);
 
     await checkRequests(services, { workspaceId, body, requests, mostOpen });
+    // Each makes at least one call of a model. The worker that processes it charges the others.
+    await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
     const drawn = services.identifiers.uuid();
     const id = previous?.batchId ?? (await reserveId(services, key, drawn));
     if (previous === undefined && id !== drawn) {

@@ -3,7 +3,9 @@ import type { FileServices } from '#domain/files/services.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, requestsPerGroup } from './batch.ts';
 import type { ClaimedRequest } from './claim-requests.ts';
 import { failed, type ItemEnd, processBatchItem, rejected } from './process-batch-item.ts';
@@ -12,7 +14,7 @@ import type { BatchServices } from './services.ts';
 export type EndServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
   Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
   Pick<FileServices, 'fileIndex'> &
-  Pick<WorkspaceServices, 'usage'> &
+  Pick<WorkspaceServices, 'rateLimits' | 'stageLimits' | 'usage'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** Seconds between attempts: 5, 10, 20 … up to five minutes, so that a model that recovers is called soon. */
@@ -107,10 +109,14 @@ function waitOf({ attempt, requestIndex }: BatchItem, retryAfter = 0): number {
 
 export const hasEnded = ({ outcome }: EndedRequest): boolean => outcome === 'success' || outcome === 'failed';
 
-/** Makes one write for each agent. The requests of a batch nearly always have the same agent. */
+/**
+ * Makes one write for each agent, and one if there were more calls of models than the batch has paid, which is one for each
+ * request. The requests of a batch nearly always have the same agent.
+ */
 export async function countRequests(
   services: EndServices,
   { workspaceId, apiKeyId }: Batch,
+  workspace: Workspace,
   attempts: readonly EndedRequest[],
 ): Promise<void> {
   if (attempts.length === 0) return;
@@ -121,17 +127,26 @@ export async function countRequests(
     failed: countOf('failed'),
     delayed: countOf('retry'),
   });
+  const limits = limitsOf(workspace, services.stageLimits);
+  const calls = attempts.flatMap((attempt) => attempt.calls).length;
+  const unpaid = calls - attempts.filter(hasEnded).length;
   const byAgent = Map.groupBy(attempts, ({ request }) => request.agentId);
-  await Promise.all(
-    [...byAgent].map(([agentId, requests]) =>
+  await Promise.all([
+    limits !== null && unpaid > 0 && chargeCalls(services, { workspaceId, apiKeyId, limits }, unpaid),
+    ...[...byAgent].map(([agentId, requests]) =>
       countUsage(services)({
         ...{ workspaceId, apiKeyId, agentId },
         counts: {
           batchRequests: requests.filter(hasEnded).length,
           failedBatchRequests: requests.filter(({ outcome }) => outcome === 'failed').length,
         },
-        calls: requests.flatMap(({ calls }) => calls),
+        calls: requests.flatMap((request) => request.calls),
       }),
     ),
-  );
+  ]);
+}
+
+function chargeCalls({ rateLimits }: EndServices, owner: BucketOwner, modelCalls: number): Promise<void> {
+  rateLimits.charge(owner, { modelCalls });
+  return rateLimits.writeCharges(owner);
 }

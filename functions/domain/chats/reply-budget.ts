@@ -37,6 +37,11 @@ export class ReplyBudget {
     this.limits = limits;
   }
 
+  /** Beyond the first: the rate limit of a request counts that one when it accepts the request. */
+  get furtherModelCalls(): number {
+    return Math.max(0, this.modelCalls - 1);
+  }
+
   /** False if only reserved calls are left. */
   takeModelCall(): boolean {
     if (this.modelCalls + this.reservedCalls >= this.limits.modelCalls) return false;

@@ -1,102 +1,213 @@
 import { ServiceError } from '#contract/errors.ts';
-import { formatRateLimit, type RateLimit } from '#contract/rate-limits.ts';
+import {
+  formatLimits,
+  formatRateLimit,
+  limitName,
+  type RateClass,
+  type RateLimit,
+  rateClasses,
+  type Tokens,
+} from '#contract/rate-limits.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { BucketChange, RateBucket } from './rate-bucket-store.ts';
+import type { BucketChange, BucketOwner } from './rate-bucket-store.ts';
+import type { RateLimitDecision, RateLimits } from './rate-limits.ts';
 import type { WorkspaceServices } from './services.ts';
 
-/** The outcome of the rate limiter for one request. */
-export interface RateLimitDecision {
-  /** `limit` and `remaining` in tokens, `reset` in whole seconds. Null if the limiter failed open. */
-  bucket: { limit: number; remaining: number; reset: number } | null;
-  /** Null if the request is allowed. */
-  rejection: ServiceError | null;
-}
+type LimiterServices = Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>;
 
-/** Bounds the cache's memory. A bucket that was evicted costs one extra write at its next request. */
-const maxCachedBuckets = 10_000;
+/** Bounds the memory. A key that was evicted costs one extra write at its next request. */
+const maxKeys = 10_000;
 
-/**
- * Takes a token for a request. It usually costs one write. It costs two if another function instance has taken a token
- * since this one last read the bucket, and none if this instance knows that the bucket is empty. Fails open if the
- * table fails: a limit protects the service and must not cause an outage.
- * @returns the decision; a promise of it unless the bucket is known to be empty
- */
-export const checkRateLimit = (
-  services: Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>,
-) => {
-  /** When each bucket is full again, in epoch milliseconds. Never decreases, so a stale value is a safe lower bound. */
-  const fullTimes = new Map<string, number>();
-  const remember = (name: string, fullAt: number): void => {
-    fullTimes.delete(name);
-    fullTimes.set(name, fullAt);
-    const [oldest] = fullTimes.keys();
-    if (fullTimes.size > maxCachedBuckets && oldest !== undefined) fullTimes.delete(oldest);
+/** The first with what this process knows, the second with what it then finds, the third if others write meanwhile. */
+const attempts = 3;
+
+export function openRateLimits(services: LimiterServices): RateLimits {
+  const bucketsOfKeys = new Map<string, Buckets>();
+  const bucketsOf = (owner: BucketOwner): Buckets => {
+    const name = `${owner.apiKeyId} ${formatLimits(owner.limits)}`;
+    const buckets = bucketsOfKeys.get(name) ?? newBuckets(owner);
+    bucketsOfKeys.delete(name);
+    bucketsOfKeys.set(name, buckets);
+    const [oldest] = bucketsOfKeys.keys();
+    if (bucketsOfKeys.size > maxKeys && oldest !== undefined) bucketsOfKeys.delete(oldest);
+    return buckets;
   };
-
-  return (bucket: RateBucket): RateLimitDecision | Promise<RateLimitDecision> => {
-    const now = services.clock.now().getTime();
-    const name = [bucket.apiKeyId, bucket.rateClass, formatRateLimit(bucket.limit)].join(' ');
-    const fullAt = fullTimes.get(name) ?? 0;
-    if (isEmpty(bucket.limit, fullAt, now)) return rejected(bucket, fullAt, now);
-    return take(services, bucket, fullAt, now).then(
-      (change) => {
-        remember(name, change.fullAt);
-        return change.taken ? allowed(bucket, change.fullAt, now) : rejected(bucket, change.fullAt, now);
-      },
-      (error: unknown) => {
-        services.log.warn('A rate limit was not checked', { rateClass: bucket.rateClass, error });
+  const now = (): number => services.clock.now().getTime();
+  return {
+    take(owner, tokens) {
+      const request: Request = { owner, buckets: bucketsOf(owner), tokens, now: now() };
+      const known = rejectionOf(request);
+      if (known !== undefined) return known;
+      return write(services, request).catch((error: unknown) => {
+        services.log.warn('A rate limit was not checked', { rateClass: Object.keys(tokens)[0], error });
         return { bucket: null, rejection: null };
-      },
-    );
+      });
+    },
+    charge(owner, tokens) {
+      const buckets = bucketsOf(owner);
+      for (const [rateClass, amount] of Object.entries(tokens))
+        buckets.get(rateClass as RateClass)?.charge(amount, now());
+    },
+    async writeCharges(owner) {
+      await write(services, { owner, buckets: bucketsOf(owner), tokens: {}, now: now() }).catch(
+        (error: unknown) => services.log.warn('A rate limit was not charged', { error }),
+      );
+    },
   };
-};
-
-async function take(
-  { rateBuckets }: Pick<WorkspaceServices, 'rateBuckets'>,
-  bucket: RateBucket,
-  cachedFullAt: number,
-  now: number,
-): Promise<BucketChange> {
-  const { limit } = bucket;
-  const interval = intervalOf(limit);
-  const attempt = (fullAt: number) =>
-    fullAt > now
-      ? rateBuckets.takeNext(bucket, { now, interval, latest: latestOf(limit, now) })
-      : rateBuckets.takeFirst(bucket, { now, interval });
-  const first = await attempt(cachedFullAt);
-  return first.taken || isEmpty(limit, first.fullAt, now) ? first : attempt(first.fullAt);
 }
 
-/** Milliseconds in which the bucket gains one token, rounded up to a microsecond. */
-const intervalOf = ({ count, seconds }: RateLimit): number => Math.ceil((seconds * 1e6) / count) / 1000;
+/** What a process knows of the buckets that have limits. */
+type Buckets = ReadonlyMap<RateClass, Bucket>;
 
-/** A bucket that is full only after this time has less than one token. Epoch milliseconds. */
-const latestOf = (limit: RateLimit, now: number): number => now + intervalOf(limit) * (limit.burst - 1);
+interface Request {
+  owner: BucketOwner;
+  buckets: Buckets;
+  tokens: Tokens;
+  now: number;
+}
 
-const isEmpty = (limit: RateLimit, fullAt: number, now: number): boolean => fullAt > latestOf(limit, now);
+const newBuckets = ({ limits }: BucketOwner): Buckets =>
+  new Map(
+    rateClasses.flatMap((rateClass): [RateClass, Bucket][] => {
+      const limit = limits[rateClass];
+      return limit === null ? [] : [[rateClass, new Bucket(rateClass, limit)]];
+    }),
+  );
+
+/** Times and amounts in milliseconds. */
+class Bucket {
+  readonly rateClass: RateClass;
+  readonly limit: RateLimit;
+  /** In which the bucket gains one token, rounded up to a microsecond. */
+  readonly interval: number;
+  /** When the stored bucket is full again. It never decreases, so a stale value is a safe lower bound. */
+  fullAt = 0;
+  #unpaid = 0;
+  #chargedAt = 0;
+
+  constructor(rateClass: RateClass, limit: RateLimit) {
+    this.rateClass = rateClass;
+    this.limit = limit;
+    this.interval = Math.ceil((limit.seconds * 1e6) / limit.count) / 1000;
+  }
+
+  charge(tokens: number, now: number): void {
+    this.owe(tokens * this.interval, now);
+  }
+
+  owe(amount: number, now: number): void {
+    this.#unpaid = this.unpaid(now) + amount;
+    this.#chargedAt = now;
+  }
+
+  /** What is charged and not written. It is refilled too, as soon as all that is written is. */
+  unpaid(now: number): number {
+    return Math.max(0, this.#unpaid - Math.max(0, now - Math.max(this.fullAt, this.#chargedAt)));
+  }
+
+  /** @returns what is not written: the caller writes it, or owes it again */
+  pay(now: number): number {
+    const amount = this.unpaid(now);
+    this.#unpaid = 0;
+    return amount;
+  }
+
+  /** When the bucket is full again, with what is not written. */
+  due(now: number): number {
+    return Math.max(this.fullAt, now) + this.unpaid(now);
+  }
+
+  /** A bucket that is due after this time has less than so many tokens. */
+  latest(tokens: number, now: number): number {
+    return now + this.interval * (this.limit.burst - tokens);
+  }
+}
+
+async function write(services: LimiterServices, request: Request): Promise<RateLimitDecision> {
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    if (await writeOnce(services, request)) return allowed(request);
+    const found = rejectionOf(request);
+    if (found !== undefined) return found;
+  }
+  throw new Error(`Others have changed the buckets before each of ${attempts} attempts`);
+}
+
+/** @returns false if nothing was written; then it is known how full the buckets are */
+async function writeOnce(
+  { rateBuckets }: LimiterServices,
+  { owner, buckets, tokens, now }: Request,
+): Promise<boolean> {
+  const all = [...buckets.values()];
+  const payments = all.map((bucket) => ({ bucket, paid: bucket.pay(now), taken: tokens[bucket.rateClass] }));
+  const changes = payments.flatMap(({ bucket, paid, taken }): BucketChange[] => {
+    if (taken === undefined && paid === 0) return [];
+    const { rateClass, interval, fullAt } = bucket;
+    return [
+      {
+        rateClass,
+        amount: paid + interval * (taken ?? 0),
+        isFull: fullAt <= now,
+        latest: taken === undefined ? null : bucket.latest(taken, now) - paid,
+      },
+    ];
+  });
+  if (changes.length === 0) return true;
+  const expiresAt = Math.max(...payments.map(({ bucket, paid }) => bucket.latest(0, now) + paid));
+  let isTaken = false;
+  try {
+    const { taken, fullTimes } = await rateBuckets.take(owner, changes, { now, expiresAt });
+    isTaken = taken;
+    for (const bucket of all) bucket.fullAt = Math.max(bucket.fullAt, fullTimes[bucket.rateClass] ?? 0);
+    return taken;
+  } finally {
+    if (!isTaken) for (const { bucket, paid } of payments) bucket.owe(paid, now);
+  }
+}
+
+/** The rejection by the bucket that takes longest to have the tokens; undefined if all have them. */
+function rejectionOf({ buckets, tokens, now }: Request): RateLimitDecision | undefined {
+  let longest: { bucket: Bucket; wait: number } | undefined;
+  for (const bucket of buckets.values()) {
+    const taken = tokens[bucket.rateClass];
+    if (taken === undefined) continue;
+    if (taken > bucket.limit.burst) return rejectedForGood(bucket, taken, now);
+    const wait = bucket.due(now) - bucket.latest(taken, now);
+    if (wait > (longest?.wait ?? 0)) longest = { bucket, wait };
+  }
+  return longest && rejected(longest.bucket, longest.wait, now);
+}
 
 /**
  * Converts milliseconds to seconds, rounded up. Rounds to microseconds first, to drop errors of floating-point sums.
  */
 const wholeSeconds = (milliseconds: number): number => Math.ceil(Math.round(milliseconds * 1000) / 1e6);
 
-function allowed({ limit }: RateBucket, fullAt: number, now: number): RateLimitDecision {
-  const taken = Math.round(((fullAt - now) / intervalOf(limit)) * 1000) / 1000;
-  return {
-    bucket: {
-      limit: limit.burst,
-      remaining: Math.floor(limit.burst - taken),
-      reset: wholeSeconds(fullAt - now),
-    },
-    rejection: null,
-  };
+function allowed({ buckets, tokens, now }: Request): RateLimitDecision {
+  const bucket = buckets.get(Object.keys(tokens)[0] as RateClass);
+  return { bucket: bucket === undefined ? null : stateOf(bucket, now), rejection: null };
 }
 
-function rejected({ limit, rateClass }: RateBucket, fullAt: number, now: number): RateLimitDecision {
-  const retryAfter = Math.max(1, wholeSeconds(fullAt - latestOf(limit, now)));
-  const message = `Rate limit exceeded: ${rateClass} are limited to ${formatRateLimit(limit)}, try again in ${retryAfter} s`;
+function stateOf(bucket: Bucket, now: number) {
+  const { burst } = bucket.limit;
+  const wait = bucket.due(now) - now;
+  const taken = Math.round((wait / bucket.interval) * 1000) / 1000;
+  return { limit: burst, remaining: Math.max(0, Math.floor(burst - taken)), reset: wholeSeconds(wait) };
+}
+
+const describeLimit = ({ rateClass, limit }: Bucket): string =>
+  `${limitName(rateClass, ' ')} are limited to ${formatRateLimit(limit)}`;
+
+function rejected(bucket: Bucket, wait: number, now: number): RateLimitDecision {
+  const retryAfter = Math.max(1, wholeSeconds(wait));
+  const message = `Rate limit exceeded: ${describeLimit(bucket)}, try again in ${retryAfter} s`;
   return {
-    bucket: { limit: limit.burst, remaining: 0, reset: wholeSeconds(fullAt - now) },
+    bucket: { ...stateOf(bucket, now), remaining: 0 },
     rejection: new ServiceError('rateLimited', message, { retryAfter }),
   };
 }
+
+/** No waiting helps. */
+const rejectedForGood = (bucket: Bucket, tokens: number, now: number): RateLimitDecision => ({
+  bucket: stateOf(bucket, now),
+  rejection: new ServiceError('badRequest', `${describeLimit(bucket)}: ${tokens} at once are too many`),
+});

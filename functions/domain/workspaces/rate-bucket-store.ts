@@ -1,30 +1,38 @@
-import type { RateClass, RateLimit } from '#contract/rate-limits.ts';
+import type { Limits, RateClass } from '#contract/rate-limits.ts';
 
-export interface RateBucket {
+/** The buckets of an API key, under the limits of its workspace. */
+export interface BucketOwner {
   workspaceId: string;
   apiKeyId: string;
-  rateClass: RateClass;
-  limit: RateLimit;
+  limits: Limits;
 }
 
-/** The bucket after the write, or as found if no token was taken. It is full again at `fullAt`, epoch milliseconds. */
+/** What is added to one bucket. Times and amounts in milliseconds. */
 export interface BucketChange {
-  taken: boolean;
-  fullAt: number;
+  rateClass: RateClass;
+  amount: number;
+  /** Whether the bucket is full. */
+  isFull: boolean;
+  /** The bucket must not be full later than this; null if it may. */
+  latest: number | null;
 }
+
+/** When each bucket is full again, epoch milliseconds. A bucket that was never used is missing. */
+export type FullTimes = Partial<Record<RateClass, number>>;
 
 /**
- * Token buckets. The stored state of a bucket is one number: the time when it is full again. Taking a token moves that
- * time by one interval. Each take is one small conditional write. Times and intervals in milliseconds.
+ * Token buckets. The stored state of a bucket is one number: the time when it is full again. Taking tokens moves that
+ * time. All buckets of a key are one item, so that a request takes from several of them in one small conditional write.
  */
 export interface RateBucketStore {
-  /** Takes a token from a bucket that is full at `now`: `fullAt` becomes now + interval. */
-  takeFirst(bucket: RateBucket, time: { now: number; interval: number }): Promise<BucketChange>;
   /**
-   * Takes a token from a bucket that is not full, unless its `fullAt` is after `latest`: then it has no whole token.
+   * Makes all changes, or none if one is not possible.
+   * @param expiresAt epoch milliseconds: by then all buckets of the key are full
+   * @returns the buckets after the write, or as found if nothing was changed
    */
-  takeNext(
-    bucket: RateBucket,
-    time: { now: number; interval: number; latest: number },
-  ): Promise<BucketChange>;
+  take(
+    owner: BucketOwner,
+    changes: readonly BucketChange[],
+    time: { now: number; expiresAt: number },
+  ): Promise<{ taken: boolean; fullTimes: FullTimes }>;
 }

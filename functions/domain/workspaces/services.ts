@@ -2,6 +2,7 @@ import type { Limits } from '#contract/rate-limits.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { RateBucketStore } from './rate-bucket-store.ts';
+import type { RateLimits } from './rate-limits.ts';
 import type { UsageStore } from './usage-store.ts';
 import type { WorkspaceDeletion, WorkspaceObjects } from './workspace-deletion.ts';
 import type { WorkspaceStore } from './workspace-store.ts';
@@ -10,6 +11,7 @@ export interface WorkspaceServices {
   apiKeys: ApiKeyStore;
   auditLog: AuditLog;
   rateBuckets: RateBucketStore;
+  rateLimits: RateLimits;
   /** The limits of workspaces without own limits. */
   stageLimits: Limits;
   usage: UsageStore;

@@ -34,8 +34,8 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoPlaceReports } from '#adapters/dynamo/workspaces/place-reports.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoSlotReports } from '#adapters/dynamo/workspaces/slot-reports.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
@@ -59,6 +59,7 @@ import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import { Shares } from '#domain/platform/shares.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock, processClock } from '#runtime/environment/clock.ts';
@@ -87,11 +88,15 @@ const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
-export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+/** One for the process, because it knows what requests have used. */
+export const rateLimits = /* @__PURE__ */ lazily(() =>
+  openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
+);
 export const shares = /* @__PURE__ */ lazily(
   () =>
     new Shares(
-      { clock: processClock, log, reports: dynamoPlaceReports(tableWith(2)) },
+      { clock: processClock, log, reports: dynamoSlotReports(tableWith(2)) },
       identifiers.uuid(),
       (pool) => environment('poolSizes')[pool],
     ),
@@ -130,13 +135,14 @@ export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), a
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => ({ erase: eraseRequest(table()) }));
+export const fileErasures = /* @__PURE__ */ lazily(() => dynamoFileErasures(table()));
 export const chatData = /* @__PURE__ */ lazily(() =>
   dynamoChatData(
     table(),
     contents,
     requestEraser().erase,
     eraseFile({
-      fileErasures: dynamoFileErasures(table()),
+      fileErasures: fileErasures(),
       files: { delete: async (file) => (await objectStores()).files().delete(file) },
       preparedAttachments: {
         delete: async (file) => (await objectStores()).preparedAttachments().delete(file),

@@ -1,10 +1,10 @@
 import type { APIGatewayProxyResult } from 'aws-lambda';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { endRequest } from '#runtime/observability/invocation.ts';
 import { headersOf } from './http-response.ts';
 import { observedRoute } from './observed-route.ts';
-import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
+import { type RateLimiter, rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, type RequestEvent, readRequest, type ValidRequest } from './read-request.ts';
 import { envelopeForm, type ResponseForm } from './response-form.ts';
 import type { RouteServer } from './streamed-route.ts';
@@ -22,7 +22,7 @@ export const respondBuffered =
     route: R,
     respond: (
       request: ValidRequest<R>,
-      awaitRateLimit: AwaitRateLimit,
+      limiter: Pick<RateLimiter, 'awaitRateLimit' | 'takeMore'>,
     ) => Promise<{
       data: unknown;
       message?: string;
@@ -46,13 +46,16 @@ export const respondBuffered =
     } = await limiter.through(async () => {
       const request = await readRequest(route, event, checkUsers);
       if (!awaitsRateLimit) await limiter.awaitRateLimit();
-      return respond(request, limiter.awaitRateLimit);
+      return respond(request, limiter);
     });
+    const body = JSON.stringify(form.success(data, message));
+    if (route.rateClass === 'reads')
+      limiter.charge({ downloadedMegabytes: Buffer.byteLength(body) / bytesPerToken });
     const { requestId } = event.requestContext;
     return {
       statusCode: status,
       headers: { ...headersOf(requestId), ...form.rateHeaders(limiter.headers()), ...headers },
-      body: JSON.stringify(form.success(data, message)),
+      body,
     };
   };
 

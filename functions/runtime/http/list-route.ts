@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { paginate } from '#contract/pagination.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { tooManyOpen } from '#domain/platform/shares.ts';
 import { shares } from '#runtime/composition/services.ts';
@@ -26,7 +27,7 @@ export const listRoute = <R extends Route, Item>(
 ) =>
   streamedRoute(
     route,
-    async (request, open, { awaitRateLimit }) => {
+    async (request, open, { awaitRateLimit, charge }) => {
       await awaitRateLimit();
       const { pages, total } = await list(request);
       const items = writeItems(pages);
@@ -35,8 +36,12 @@ export const listRoute = <R extends Route, Item>(
       let text = await items.next();
       const reader = readerOf(open(), request.workspaceId);
       try {
-        for (; text.done !== true; text = await items.next()) await reader.write(text.value);
-        await reader.write(endOfEnvelope(pagination));
+        const write = (part: string): Promise<void> => {
+          charge({ downloadedMegabytes: Buffer.byteLength(part) / bytesPerToken });
+          return reader.write(part);
+        };
+        for (; text.done !== true; text = await items.next()) await write(text.value);
+        await write(endOfEnvelope(pagination));
       } finally {
         await reader.leave();
       }
@@ -68,7 +73,7 @@ const paginationOf = async (
 /** Milliseconds that a reader may keep an execution waiting before it counts. */
 const patience = 1000;
 
-/** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's places. */
+/** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's slots. */
 function readerOf(stream: Writable, workspaceId: string) {
   let waited = 0;
   let leave: (() => Promise<void>) | undefined;

@@ -1,8 +1,9 @@
-import type { RateClass } from '#contract/rate-limits.ts';
+import { furtherTokens, type RequestClass, type Tokens } from '#contract/rate-limits.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { checkRateLimit, type RateLimitDecision } from '#domain/workspaces/check-rate-limit.ts';
-import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
+import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
+import type { RateLimitDecision } from '#domain/workspaces/rate-limits.ts';
+import { rateLimits } from '#runtime/composition/services.ts';
 
 /** The rate limit check of one request. Reads may run concurrently with it; writes and the response must await it. */
 export interface RateLimiter {
@@ -19,26 +20,32 @@ export interface RateLimiter {
    * does not start.
    */
   through<Result>(work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Takes further tokens, once the work knows how many it needs.
+   * @throws rateLimited; badRequest if the limit never allows so many at once
+   */
+  takeMore(tokens: Tokens): Promise<void>;
+  /** Charges what the request has used, however much that is. The next request of its key pays. */
+  charge(tokens: Tokens): void;
 }
-
-let checkLimit: ReturnType<typeof checkRateLimit> | undefined;
 
 /** The limiter of each request, so that error responses have the rate limit headers too. */
 const limiters = new WeakMap<object, RateLimiter>();
 
 /**
- * Takes a token from the caller's bucket.
+ * Takes tokens from the caller's buckets.
  * @param request the platform's event or request, as the key for `rateHeadersOf`
  */
 export function startRateLimit(
   request: object,
-  rateClass: RateClass,
+  requestClass: RequestClass,
   { workspaceId, apiKeyId, limits }: Caller,
 ): RateLimiter {
-  const limit = limits?.[rateClass] ?? null;
-  if (limit === null) return withoutLimit;
-  checkLimit ??= checkRateLimit({ clock, log, rateBuckets: rateBuckets() });
-  const limiter = limiterOf(checkLimit({ workspaceId, apiKeyId, rateClass, limit }));
+  if (limits === null) return withoutLimit;
+  const limiter = limiterOf(
+    { workspaceId, apiKeyId, limits },
+    { [requestClass]: 1, ...furtherTokens[requestClass] },
+  );
   limiters.set(request, limiter);
   return limiter;
 }
@@ -51,9 +58,12 @@ const withoutLimit: RateLimiter = {
   awaitRateLimit: async () => {},
   headers: () => ({}),
   through: (work) => work(),
+  takeMore: async () => {},
+  charge: () => {},
 };
 
-function limiterOf(pending: RateLimitDecision | Promise<RateLimitDecision>): RateLimiter {
+function limiterOf(owner: BucketOwner, tokens: Tokens): RateLimiter {
+  const pending = rateLimits().take(owner, tokens);
   let resolved = pending instanceof Promise ? undefined : pending;
   const checked = Promise.resolve(pending).then((decision) => {
     resolved = decision;
@@ -74,6 +84,13 @@ function limiterOf(pending: RateLimitDecision | Promise<RateLimitDecision>): Rat
       if (outcome.status === 'rejected') throw outcome.reason;
       return outcome.value;
     },
+    async takeMore(more) {
+      const decision = await rateLimits().take(owner, more);
+      if (decision.rejection === null) return;
+      resolved = decision;
+      throw decision.rejection;
+    },
+    charge: (used) => rateLimits().charge(owner, used),
   };
 }
 

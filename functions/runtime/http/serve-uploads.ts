@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import type { Leave } from '#domain/platform/shares.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
@@ -70,7 +71,7 @@ async function respond(
       }),
   );
   // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
-  // than the largest upload, a client without a valid key, and one that has no place but sends slowly.
+  // than the largest upload, a client without a valid key, and one that has no slot but sends slowly.
   if (caller !== undefined)
     await Promise.race([
       readToEnd(request),
@@ -125,6 +126,7 @@ async function outcomeOf(
         body: request,
       });
     });
+    limiter.charge({ uploadedMegabytes: file.size / bytesPerToken });
     measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
     return { result: jsonResponse(route.status, success(file), requestId, limiter.headers()), caller };
   } catch (error) {

@@ -1,10 +1,9 @@
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import type { Route } from '#contract/routes/route.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { endRequest, runRequest } from '#runtime/observability/invocation.ts';
 import { headersOf } from './http-response.ts';
-import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
+import { type RateLimiter, rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, type RequestEvent, readRequest, type ValidRequest } from './read-request.ts';
 import { envelopeForm, type ResponseForm } from './response-form.ts';
 
@@ -23,10 +22,9 @@ declare const awslambda: {
  */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
-interface Invocation {
+interface Invocation extends Pick<RateLimiter, 'awaitRateLimit' | 'charge'> {
   /** Milliseconds until the function's timeout. */
   remainingMilliseconds: () => number;
-  awaitRateLimit: AwaitRateLimit;
   /** The response ends without waiting for this work; the function ends after it. */
   finishAfterResponse: (work: Promise<unknown>) => void;
   onGone: NonNullable<ResponseWriter['onGone']>;
@@ -77,10 +75,10 @@ export const serveStreamed =
             ...form.rateHeaders(limiter.headers()),
             ...headers,
           });
-        const { awaitRateLimit } = limiter;
+        const { awaitRateLimit, charge } = limiter;
         const { remainingMilliseconds, onGone = () => undefined } = writer;
         await respond(request, openSuccess, {
-          ...{ remainingMilliseconds, awaitRateLimit, finishAfterResponse, onGone },
+          ...{ remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone },
         });
       });
     } catch (error) {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { success } from '#contract/envelope.ts';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { jsonResponse } from './http-response.ts';
@@ -31,6 +32,7 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
         ),
       });
     });
+    limiter.charge({ uploadedMegabytes: file.size / bytesPerToken });
     measurements.add('uploadedBytes', file.size, { route: route.name });
     return jsonResponse(route.status, success(file), event.requestContext.requestId, limiter.headers());
   });

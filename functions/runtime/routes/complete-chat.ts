@@ -61,7 +61,7 @@ const checkUsers = checkNamedUsers(services);
 /** The route of complete-chat, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
   route,
-  async (request, open, { remainingMilliseconds, awaitRateLimit, finishAfterResponse, onGone }) => {
+  async (request, open, { remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
     const timer = timeReply(route.name, performance.now());
     const gone = new AbortController();
     onGone(() => gone.abort());
@@ -87,6 +87,7 @@ export const serve = serveStreamed(
       : undefined;
     running.forwardTo(timer.listening((event) => stream?.emit(event)));
     const collected = await running.completed.finally(stopWatching);
+    charge({ modelCalls: running.budget.furtherModelCalls });
     const outcome = outcomeOf(collected);
     const isFailed = outcome instanceof OpenAiError && !isAbandoned(collected);
     timer.ended({ error: isFailed ? outcome : null });

@@ -21,7 +21,7 @@ const create = createChat({
 export const respondWith = (onCreated: (chat: Chat) => void) =>
   respondBuffered(
     route,
-    async (request, awaitRateLimit) => {
+    async (request, { awaitRateLimit }) => {
       const { workspaceId, body } = request;
       const { chat, replayed } = await create(
         {

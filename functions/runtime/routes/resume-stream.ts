@@ -1,3 +1,4 @@
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/resume-stream.ts';
 import { resumeReply } from '#domain/chats/resume-reply.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
@@ -18,7 +19,7 @@ const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 /** The route of resume-stream, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
   route,
-  async (request, open, { awaitRateLimit, remainingMilliseconds }) => {
+  async (request, open, { awaitRateLimit, charge, remainingMilliseconds }) => {
     const { workspaceId, parameters, query } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
     const texts = await resume({
@@ -29,7 +30,13 @@ export const serve = serveStreamed(
       startingAfter: query.starting_after,
     });
     await awaitRateLimit();
-    await writeStoredStream(() => open(eventStreamHeaders), texts, clock, remainingMilliseconds());
+    async function* charged(): AsyncGenerator<string> {
+      for await (const text of texts) {
+        charge({ downloadedMegabytes: Buffer.byteLength(text) / bytesPerToken });
+        yield text;
+      }
+    }
+    await writeStoredStream(() => open(eventStreamHeaders), charged(), clock, remainingMilliseconds());
   },
   { checkUsers },
 );

@@ -65,7 +65,7 @@ const checkUsers = checkNamedUsers(services);
 /** The route of send-message, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
   route,
-  async (request, open, { remainingMilliseconds, awaitRateLimit, finishAfterResponse }) => {
+  async (request, open, { remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
     const replyTimer = timeReply(route.name, performance.now());
     const { body, workspaceId, apiKeyId, parameters, gatewayId: requestId } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
@@ -108,6 +108,7 @@ export const serve = serveStreamed(
       : noEvents;
     const sink = { emit: replyTimer.listening(events.emit), done: events.done };
     const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
+    charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);
     finishAfterResponse(finished);
     // A reply that its model has ended may fail when it is stored.

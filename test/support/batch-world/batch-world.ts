@@ -13,6 +13,9 @@ import { type BatchSettings, createServices, createState, defaults } from './wor
 
 const minute = 60_000;
 
+/** Every batch is within the rate limit. */
+const takeTokens = async (): Promise<void> => {};
+
 type NewRequest = Partial<CreateBatchBody['requests'][number]>;
 
 /** Everything that processes batches, in memory: real use cases and stores, and a clock that the test moves. */
@@ -66,7 +69,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
         ...{ workspaceId: 'ws_1', apiKeyId: 'key' },
         body: bodyOf(list, body),
       };
-      return (await invoke((ports) => createBatch(ports)(input, { key, mostOpen }))).batch;
+      return (await invoke((ports) => createBatch(ports)(input, { key, mostOpen, takeTokens }))).batch;
     },
 
     /** Moves the clock while the work goes on. */
@@ -108,7 +111,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
   };
 }
 
-type CreateOptions = Partial<Parameters<ReturnType<typeof createBatch>>[1]> &
+type CreateOptions = Partial<Omit<Parameters<ReturnType<typeof createBatch>>[1], 'takeTokens'>> &
   Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>>;
 
 export const bodyOf = (

@@ -1,3 +1,4 @@
+import { parseLimits } from '#contract/rate-limits.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { createBatch } from '#domain/batches/create-batch.ts';
 import type { processBatchItems } from '#domain/batches/process-batch-items.ts';
@@ -45,7 +46,7 @@ export function createState() {
     overdue: 0,
     errors: [] as unknown[],
     /** The workspace has less than its share of the calls of receivers that have failed before. */
-    hasWebhookPlace: true,
+    hasWebhookSlot: true,
     calls: [] as { url: string; at: number; headers: Readonly<Record<string, string>>; body: string }[],
     receive: (_attempt: number): WebhookResponse | Error => ({ status: 200, retryAfter: null }),
     /** The reconciler runs every minute. */
@@ -109,6 +110,8 @@ export function createServices({
       get: async (_workspaceId: string, uuid: string) => state.files.get(uuid),
       attach: async ({ uuid }: StoredFile) => state.files.has(uuid),
     },
+    rateLimits: { charge: () => undefined, writeCharges: async () => undefined },
+    stageLimits: noLimits,
     usage: { add: async (use: Use) => void state.uses.push(use) },
     identifiers: {
       uuid: () => {
@@ -118,7 +121,7 @@ export function createServices({
     },
     secretCipher,
     webhookSender: webhookSenderOf(clock, state),
-    shares: { join: async () => (state.hasWebhookPlace ? async () => undefined : undefined) },
+    shares: { join: async () => (state.hasWebhookSlot ? async () => undefined : undefined) },
     log: {
       info: () => undefined,
       warn: () => undefined,
@@ -134,6 +137,8 @@ export function createServices({
   // Few methods of these stores are used, and only those are there.
   return services as unknown as WorldServices;
 }
+
+const noLimits = parseLimits('reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none');
 
 const agentVersion = (id: string): AgentVersion => ({
   ...{ id: `version of ${id}`, agentId: id, workspaceId: 'ws_1', number: 1 },

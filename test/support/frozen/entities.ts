@@ -1,11 +1,12 @@
 import { agentDefinition } from '#contract/agent.ts';
+import { parseLimits } from '#contract/rate-limits.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
 import type { AssistantMessage, UserMessage } from '#domain/chats/message.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
-import type { RateBucket } from '#domain/workspaces/rate-bucket-store.ts';
+import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 
 /** In epoch milliseconds. All times of the frozen items are relative to this time. */
@@ -133,11 +134,10 @@ export const document: KnowledgeDocument = {
   addedAt: at(6),
 };
 
-export const rateBucket: RateBucket = {
+export const bucketOwner: BucketOwner = {
   workspaceId,
   apiKeyId: 'key_frozen1',
-  rateClass: 'sends',
-  limit: { count: 5, seconds: 1, burst: 10 },
+  limits: parseLimits('reads=none,writes=none,sends=5/s:10,uploads=none,batches=none,open-batches=none'),
 };
 
 export const idempotencyKey = (hash: string) => ({

@@ -13,11 +13,11 @@ import {
   at,
   batch,
   batchRequest,
+  bucketOwner,
   document,
   file,
   idempotencyKey,
   question,
-  rateBucket,
   reply,
   start,
   userId,
@@ -123,8 +123,9 @@ async function writeOthers({ files, knowledge, usage, rateBuckets, idempotency }
   const day = at(0).slice(0, 10);
   await usage.add({ ...owner, agentId, counts, calls: [['openai:test', 'chat', 10, 20]] }, day);
   await usage.add({ ...owner, agentId: null, counts: { uploads: 1, uploadedBytes: 29 }, calls: [] }, day);
-  await rateBuckets.takeFirst(rateBucket, { now: start, interval: 200 });
-  await rateBuckets.takeNext(rateBucket, { now: start, interval: 200, latest: start + 2000 });
+  const change = { rateClass: 'sends', amount: 200, latest: start + 2000 } as const;
+  for (const isFull of [true, false])
+    await rateBuckets.take(bucketOwner, [{ ...change, isFull }], { now: start, expiresAt: start + 2000 });
   await idempotency.store(idempotencyKey('batch'), { is: 'batch', batchId: batch(1).id });
 }
 

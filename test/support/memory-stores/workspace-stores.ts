@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { formatRateLimit, type Limits } from '#contract/rate-limits.ts';
+import { formatLimits, type Limits } from '#contract/rate-limits.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
 import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
 import type { AuditLog } from '#domain/workspaces/audit-log.ts';
-import type { BucketChange, RateBucket, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
+import type { FullTimes, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 import {
   type DayOfUsage,
   noCounts,
@@ -156,24 +156,21 @@ export function memoryApiKeyStore(audit: MemoryAudit): ApiKeyStore {
 }
 
 export function memoryRateBucketStore(): RateBucketStore {
-  const fullTimes = new Map<string, number>();
-  /** @param next the new `fullAt`; undefined if no token is taken */
-  const take = (
-    { workspaceId, apiKeyId, rateClass, limit }: RateBucket,
-    next: (fullAt: number | undefined) => number | undefined,
-  ): BucketChange => {
-    const name = JSON.stringify([workspaceId, apiKeyId, rateClass, formatRateLimit(limit)]);
-    const found = fullTimes.get(name);
-    const fullAt = next(found);
-    if (fullAt === undefined) return { taken: false, fullAt: found ?? 0 };
-    fullTimes.set(name, fullAt);
-    return { taken: true, fullAt };
-  };
+  const items = new Map<string, FullTimes>();
   return {
-    takeFirst: async (bucket, { now, interval }) =>
-      take(bucket, (fullAt = 0) => (fullAt <= now ? now + interval : undefined)),
-    takeNext: async (bucket, { now, interval, latest }) =>
-      take(bucket, (fullAt = 0) => (fullAt > now && fullAt <= latest ? fullAt + interval : undefined)),
+    async take({ workspaceId, apiKeyId, limits }, changes, { now }) {
+      const name = JSON.stringify([workspaceId, apiKeyId, formatLimits(limits)]);
+      const found = items.get(name) ?? {};
+      const next = { ...found };
+      for (const { rateClass, amount, isFull, latest } of changes) {
+        const fullAt = found[rateClass] ?? 0;
+        if (isFull !== fullAt <= now || (!isFull && latest !== null && fullAt > latest))
+          return { taken: false, fullTimes: found };
+        next[rateClass] = isFull ? now + amount : fullAt + amount;
+      }
+      items.set(name, next);
+      return { taken: true, fullTimes: next };
+    },
   };
 }
 

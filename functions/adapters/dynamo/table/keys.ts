@@ -2,7 +2,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
- * the reports of places, and the operators' indexes. Functions read only those indexes that scheduled functions need
+ * the reports of slots, and the operators' indexes. Functions read only those indexes that scheduled functions need
  * (open batches, webhooks, the reconciler's cursor, purges, retention).
  */
 export interface Key {
@@ -64,10 +64,10 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
-  /** Has its own partition, because every request of a busy key writes it. A changed limit starts a new bucket. */
-  rateBucket: (workspaceId: string, apiKeyId: string, rateClass: string, limit: string): Key => ({
-    pk: `${workspace(workspaceId)}#RATE#${apiKeyId}#${rateClass}`,
-    sk: limit,
+  /** Has its own partition, because every request of a busy key writes it. Changed limits start with full buckets. */
+  rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
+    pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
+    sk: limits,
   }),
   agent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
@@ -232,8 +232,8 @@ export const keys = {
   chatUseCursor: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#CHAT-USES`, sk: 'CURSOR' }),
   /** Index of the workspaces that delete unused chats, with their days. */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
-  /** The places that a process of any function has given. Functions read and write them. */
-  placeReport: (process: string): Key => ({ pk: 'PLACES', sk: process }),
+  /** The slots that a process of any function has given. Functions read and write them. */
+  slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),

@@ -2,51 +2,68 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
-import { formatRateLimit } from '#contract/rate-limits.ts';
-import type { BucketChange, RateBucket, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
+import { formatLimits, limitName, type RateClass, rateClasses } from '#contract/rate-limits.ts';
+import type { BucketChange, FullTimes, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 
-/** Extra time before TTL deletes a bucket: the clocks of functions differ, and one may still see the bucket in use. */
+/** Extra time before TTL deletes the item: the clocks of functions differ, and one may still see a bucket in use. */
 const retentionSeconds = 60;
 
 export function dynamoRateBucketStore(table: Table): RateBucketStore {
-  const take = async (
-    { workspaceId, apiKeyId, rateClass, limit }: RateBucket,
-    { now, interval }: { now: number; interval: number },
-    change: { fullAt: string; condition: string; values: Item },
-  ): Promise<BucketChange> => {
-    try {
-      const item = await table.update({
-        Key: keys.rateBucket(workspaceId, apiKeyId, rateClass, formatRateLimit(limit)),
-        UpdateExpression: `SET full_at = ${change.fullAt}, #ttl = :ttl`,
-        ConditionExpression: change.condition,
-        ExpressionAttributeNames: { '#ttl': 'ttl' },
-        ExpressionAttributeValues: {
-          ...change.values,
-          // At this time the bucket is full, even if it is empty now.
-          ':ttl': Math.ceil((now + interval * limit.burst) / 1000) + retentionSeconds,
-        },
-        ReturnValues: 'UPDATED_NEW',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return { taken: true, fullAt: item.full_at as number };
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // A bucket without an item is full.
-      return { taken: false, fullAt: error.Item === undefined ? 0 : unmarshall(error.Item).full_at };
-    }
-  };
   return {
-    takeFirst: (bucket, time) =>
-      take(bucket, time, {
-        fullAt: ':next',
-        condition: 'attribute_not_exists(pk) OR full_at <= :now',
-        values: { ':now': time.now, ':next': time.now + time.interval },
-      }),
-    takeNext: (bucket, time) =>
-      take(bucket, time, {
-        fullAt: 'full_at + :interval',
-        condition: 'full_at > :now AND full_at <= :latest',
-        values: { ':now': time.now, ':interval': time.interval, ':latest': time.latest },
-      }),
+    async take({ workspaceId, apiKeyId, limits }, changes, { now, expiresAt }) {
+      const parts = changes.map((change, index) => expressionsOf(change, index, now));
+      try {
+        const item = await table.update({
+          Key: keys.rateBuckets(workspaceId, apiKeyId, formatLimits(limits)),
+          UpdateExpression: `SET #ttl = :ttl, ${parts.map(({ update }) => update).join(', ')}`,
+          ConditionExpression: parts.map(({ condition }) => condition).join(' AND '),
+          ExpressionAttributeNames: Object.assign({ '#ttl': 'ttl' }, ...parts.map(({ names }) => names)),
+          ExpressionAttributeValues: Object.assign(
+            { ':now': now, ':ttl': Math.ceil(expiresAt / 1000) + retentionSeconds },
+            ...parts.map(({ values }) => values),
+          ),
+          ReturnValues: 'UPDATED_NEW',
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        });
+        return { taken: true, fullTimes: fullTimesOf(item) };
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+        // Buckets without an item are full.
+        return {
+          taken: false,
+          fullTimes: fullTimesOf(error.Item === undefined ? {} : unmarshall(error.Item)),
+        };
+      }
+    },
   };
+}
+
+/** DynamoDB has no maximum of two values, so there are two forms: for a full bucket, and for any other. */
+function expressionsOf({ rateClass, amount, isFull, latest }: BucketChange, index: number, now: number) {
+  const [name, value, last] = [`#b${index}`, `:v${index}`, `:l${index}`];
+  const names = { [name]: attributeOf(rateClass) };
+  if (isFull)
+    return {
+      names,
+      update: `${name} = ${value}`,
+      condition: `(attribute_not_exists(${name}) OR ${name} <= :now)`,
+      values: { [value]: now + amount },
+    };
+  return {
+    names,
+    update: `${name} = ${name} + ${value}`,
+    condition: `${name} > :now${latest === null ? '' : ` AND ${name} <= ${last}`}`,
+    values: { [value]: amount, ...(latest !== null && { [last]: latest }) },
+  };
+}
+
+const attributeOf = (rateClass: RateClass): string => limitName(rateClass, '_');
+
+function fullTimesOf(item: Item): FullTimes {
+  const fullTimes: FullTimes = {};
+  for (const rateClass of rateClasses) {
+    const fullAt = item[attributeOf(rateClass)];
+    if (fullAt !== undefined) fullTimes[rateClass] = fullAt as number;
+  }
+  return fullTimes;
 }

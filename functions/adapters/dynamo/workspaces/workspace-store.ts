@@ -56,6 +56,10 @@ const limitAttribute: Record<keyof Limits, string> = {
   sends: 'limit_sends',
   uploads: 'limit_uploads',
   batches: 'limit_batches',
+  uploadedMegabytes: 'limit_uploaded_megabytes',
+  batchRequests: 'limit_batch_requests',
+  modelCalls: 'limit_model_calls',
+  downloadedMegabytes: 'limit_downloaded_megabytes',
   openBatches: 'limit_open_batches',
 };
 

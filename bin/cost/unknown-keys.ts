@@ -1,0 +1,62 @@
+import type { Settings } from '#lib/settings.ts';
+import { assumptions, secondsOf } from './assumptions.ts';
+import { dollarsOf, totalOf } from './dollars-of.ts';
+import { priceOf } from './prices.ts';
+
+/** What AWS's quota allows an account in a Region, for all gateways, a second. */
+const gatewayQuota = 10_000;
+/** Of an environment of a web function. */
+const processors = 2;
+
+const nothing = { invocations: {}, dynamodb: {}, readUnits: 0, writeUnits: 0, requests: {}, transitions: 0 };
+/** Of a request that the gateway rejects: without CloudFront, whose address an attacker need not use. */
+const { gateway, logs } = dollarsOf(nothing);
+/** Of an invocation of the authorizer, which reads one item. */
+const authorizerDollars = totalOf(
+  dollarsOf({ ...nothing, invocations: { AuthorizeRequest: 1 }, readUnits: 1 }, undefined, 0),
+);
+
+export interface Attack {
+  what: string;
+  requestsPerSecond: number;
+  dollarsPerSecond: number;
+}
+
+type Limits = Pick<Settings, 'gatewayRequestsPerSecond' | 'webRequestsPerSecond' | 'webEnvironments'> & {
+  authorizerConcurrency: number;
+  requestsInFiveMinutes: number;
+};
+
+/**
+ * The most that requests with unknown API keys can cost, each with another key. The gateway may not bill requests that its
+ * authorizer rejects, so these are upper limits.
+ */
+export function unknownKeyAttacks(limits: Limits): Attack[] {
+  const mostAuthorized = limits.authorizerConcurrency / secondsOf('AuthorizeRequest');
+  const throughGateway = (what: string, requestsPerSecond: number, furtherDollars = 0): Attack => ({
+    what,
+    requestsPerSecond,
+    dollarsPerSecond:
+      requestsPerSecond * (gateway + logs + furtherDollars) +
+      Math.min(requestsPerSecond, mostAuthorized) * authorizerDollars,
+  });
+  const environmentDollars =
+    processors * priceOf('processorSecond') +
+    assumptions.environmentGigabytes * priceOf('environmentGigabyteSecond');
+  return [
+    throughGateway('one route, at `gatewayRequestsPerSecond`', limits.gatewayRequestsPerSecond),
+    throughGateway('all routes, at the quota of an account', gatewayQuota),
+    {
+      what: 'uploads, at `webRequestsPerSecond` and `webEnvironments`',
+      requestsPerSecond: limits.webRequestsPerSecond,
+      dollarsPerSecond:
+        limits.webRequestsPerSecond * (priceOf('invocation') + priceOf('readUnit')) +
+        limits.webEnvironments * environmentDollars,
+    },
+    throughGateway(
+      'each address, with a firewall at `firewall.requestsInFiveMinutes`',
+      limits.requestsInFiveMinutes / 300,
+      priceOf('firewallRequest'),
+    ),
+  ];
+}
