@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Client, clientOf, readEvents } from '#support/client.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
-import { type AgentFields, createTenant, type Tenant } from '#support/service.ts';
+import { type AgentFields, createTenant, setLimits, type Tenant } from '#support/service.ts';
 import { createChat } from '#support/turns.ts';
 import { boundary, uploaderOf } from '#support/upload.ts';
 import { print } from './print.ts';
@@ -56,7 +56,10 @@ model.onCall = (call) => {
 interface Attacker {
   tenant: Tenant;
   client: Client;
-  /** Calls again and again, so many times a second after a burst, until the attack ends. */
+  /**
+   * Begins the attack: the workspace, which had no limits, has the default ones. Calls again and again, so many times a
+   * second after a burst, until the attack ends.
+   */
   every(perSecond: number, burst: number, call: () => Promise<unknown>): Promise<void>;
   /** Opens a connection, sends a head, and reads nothing. */
   open(head: string): Socket;
@@ -201,9 +204,15 @@ const agentOfAttacks: AgentFields = {
 };
 
 async function startAttack(attack: Attack): Promise<() => Promise<void>> {
-  const tenant = await createTenant({ model: 'openai:scripted', limits: {}, agent: agentOfAttacks });
+  const tenant = await createTenant({ model: 'openai:scripted', agent: agentOfAttacks });
+  const begun = Promise.withResolvers<void>();
+  const begin = async (): Promise<void> => {
+    await setLimits(tenant.workspaceId, {});
+    begun.resolve();
+  };
   const end = new AbortController();
   const every: Attacker['every'] = async (perSecond, burst, call) => {
+    await begin();
     for (let count = 0; !end.signal.aborted; count += 1) {
       void call().catch(() => undefined);
       if (count >= burst) await after(1000 / perSecond);
@@ -217,6 +226,7 @@ async function startAttack(attack: Attack): Promise<() => Promise<void>> {
   };
   const attacking = attack({ tenant, client: clientOf(service, tenant), every, open, signal: end.signal });
   void attacking.catch((error) => end.signal.aborted || print({ failed: String(error) }));
+  await begun.promise;
   await after(leadIn);
   return async () => {
     end.abort();
