@@ -4,7 +4,7 @@
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
-  alarmMetrics: 85,
+  alarmMetrics: 86,
   dashboards: 1,
   keys: 2,
   secrets: 4,
