@@ -40,7 +40,7 @@ export interface Access {
   stageLimits?: true;
   /** The function signs or checks what the authorizer knows of a caller. */
   signsCallers?: true;
-  /** The function shares places of the stage's pools, so it gets their sizes, and reads and writes the reports of places. */
+  /** The function shares slots of the stage's pools, so it gets their sizes, and reads and writes the reports of slots. */
   shares?: true;
   /** The function adds to the workspace's usage counts, so it gets the setting for how long they are kept. */
   usage?: true;
@@ -50,7 +50,7 @@ const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
 /** What a function writes that only takes from the rate limit. */
 const limited: Writes = { UpdateItem: ['rateBuckets'] };
 /** What a list writes, which its client may read slowly. */
-const listed: Writes = { ...limited, PutItem: ['placeReports'] };
+const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 /** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
@@ -109,7 +109,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'send-message': {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
     writes: {
-      PutItem: ['chats', 'idempotencyRecords', 'placeReports'],
+      PutItem: ['chats', 'idempotencyRecords', 'slotReports'],
       UpdateItem: ['chats', 'files', 'rateBuckets', 'usage'],
       // If an attached file has just been erased, its index items are deleted.
       DeleteItem: ['chats', 'files'],
@@ -196,7 +196,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'process-batch-items': {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: {
-      PutItem: ['batches', 'chats', 'chatLists', 'placeReports'],
+      PutItem: ['batches', 'chats', 'chatLists', 'slotReports'],
       UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
       DeleteItem: ['chats', 'files'],
     },
@@ -218,7 +218,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'fail-batch': { reads: batchReader, writes: batchEnds },
   'deliver-webhook': {
     reads: batchReader,
-    writes: { PutItem: ['batches', 'placeReports'] },
+    writes: { PutItem: ['batches', 'slotReports'] },
     shares: true,
     webhooks: 'called',
   },
@@ -301,7 +301,7 @@ export type WebFunctionName = (typeof webFunctionNames)[number];
 export const webAccess: Readonly<Record<WebFunctionName, Access>> = {
   'receive-uploads': {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
-    writes: { PutItem: ['files', 'placeReports'], UpdateItem: ['apiKeys', 'rateBuckets', 'usage'] },
+    writes: { PutItem: ['files', 'slotReports'], UpdateItem: ['apiKeys', 'rateBuckets', 'usage'] },
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
     originSecret: true,
     stageLimits: true,
@@ -313,7 +313,7 @@ export const webAccess: Readonly<Record<WebFunctionName, Access>> = {
     ...access['send-message'],
     writes: {
       ...access['send-message'].writes,
-      PutItem: ['chats', 'chatLists', 'idempotencyRecords', 'placeReports'],
+      PutItem: ['chats', 'chatLists', 'idempotencyRecords', 'slotReports'],
       UpdateItem: ['chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
     },
     signsCallers: true,

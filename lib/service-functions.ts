@@ -2,8 +2,8 @@ import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
+import type { Pool } from '#contract/pools.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
-import type { Pool } from '#domain/platform/shares.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import type { FunctionBundles } from './bundles/function-bundles.ts';
 import { type ConcurrencyPlan, uploadsPerEnvironment } from './concurrency.ts';
@@ -85,7 +85,7 @@ export class ServiceFunctions {
     this.grant(grants, webAccess[name]);
   }
 
-  /** How many places each pool has in the stage. */
+  /** How many slots each pool has in the stage. */
   private poolSizes(): Record<Pool, number> {
     const { concurrency, settings } = this.props;
     return {

@@ -30,7 +30,7 @@ const kinds = {
   operatorsOpenBatches: { keys: 'OPERATOR#OPEN-BATCHES' },
   operatorsPurges: { keys: 'OPERATOR#PURGES' },
   operatorsWebhooks: { keys: 'OPERATOR#WEBHOOKS' },
-  placeReports: { keys: 'PLACES' },
+  slotReports: { keys: 'SLOTS' },
   rateBuckets: { keys: `${workspace}#RATE#*` },
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: { keys: 'OPERATOR#RECONCILER' },

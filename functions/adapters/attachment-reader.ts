@@ -69,25 +69,22 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  const invoke = async (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> => {
-    for (
-      let backoff = firstBackoffMilliseconds;
-      ;
-      backoff = Math.min(2 * backoff, longestBackoffMilliseconds)
-    )
-      try {
-        // Signed for each attempt, because a reply may wait for longer than addresses are valid.
-        const command = new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) });
-        return await lambda.send(command, { abortSignal: signal });
-      } catch (error) {
-        if (!isThrottled(error)) throw error;
-        // Full jitter: replies that are throttled at the same time do not retry at the same time.
-        await sleep(Math.random() * backoff, undefined, { signal });
-      }
-  };
+  // Signed for each attempt, because a reply may wait for longer than addresses are valid.
+  const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
+    whileThrottled(signal, async () =>
+      lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {
+        abortSignal: signal,
+      }),
+    );
+
+  const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
+    (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
     const leave = await shares.wait('preparations', file.workspaceId, signal);
+    // The lease may end during this wait: then another process has it.
+    const isDone = leases !== undefined && (await isPrepared(file, signal).catch(() => false));
+    if (isDone) return leave();
     const response = await invoke(file, signal).finally(leave);
     if (response.FunctionError === undefined) return;
     const failed = failure.parse(JSON.parse(response.Payload?.transformToString() ?? ''));
@@ -97,8 +94,6 @@ export function attachmentReader(
     await prepared.put(file, { type: 'unreadable', reason });
   };
 
-  const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
-    (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
   const prepareOnce = sharedPreparation({ clock, leases, prepare, isPrepared });
 
   const load = async (
@@ -127,6 +122,18 @@ export function attachmentReader(
       return content ?? remember(file, await untilAborted(load(file, bounds, signal), signal), bounds);
     },
   };
+}
+
+/** Repeats a call while Lambda throttles it. */
+async function whileThrottled<Result>(signal: AbortSignal, call: () => Promise<Result>): Promise<Result> {
+  for (let backoff = firstBackoffMilliseconds; ; backoff = Math.min(2 * backoff, longestBackoffMilliseconds))
+    try {
+      return await call();
+    } catch (error) {
+      if (!isThrottled(error)) throw error;
+      // Full jitter: replies that are throttled at the same time do not retry at the same time.
+      await sleep(Math.random() * backoff, undefined, { signal });
+    }
 }
 
 const isThrottled = (error: unknown): boolean =>

@@ -13,6 +13,7 @@ export function objectCache<Value>(maxBytes: number) {
     }
   };
   return {
+    has: (name: string): boolean => cached.has(name),
     /** Concurrent calls for the same object share one read. A failed read is not cached. */
     async get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);

@@ -4,10 +4,7 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 
-/**
- * Longer than the 60 s that the preparing function has, and shorter than the stream timeout of 90 s: if the function
- * that has the lease dies, another one prepares the file before its own reply counts as silent.
- */
+/** Longer than the 60 s that the preparing function has. If the process that has the lease dies, another one takes it. */
 const leaseMilliseconds = 65_000;
 
 /** Preparing a file usually takes 1.5 s. A check is one read of S3. */

@@ -1,4 +1,4 @@
-import { setImmediate as untilWritten } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4Message,
@@ -11,6 +11,7 @@ import type {
 import type { TokenUsage } from '#contract/message.ts';
 import { unknownUsage } from '#domain/chats/message.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { isTurnOver } from './event-loop-turn.ts';
 import { wellFormedParts } from './well-formed-parts.ts';
 import { type ByteBounds, withinBytes } from './within-bytes.ts';
 
@@ -38,7 +39,9 @@ export async function readModelResponse(
   const blocks = new Blocks();
   let isFirstText = true;
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
-  for await (const part of parts)
+  for await (const part of parts) {
+    // Hundreds of thousands of deltas may have arrived at once.
+    if (isTurnOver()) await nextTurn();
     switch (part.type) {
       case 'text-start':
         blocks.start('text', part);
@@ -52,7 +55,7 @@ export async function readModelResponse(
         listener.text(part.delta);
         // Node.js writes to a socket only after the chunks that have arrived were read. A model often sends several at
         // once, so without this pause the client would receive the first text after all of them were processed.
-        if (isFirstText) await untilWritten();
+        if (isFirstText) await nextTurn();
         isFirstText = false;
         break;
       case 'reasoning-delta':
@@ -70,6 +73,7 @@ export async function readModelResponse(
       case 'finish':
         finish = part;
     }
+  }
   if (wasCut()) return { content: [], finishReason: 'bytes', usage: unknownUsage };
   if (finish === undefined) throw new ModelFailure('failed', 'The model ended its reply without a finish');
   return {

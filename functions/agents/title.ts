@@ -1,6 +1,8 @@
 import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
+/** A title is within the start of what a model says, or of a message. */
+const readCharacters = 10_000;
 
 const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;
 
@@ -34,6 +36,7 @@ export async function titleOf(
  */
 export function trimTitle(text: string): string | undefined {
   const line = text
+    .slice(0, readCharacters)
     .toWellFormed()
     .split('\n')
     .map((candidate) => withoutTrailingMarks(candidate.replace(leadingMarks, '')))

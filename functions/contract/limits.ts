@@ -29,6 +29,8 @@ export const limits = {
   fileBytes: 50 * 1024 * 1024,
   /** The whole body of an upload: 50 MB of file and 10 MB of other parts. The service reads no further. */
   uploadBytes: 60 * 1024 * 1024,
+  /** Of an upload that is still sent: 1 KB a second. */
+  uploadBytesPerMinute: 60 * 1024,
   /** A form has the parts `file` and `data`. Clients may add a few of their own. */
   uploadParts: 8,
   /** Bytes of the headers of all parts. A name of 255 characters with 4 bytes each is 3 KB when it is percent-encoded. */

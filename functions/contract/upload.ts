@@ -50,7 +50,7 @@ export const uploadData = z
 export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
 export type DeletedFileResource = z.infer<typeof deletedFile>;
 
-/** Exact texts (specification, section 7.3); `nameTooLong` and `nameCharacter` are additions. */
+/** Exact texts (specification, section 7.3); `nameTooLong`, `nameCharacter` and `tooSlow` are additions. */
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
@@ -61,5 +61,6 @@ export const uploadFailures = {
   /** @param type the declared type if it is not accepted, else the type detected from the content */
   contentType: (type: string) => `Unsupported content type: ${type}`,
   tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
+  tooSlow: `The body comes too slowly (min speed: ${limits.uploadBytesPerMinute / 1024} KB a minute)`,
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;

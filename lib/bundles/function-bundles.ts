@@ -30,6 +30,7 @@ const objectStores = 'functions/runtime/composition/object-stores.ts';
 const webhookClients = 'functions/runtime/composition/webhook-clients.ts';
 const agentEntryPoints = [
   objectStores,
+  'functions/adapters/text-thread/text-thread.ts',
   'functions/runtime/composition/bedrock-agent-client.ts',
   'functions/agents/models/amazon-bedrock.ts',
 ];

@@ -1022,7 +1022,7 @@ export interface ModelCall {
   completion_tokens: number;
 }
 /**
- * How to store the file: JSON of at most 65,536 bytes, as a part of type application/json or as a text field.
+ * How to store the file: JSON of at most 65,536 bytes and 1,000 fields and elements, as a part of type application/json or as a text field.
  */
 export interface UploadData {
   /**

@@ -1,4 +1,5 @@
 import { limits, platformLimits } from '#contract/limits.ts';
+import { shortBody } from '#contract/routes/route.ts';
 import { contentTypes, typeOfExtension } from '#contract/upload.ts';
 import type { SchemaDescription } from './schema-description.ts';
 
@@ -49,14 +50,14 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
     schema: 'A form with a file.',
     properties: {
       file: [
-        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form has at most ${limits.uploadBytes / megabyte} MB, ${limits.uploadParts} parts and ${limits.partHeaderBytes.toLocaleString('en')} bytes of their headers.`,
+        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form has at most ${limits.uploadBytes / megabyte} MB, ${limits.uploadParts} parts and ${limits.partHeaderBytes.toLocaleString('en')} bytes of their headers, and ${limits.uploadBytesPerMinute.toLocaleString('en')} bytes arrive in each minute.`,
         `The file name has at most ${limits.fileNameCharacters} characters, without C0, DEL, C1, U+2028 to U+202E, U+2066 to U+2069.`,
         `Extensions: ${Object.keys(typeOfExtension).join(', ')}. Types: ${contentTypes.join(', ')}, text/*. The content must match the type.`,
       ].join(' '),
     },
   },
   UploadData: {
-    schema: `How to store the file: JSON of at most ${limits.uploadDataBytes.toLocaleString('en')} bytes, as a part of type application/json or as a text field.`,
+    schema: `How to store the file: JSON of at most ${limits.uploadDataBytes.toLocaleString('en')} bytes and ${shortBody.values.toLocaleString('en')} fields and elements, as a part of type application/json or as a text field.`,
     properties: {
       scope: `\`persistent\`: the file is stored until it is erased. \`ephemeral\`: it expires after ${limits.ephemeralHours} hours.`,
     },

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type S3rver from 's3rver';
+import type S3rver from '@20minutes/s3rver';
 
 interface Written {
   readonly size: number;

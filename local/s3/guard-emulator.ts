@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type S3rver from 's3rver';
+import type S3rver from '@20minutes/s3rver';
 import type { AccessRules, Denial, Permission } from '../iam/access-rules.ts';
 import { checkSignature, secretOf } from '../iam/authenticate.ts';
 import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/evaluator.ts';

@@ -87,7 +87,7 @@ describe('a file that many replies need at once', () => {
   const prepared = { type: 'unreadable', reason: 'is empty' } as const;
 
   /** Processes that share the table and the bucket. The test ends each preparation, with a success or an error. */
-  function openWorkers(count: number) {
+  function openWorkers(count: number, turn: Promise<void> = Promise.resolve()) {
     let taken: number | undefined;
     let isPrepared = false;
     const leases: PreparationLeases = {
@@ -111,7 +111,7 @@ describe('a file that many replies need at once', () => {
       attachmentReader(
         {
           clock: { now: () => new Date(0) },
-          shares: { wait: async () => () => undefined },
+          shares: { wait: () => turn.then(() => () => undefined) },
           files: { readAddress: async () => 'file' } as unknown as FileStore,
           prepared: {
             writeAddresses: async () => ({ content: 'content', image: 'image' }),
@@ -152,6 +152,17 @@ describe('a file that many replies need at once', () => {
     end(0);
     expect(await reading[1]).toEqual(prepared);
     expect(invoked).toHaveLength(1);
+  });
+
+  it('is not prepared once more by a process that has waited for its turn meanwhile', async () => {
+    const turn = Promise.withResolvers<void>();
+    const { readers, invoked, end } = openWorkers(1, turn.promise);
+    const reading = readers[0]?.read(file, bounds, new AbortController().signal);
+    // The lease has ended, and another process has prepared the file.
+    end(0);
+    turn.resolve();
+    expect(await reading).toEqual(prepared);
+    expect(invoked).toEqual([]);
   });
 
   it('is prepared by another process if the first one fails', async () => {

@@ -8,6 +8,7 @@ import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { type DnsNames, startDnsServer } from '#support/dns-server.ts';
 import { manualClock } from '#support/manual-clock.ts';
+import { sampleTextWorker } from '#support/sample-text-worker.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -32,14 +33,14 @@ async function resolving(names: DnsNames, operatorHosts: Record<string, string[]
 describe('names that a DNS server never answers', () => {
   it('ten at once delay neither the read of a file nor a name of the system', async () => {
     const { server, clock, rules } = await resolving({});
-    const pages = httpWebPages({ rules });
+    const pages = httpWebPages({ rules, textWorker: sampleTextWorker() });
     const webhooks = httpWebhookSender({ rules, timeout: 60_000, clock });
     const events: string[] = [];
     const noted = (what: string) => (result: unknown) => void events.push(`${what}: ${result}`);
     const unresolved = (what: string, call: Promise<unknown>) =>
       call.then(noted(what), (error: OutboundFailure) => noted(what)(error.kind));
     const calls = Array.from({ length: 4 }, (_, index) => [
-      unresolved('page', pages.read(`https://page${index}.test/`, undefined, noSignal())),
+      unresolved('page', pages.read('workspace', `https://page${index}.test/`, undefined, noSignal())),
       unresolved('delivery', webhooks.post(`https://hook${index}.test/`, { headers: {}, body: '' })),
     ]).flat();
     // A creation waits 3 s by the real clock, so it is no part of the order.

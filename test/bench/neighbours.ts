@@ -17,7 +17,7 @@ const pairs = 5;
 /** How often each pair does each thing. */
 const repetitions = 4;
 /** Milliseconds that an attack lasts before the neighbour's times are taken, and that its end takes. */
-const [leadIn, settling] = [4000, 3000];
+const [leadIn, closing] = [4000, 3000];
 
 const model = await startScriptedModel();
 const stack = await startStack({
@@ -31,13 +31,13 @@ const stack = await startStack({
 });
 const service = { baseUrl: `${stack.url}/v1` };
 
-const lookUps = 28;
+const searches = 28;
 model.onCall = (call) => {
   const { messages } = call.request;
   const text = JSON.stringify(messages);
   const calls = messages.filter(({ role }) => role === 'tool').length;
   if (text.includes('Hold the line')) return call.chunk('One moment');
-  if (text.includes('Look it up') && calls < lookUps)
+  if (text.includes('Look it up') && calls < searches)
     for (let use = 0; use < 4; use += 1)
       call.callTools({
         name: 'consultant_lookup',
@@ -222,7 +222,7 @@ async function startAttack(attack: Attack): Promise<() => Promise<void>> {
     end.abort();
     for (const socket of sockets) socket.destroy();
     sockets.clear();
-    await after(settling);
+    await after(closing);
   };
 }
 
@@ -235,16 +235,16 @@ async function measure(name: string, attack: Attack): Promise<void> {
     const end = await startAttack(attack);
     const attacked = await sample();
     await end();
-    for (const row of found) {
-      row.alone.push(median(alone[row.use]?.times ?? []));
-      row.attacked.push(median(attacked[row.use]?.times ?? []));
-      row.refused += attacked[row.use]?.refused ?? 0;
+    for (const line of found) {
+      line.alone.push(median(alone[line.use]?.times ?? []));
+      line.attacked.push(median(attacked[line.use]?.times ?? []));
+      line.refused += attacked[line.use]?.refused ?? 0;
     }
   }
   for (const { use, alone, attacked, refused } of found) {
     const [before, during] = [median(alone), median(attacked)];
-    const isHeld = refused === 0 && during <= Math.max(3 * before, 250);
-    print({ attack: name, use, alone: Math.round(before), attacked: Math.round(during), refused, isHeld });
+    const isWithin = refused === 0 && during <= Math.max(3 * before, 250);
+    print({ attack: name, use, alone: Math.round(before), attacked: Math.round(during), refused, isWithin });
   }
 }
 

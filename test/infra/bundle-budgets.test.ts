@@ -25,7 +25,7 @@ const budgetBytes = 132 * 1024;
  * `send-message` and `serve-chats` cache histories (1.3 KB). A worker charges calls of models to the rate limit of their key.
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
-  'process-batch-items': 160 * 1024,
+  'process-batch-items': 161 * 1024,
   'send-message': 141 * 1024,
   'serve-chats': 158 * 1024,
 };

@@ -137,7 +137,7 @@ test.each(['all', 'uploads', 'none'])(
       expect(reserved.get('reconcile-batches')).toBe(1);
       expect(reserved.get('send-message') ?? 10).toBeGreaterThanOrEqual(10);
       expect(Math.min(...reserved.values())).toBeGreaterThanOrEqual(1);
-      for (const [name, executions] of before) expect(reserved.get(name)).toBeGreaterThanOrEqual(executions);
+      expect([...before].filter(([name, executions]) => (reserved.get(name) ?? 0) < executions)).toEqual([]);
       before = new Map(reserved);
     }
     expect(before.get('authorize-request')).toBe(200);

@@ -60,7 +60,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   workspace: [keys.workspace(w)],
   whitelistEntry: [keys.whitelistEntry(w, user), 'whitelists'],
   rateBuckets: [keys.rateBuckets(w, 'key', 'sends=1/s'), 'rateBuckets'],
-  placeReport: [keys.placeReport(id), 'placeReports'],
+  slotReport: [keys.slotReport(id), 'slotReports'],
   agent: [keys.agent(w, id)],
   publishedAgent: [keys.publishedAgent(w, id)],
   publishedEntry: [keys.publishedEntry(w, id)],

@@ -23,6 +23,7 @@ afterAll(() => program.close());
 
 const withModel = [
   /^object-stores\.mjs$/,
+  /^text-thread\.mjs$/,
   /^bedrock-agent-client\.mjs$/,
   /^amazon-bedrock\.mjs$/,
   /^tool-adapters-\w+\.mjs$/,

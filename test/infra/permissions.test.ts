@@ -23,7 +23,7 @@ const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
 /** To take from the rate limit. */
 const limited = 'dynamodb:UpdateItem';
-// With the places of slow readers.
+// With the slots of slow readers.
 const listed = ['dynamodb:PutItem', 'dynamodb:Query', limited];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 /** What Lambda does with the function's role on the queue of its event source. */

@@ -48,6 +48,9 @@ export function createApp(context: Record<string, unknown> = {}): App {
     context: { ...configuration.context, ...context },
     analyticsReporting: false,
     builtinCloudFormationValidation: false,
+    // A sixth of a synthesis, and no test reads them.
+    stackTraces: false,
+    treeMetadata: false,
     outdir: mkdtempSync(join(outputFolder, 'app-')),
   });
 }

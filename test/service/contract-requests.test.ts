@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { hasBody, noBody, type Route, shortBody } from '#contract/routes/route.ts';
+import { routes } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
@@ -14,6 +16,10 @@ async function call(method: string, path: string, body?: string): Promise<ApiRes
     body: (await response.json()) as ApiResponse['body'],
   };
 }
+
+const jsonRoutes = Object.values<Route>(routes).filter(
+  (route) => hasBody(route) && route.body !== noBody && !route.multipart && route.dialect === undefined,
+);
 
 /** The exact envelope of the gateway's own responses. */
 const envelope = (error_code: number, message: string) => ({ data: null, message, error_code });
@@ -150,14 +156,24 @@ describe('a body that is too large', () => {
   });
 
   it.each([
-    ['[', 'levels: at most 64 objects and arrays in each other'],
-    ['{"a":', 'levels: at most 64 objects and arrays in each other'],
-    ['[],', 'values: at most 1000 fields and elements together'],
-    ['"",', 'values: at most 1000 fields and elements together'],
-  ])('with too many of %s is refused before it is parsed', async (repeated, problem) => {
-    const body = `{"more":[${repeated.repeat(10_000)}`;
-    for (const path of ['/chats', '/chats/1/messages', '/chats/1/messages/1/feedbacks'])
-      expect(summaryOf(await call('POST', path, body))).toBe(`400/10006 The body has too many ${problem}`);
+    ['[', 'levels'],
+    ['{"a":', 'levels'],
+    ['[],', 'values'],
+    ['{},', 'values'],
+    ['0,', 'values'],
+    ['"",', 'values'],
+    ['"f81d4fae-7dec-11d0-a765-00a0c91e6bf6",', 'values'],
+  ])('with too many of %s is refused by every route before it is parsed', async (repeated, problem) => {
+    for (const { method, path, largestBody = shortBody } of jsonRoutes) {
+      const most =
+        problem === 'levels'
+          ? '64 objects and arrays in each other'
+          : `${largestBody.values} fields and elements together`;
+      const body = `{"more":[${repeated.repeat(Math.min(largestBody.values, largestBody.bytes / repeated.length - 10))}`;
+      expect(summaryOf(await call(method, path.replaceAll(/\{\w+\}/g, '1'), body)), path).toBe(
+        `400/10006 The body has too many ${problem}: at most ${most}`,
+      );
+    }
   });
 
   it('for the field, but not for the gateway, is refused by its field', async () => {

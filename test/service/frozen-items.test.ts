@@ -60,7 +60,7 @@ describe('items of an earlier version', () => {
       workspace: [keys.workspace(workspaceId)],
       whitelistEntry: [keys.whitelistEntry(workspaceId, userId)],
       rateBuckets: [],
-      placeReport: [],
+      slotReport: [],
       agent: [keys.agent(workspaceId, agentId)],
       publishedAgent: [keys.publishedAgent(workspaceId, agentId)],
       publishedEntry: [keys.publishedEntry(workspaceId, agentId)],

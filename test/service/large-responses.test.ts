@@ -105,7 +105,7 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   const queries = () =>
     service.run.dynamoCalls().filter(
       ({ target, functionName, consumed }) =>
-        // Not those for the places of the stage.
+        // Not those for the slots of the stage.
         target === 'Query' && functionName?.includes('ListMessages') && consumed.readUnits > 10,
     ).length;
   const before = queries();
@@ -137,7 +137,7 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   );
 });
 
-it('keeps one paused reader of a workspace, where there is one place, and leaves the rest to its neighbours', async () => {
+it('keeps one paused reader of a workspace, where there is one slot, and leaves the rest to its neighbours', async () => {
   const read = () => client.request('GET', `/chats/${largeChat}/messages?limit=1000&${asUser}`);
   const paused = await read();
   const cut = await read();

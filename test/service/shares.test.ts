@@ -39,20 +39,20 @@ const { model, callFor, service, tenant, client } = await useScriptedService({
 });
 const neighbour = await openTenant(service, { model: 'openai:test', titles: false });
 
-const rows = /## Shares of what is open\n(?:(?!\|).*\n)*((?:\|.*\n)+)/
+const lines = /## Shares of what is open\n(?:(?!\|).*\n)*((?:\|.*\n)+)/
   .exec(readFileSync('docs/limits.md', 'utf8'))?.[1]
   ?.split('\n')
   .slice(2)
-  .flatMap((row) => row.split('|')[1]?.trim().replaceAll('`', '') ?? []) as string[];
+  .flatMap((line) => line.split('|')[1]?.trim().replaceAll('`', '') ?? []) as string[];
 
-it('the documentation has a row for each pool', () => {
-  expect(rows).toEqual(Object.keys(attacks));
+it('the documentation has a line for each pool', () => {
+  expect(lines).toEqual(Object.keys(attacks));
 });
 
-it.runIf(webFunctions === 'all').each(rows.filter((row) => typeof attacks[row] === 'function'))(
+it.runIf(webFunctions === 'all').each(lines.filter((line) => typeof attacks[line] === 'function'))(
   'a workspace that holds its share of %s leaves room for its neighbour',
-  async (row) => {
-    const attack = attacks[row];
+  async (line) => {
+    const attack = attacks[line];
     if (typeof attack === 'function') await attack();
   },
 );
@@ -131,7 +131,7 @@ async function readersOfOneReply(): Promise<void> {
 }
 
 const reportsIn = async (table: ReturnType<typeof dataTableOf>) =>
-  (await table.readAll()).filter(({ pk }) => pk === keys.placeReport('').pk);
+  (await table.readAll()).filter(({ pk }) => pk === keys.slotReport('').pk);
 
 async function slowUploads(): Promise<void> {
   const endpoint = await startUploadEndpoint(service, pools);
@@ -170,18 +170,18 @@ async function slowFiles(): Promise<void> {
       file: await busy.upload('slow.txt', 'Slow', 'text/plain'),
     })),
   );
-  lambda.hold(busy.workspaceId);
+  lambda.pause(busy.workspaceId);
   const sent = requests.map(({ chatId, file }) =>
     busy.client.post<string>(`/chats/${chatId}/messages`, {
       ...{ message: 'Read it', agent_id: busy.agentId, stream: false },
       attached_file_uuids: [file],
     }),
   );
-  await vi.waitFor(() => expect(lambda.held()).toBe(1), 60_000);
+  await vi.waitFor(() => expect(lambda.paused()).toBe(1), 60_000);
   const quick = await openAttachmentChat(service);
   const file = await quick.upload('quick.txt', 'Quick', 'text/plain');
   expect(await quick.send('Read it', file)).toBe('Hello');
-  expect(lambda.held()).toBe(1);
+  expect(lambda.paused()).toBe(1);
   lambda.release();
   for (const { status } of await Promise.all(sent)) expect(status).toBe(200);
   expect(lambda.mostOf(busy.workspaceId)).toBe(1);
@@ -189,7 +189,7 @@ async function slowFiles(): Promise<void> {
 
 /** Responds to each invocation of `prepare-attachment`, which then has left no content. */
 async function startLambda() {
-  let heldWorkspace: string | undefined;
+  let pausedWorkspace: string | undefined;
   const waiting: (() => void)[] = [];
   const running = new Map<string, number>();
   const most = new Map<string, number>();
@@ -197,18 +197,18 @@ async function startLambda() {
     const { workspaceId } = JSON.parse((await buffer(request)).toString()) as { workspaceId: string };
     running.set(workspaceId, (running.get(workspaceId) ?? 0) + 1);
     most.set(workspaceId, Math.max(most.get(workspaceId) ?? 0, running.get(workspaceId) ?? 0));
-    if (workspaceId === heldWorkspace) await new Promise<void>((resolve) => waiting.push(resolve));
+    if (workspaceId === pausedWorkspace) await new Promise<void>((resolve) => waiting.push(resolve));
     running.set(workspaceId, (running.get(workspaceId) ?? 0) - 1);
     response.end('null');
   });
   return {
     ...(await listenLocally(server)),
-    hold(workspaceId: string) {
-      heldWorkspace = workspaceId;
+    pause(workspaceId: string) {
+      pausedWorkspace = workspaceId;
     },
-    held: () => waiting.length,
+    paused: () => waiting.length,
     release() {
-      heldWorkspace = undefined;
+      pausedWorkspace = undefined;
       for (const resume of waiting.splice(0)) resume();
     },
     mostOf: (workspaceId: string) => most.get(workspaceId) ?? 0,

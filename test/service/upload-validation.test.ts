@@ -232,6 +232,8 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ['null', 'null'],
       ['without a scope', '{"scope":null}'],
       ['{} after a BOM', '\ufeff{}'],
+      ['of 64 levels', `{"x":${'['.repeat(63)}${']'.repeat(63)}}`],
+      ['of 1,000 values', `{"x":[${'0,'.repeat(998)}0]}`],
     ])('takes data that is %s as no data', async (_what, data) => {
       const response = await upload.raw(form(file, dataPart(data)));
       expect(summaryOf(response)).toBe('200/0 success');
@@ -293,6 +295,18 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
         'much data',
         form(file, dataPart(`{"x":"${'y'.repeat(70_000)}"}`)),
         'data must be at most 65536 bytes',
+        {},
+      ],
+      [
+        'data with many levels',
+        form(file, dataPart(`{"x":${'['.repeat(64)}${']'.repeat(64)}}`)),
+        'data has too many levels: at most 64 objects and arrays in each other',
+        {},
+      ],
+      [
+        'data with many values',
+        form(file, dataPart(`{"x":[${'0,'.repeat(999)}0]}`)),
+        'data has too many values: at most 1000 fields and elements together',
         {},
       ],
       [

@@ -6,8 +6,6 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores, seeds } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
-// Thousands of pages are read.
-
 const { stores } = closeAfterTests(await openStores());
 const { chats } = stores;
 const at = '2027-02-01T00:00:00.000Z';
@@ -40,14 +38,16 @@ function openModel() {
       expect(await chats.delete(removed, at)).toEqual(removed);
       for (const { id } of removed) living.delete(id);
     },
-    async checkPage(filter: (typeof filters)[number], offset: number, ascending: boolean): Promise<void> {
-      const page = { limit: pageLength, offset, ascending };
-      const found = await chats.page({ workspaceId, ...filter }, page);
-      const listed = [...living.values()]
+    listed: (filter: (typeof filters)[number]): Chat[] =>
+      [...living.values()]
         .filter((chat) => filter.agentId === undefined || chat.agentId === filter.agentId)
         .filter(
           (chat) => filter.externalUserId === undefined || chat.externalUserId === filter.externalUserId,
-        );
+        ),
+    async checkPage(filter: (typeof filters)[number], offset: number, ascending: boolean): Promise<void> {
+      const page = { limit: pageLength, offset, ascending };
+      const found = await chats.page({ workspaceId, ...filter }, page);
+      const listed = this.listed(filter);
       const ordered = ascending ? listed : listed.reverse();
       expect(found, JSON.stringify({ ...filter, ...page })).toEqual({
         total: listed.length,
@@ -67,9 +67,13 @@ it.each(seeds)('every page has the living chats alone, with the seed %i', async 
     if (below(3) === 0 && model.living.size > 0) await model.remove(pick([...model.living.values()]));
     if (below(3) === 0) await model.checkPage(pick(filters), below(created + 1), below(2) === 0);
   }
-  for (const filter of filters)
+  for (const filter of filters) {
+    // A page that begins more than a page beyond the end is as empty as each after it.
+    const end = model.listed(filter).length + pageLength;
+    const offsets = [...Array.from({ length: end + 1 }, (_, offset) => offset), 300];
     for (const ascending of [true, false])
-      for (let offset = 0; offset <= 300; offset += 1) await model.checkPage(filter, offset, ascending);
+      for (const offset of offsets) await model.checkPage(filter, offset, ascending);
+  }
   // All are deleted, and a list starts anew.
   await model.remove(...model.living.values());
   for (const filter of filters) await model.checkPage(filter, 0, true);

@@ -29,6 +29,7 @@ import { memoryContentStore } from './memory-stores/content-store.ts';
 import { eraseFileIn } from './memory-stores/file-stores.ts';
 import { memoryIndexObjects } from './memory-stores/knowledge-stores.ts';
 import type { StoreSettings, Stores } from './open-stores.ts';
+import { sampleTextWorker } from './sample-text-worker.ts';
 import { webhookSourceOf } from './webhook-source.ts';
 
 /** The stores of production, on a table of an emulator. */
@@ -56,7 +57,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     fileErasures,
     fileIndex: dynamoFileIndex(table),
     idempotency: dynamoIdempotencyStore(table),
-    knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects()),
+    knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects(), sampleTextWorker()),
     messages: dynamoMessageStore(table, () => contents),
     purgeOutbox: dynamoPurgeOutbox(table),
     rateBuckets: dynamoRateBucketStore(table),

@@ -1,10 +1,10 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import { passageRanking } from '#adapters/knowledge/passage-index.ts';
+import { rankTexts } from '#adapters/knowledge/passage-index.ts';
 import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
-import { chatPassages } from '#agents/tools/chat-passages.ts';
+import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
@@ -57,13 +57,13 @@ const shownMegabytes = await peakBeyond(async () => {
 let notes: string[] = [];
 let found = 0;
 const searchMegabytes = await peakBeyond(async () => {
-  const search = chatPassages({
+  const search = chatTexts({
     attachments: () => reader,
     messages: () => ({ range: async function* () {} }),
   });
   const searched = await search({ chat: { id: 1, messageCount: 0 } as Chat, attachments: files, signal });
   notes = searched.notes;
-  found = (await passageRanking.rank(searched.passages, 'слово', 5)).length;
+  found = rankTexts(searched.texts, 'слово', 5).length;
 });
 console.log(
   JSON.stringify({ shownCharacters, shownMegabytes, notes, found, searchMegabytes } satisfies WindowRead),

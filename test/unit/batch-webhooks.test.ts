@@ -33,14 +33,14 @@ const failing = { status: 500, retryAfter: null };
 
 it('waits for its turn without an attempt, if its receiver has failed before and its workspace has its share', async () => {
   const world = batchWorld();
-  world.state.hasWebhookPlace = false;
+  world.state.hasWebhookSlot = false;
   world.state.receive = () => failing;
   const batch = await createWith(world, ['completed']);
   await world.runUntil(async () => world.state.calls.length === 1, 1);
   await world.runUntil(async () => false, 2).catch(() => undefined);
   expect(world.state.calls).toHaveLength(1);
   expect(await deliveryOf(world, batch)).toMatchObject({ state: 'pending', attempts: 1 });
-  world.state.hasWebhookPlace = true;
+  world.state.hasWebhookSlot = true;
   await untilState(world, batch, 'exhausted');
   expect(world.state.calls).toHaveLength(8);
 });

@@ -100,6 +100,18 @@ describe.each(jsonRoutes.map((route) => [route.name, route] as const))('%s', (_n
     );
   });
 
+  it('reads a text that is no JSON once, and one of escaped characters in any field', async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    expect(await messageOf(route, '{"a":')).toBe('The body is not valid JSON');
+    expect(parse).toHaveBeenCalledTimes(1);
+    const fields = Object.keys('shape' in route.body ? (route.body.shape as object) : {});
+    for (const field of [...fields, 'unknown'])
+      expect(
+        await messageOf(route, filled(largestOf(route).bytes, `{"${field}":"`, String.raw`\u0000`, '"}')),
+      ).not.toMatch(namesALimit);
+    expect(parse).toHaveBeenCalledTimes(1 + fields.length + 1);
+  });
+
   it('takes 64 levels and no more, and no brackets of texts for levels', async () => {
     const body = (levels: number) => `{"more":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
     expect(await messageOf(route, body(64))).not.toMatch(namesALimit);

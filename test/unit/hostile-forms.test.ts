@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { readForm } from '#runtime/http/read-form.ts';
 
 const megabyte = 1024 * 1024;
@@ -81,4 +81,46 @@ it('a hostile form names its limit, and costs at most 50 times a plain one of it
     const time = await processorTimeOf(async () => expect(await problemOf(body), what).toBe(problem));
     expect(time / ofPlain, what).toBeLessThan(50);
   }
+});
+
+describe('a form that comes slowly', () => {
+  afterEach(() => vi.useRealTimers());
+
+  const tooSlow = 'The body comes too slowly (min speed: 60 KB a minute)';
+  const start = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n`;
+
+  /** What becomes of a form of which so many bytes come each second, and when. */
+  async function sent(bytesOfSecond: number, seconds: number): Promise<{ problem: string; after: number }> {
+    vi.useFakeTimers();
+    const body = new Readable({ read: () => undefined });
+    body.push(start);
+    let problem: string | undefined;
+    const read = (async () => {
+      for await (const part of readForm(contentType, body))
+        if (part.kind === 'file') for await (const _bytes of part.content);
+    })().then(
+      () => (problem = 'none'),
+      (error: Error) => (problem = error.message),
+    );
+    let after = 0;
+    for (; problem === undefined && after < seconds; after += 1) {
+      body.push(Buffer.alloc(bytesOfSecond, 'x'));
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    if (problem === undefined) {
+      body.push('\r\n--b--\r\n');
+      body.push(null);
+    }
+    vi.useRealTimers();
+    await read;
+    return { problem: problem ?? '', after };
+  }
+
+  it.each([0, 1, 1000])('ends after a minute, with %i bytes a second', async (bytes) => {
+    expect(await sent(bytes, 1000)).toEqual({ problem: tooSlow, after: 60 });
+  });
+
+  it('is read to its end with 1 KB a second', async () => {
+    expect(await sent(1024, 300)).toEqual({ problem: 'none', after: 300 });
+  });
 });

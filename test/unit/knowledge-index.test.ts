@@ -3,19 +3,18 @@ import type { KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.
 import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { KnowledgeIndex } from '#adapters/knowledge/knowledge-index.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { passageRanking } from '#adapters/knowledge/passage-index.ts';
+import { rankTexts } from '#adapters/knowledge/passage-index.ts';
 import { termsOf } from '#adapters/knowledge/terms.ts';
 import { objectCache } from '#adapters/object-cache.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
+import { sampleTextWorker } from '#support/sample-text-worker.ts';
 
-const ranked = async (query: string, ...texts: string[]): Promise<string[]> => {
-  const best = await passageRanking.rank(
+const ranked = (query: string, ...texts: string[]): string[] =>
+  rankTexts(
     texts.map((text) => ({ text })),
     query,
     3,
-  );
-  return best.map(({ found }) => found.text);
-};
+  ).map(({ found }) => found.text);
 
 describe('terms', () => {
   it('are words without case, accents and punctuation', () => {
@@ -41,9 +40,9 @@ describe('terms', () => {
 });
 
 describe('the ranking', () => {
-  it('puts first what has the rarer words of a query', async () => {
+  it('puts first what has the rarer words of a query', () => {
     expect(
-      await ranked(
+      ranked(
         'when is the refund paid',
         'The shop is the best',
         'A refund is paid in 14 days',
@@ -52,16 +51,16 @@ describe('the ranking', () => {
     ).toEqual(['A refund is paid in 14 days', 'The shop is the best']);
   });
 
-  it('finds other forms of a word, but no other number', async () => {
-    expect(await ranked('holidays', 'One holiday')).toEqual(['One holiday']);
-    expect(await ranked('holiday', 'Many holidays')).toEqual(['Many holidays']);
-    expect(await ranked('123456', 'Order 123457')).toEqual([]);
+  it('finds other forms of a word, but no other number', () => {
+    expect(ranked('holidays', 'One holiday')).toEqual(['One holiday']);
+    expect(ranked('holiday', 'Many holidays')).toEqual(['Many holidays']);
+    expect(ranked('123456', 'Order 123457')).toEqual([]);
   });
 
-  it('finds nothing where nothing is, and nothing by no word', async () => {
-    expect(await ranked('zebra', 'A refund')).toEqual([]);
-    expect(await ranked('?!', 'A refund')).toEqual([]);
-    expect(await ranked('anything')).toEqual([]);
+  it('finds nothing where nothing is, and nothing by no word', () => {
+    expect(ranked('zebra', 'A refund')).toEqual([]);
+    expect(ranked('?!', 'A refund')).toEqual([]);
+    expect(ranked('anything')).toEqual([]);
   });
 });
 
@@ -121,7 +120,7 @@ describe('a search', () => {
         return name === 'new' ? object : undefined;
       },
     } as unknown as IndexObjects;
-    const store = knowledgeStore(table, objects);
+    const store = knowledgeStore(table, objects, sampleTextWorker());
     expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
     expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
     expect(read).toEqual(['old', 'new']);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type PlaceReport, type Pool, Shares } from '#domain/platform/shares.ts';
+import type { Pool } from '#contract/pools.ts';
+import { Shares, type SlotReport } from '#domain/platform/shares.ts';
 import { manualClock } from '#support/manual-clock.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
@@ -8,7 +9,7 @@ const rejection = expect.objectContaining({ kind: 'rateLimited', status: 429, re
 /** Processes that share nothing but the reports. */
 function stage(sizes: Partial<Record<Pool, number>>) {
   const clock = manualClock();
-  const stored = new Map<string, PlaceReport>();
+  const stored = new Map<string, SlotReport>();
   const warnings: string[] = [];
   const writes = new Map<string, number>();
   const killed = new Set<string>();
@@ -55,7 +56,7 @@ function stage(sizes: Partial<Record<Pool, number>>) {
 const takeMany = (one: Shares, pool: Pool, workspaceId: string, count: number) =>
   Array.from({ length: count }, () => one.take(pool, workspaceId));
 
-/** Takes places until it is rejected. @returns how many */
+/** Takes slots until it is rejected. @returns how many */
 function takeAll(one: Shares, pool: Pool, workspaceId: string): number {
   for (let taken = 0; taken < 10_000; taken += 1)
     try {
@@ -73,18 +74,18 @@ describe('one process', () => {
     [2, [1]],
     [64, [32, 16]],
     [100, [50, 25, 13, 6]],
-  ])('of %i places gives each next workspace as many as are free then', (size, expected) => {
+  ])('of %i slots gives each next workspace as many as are free then', (size, expected) => {
     const process = stage({ replies: size }).start('one');
     expect(expected.map((_, index) => takeAll(process, 'replies', `ws_${index}`))).toEqual(expected);
   });
 
-  it('gives to a workspace without a place one, also beyond the pool', () => {
+  it('gives to a workspace without a slot one, also beyond the pool', () => {
     const process = stage({ uploads: 2 }).start('one');
     for (const workspaceId of ['ws_1', 'ws_2', 'ws_3']) process.take('uploads', workspaceId);
     expect(() => process.take('uploads', 'ws_3')).toThrow(rejection);
   });
 
-  it('has a place again once when it is given back, however often that is said', () => {
+  it('has a slot again once when it is given back, however often that is said', () => {
     const process = stage({ replies: 4 }).start('one');
     const [leave] = takeMany(process, 'replies', 'ws', 2);
     expect(() => process.take('replies', 'ws')).toThrow(rejection);
@@ -101,7 +102,7 @@ describe('one process', () => {
 });
 
 describe('the stage', () => {
-  it('counts the places of all processes, at the latest after ten seconds', async () => {
+  it('counts the slots of all processes, at the latest after ten seconds', async () => {
     const world = stage({ replies: 128 });
     const [one, other] = [world.start('one'), world.start('other')];
     expect(takeAll(one, 'replies', 'busy')).toBe(64);
@@ -113,7 +114,7 @@ describe('the stage', () => {
     expect(takeAll(other, 'replies', 'neighbour')).toBe(24);
   });
 
-  it('costs nothing below 16 places in a process, and from then on one small item in 5 s', async () => {
+  it('costs nothing below 16 slots in a process, and from then on one small item in 5 s', async () => {
     const world = stage({ replies: 6400, preparations: 50 });
     const process = world.start('a'.repeat(36));
     const few = takeMany(process, 'replies', 'ws', 15);
@@ -127,12 +128,12 @@ describe('the stage', () => {
     const [report] = world.stored.values();
     // What an item has beside its JSON: names of attributes, the key and the time.
     expect(JSON.stringify(report).length).toBeLessThan(900);
-    expect(Object.values(report?.places.replies ?? {}).reduce((sum, count) => sum + count)).toBe(75);
+    expect(Object.values(report?.slots.replies ?? {}).reduce((sum, count) => sum + count)).toBe(75);
     for (const leave of few.slice(15)) leave();
     // One report more says that there is little to report.
     await world.clock.advance(60_000);
     expect(world.writes.get('a'.repeat(36))).toBe(2 + 60 / 5);
-    expect([...world.stored.values()][0]?.places).toEqual({});
+    expect([...world.stored.values()][0]?.slots).toEqual({});
   });
 
   it('forgets a process that was killed after 30 s', async () => {
@@ -198,7 +199,7 @@ describe('those who wait', () => {
     await expect(process.wait('preparations', 'busy', stop.signal)).rejects.toThrow('The reply has ended');
   });
 
-  it('go on when another process has fewer places', async () => {
+  it('go on when another process has fewer slots', async () => {
     const world = stage({ preparations: 40 });
     const [one, other] = [world.start('one'), world.start('other')];
     const ends = await Promise.all(Array.from({ length: 20 }, () => one.wait('preparations', 'busy', never)));
@@ -218,7 +219,7 @@ describe('those who wait', () => {
 });
 
 describe('a slow reader', () => {
-  it('is one of its own process, and joins until its workspace has half of the places', async () => {
+  it('is one of its own process, and joins until its workspace has half of the slots', async () => {
     const world = stage({ readers: 8 });
     const joined = [];
     for (let reader = 0; reader < 6; reader += 1)

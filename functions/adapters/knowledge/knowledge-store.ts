@@ -1,40 +1,39 @@
 import type { KnowledgeHead, KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import { backOff } from '#adapters/dynamo/table/back-off.ts';
-import { objectCache } from '#adapters/object-cache.ts';
+import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { IndexObjects } from './index-objects.ts';
 import { KnowledgeIndex } from './knowledge-index.ts';
 
-/**
- * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory
- * an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
- */
-const cachedBytes = 32 * 1024 * 1024;
-
 /** Operators make changes by hand. If 10 attempts in a row conflict, something else is wrong. */
 const maxChangeAttempts = 10;
 
-export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): KnowledgeStore {
-  const cache = objectCache<KnowledgeIndex | undefined>(cachedBytes);
-
-  /** Undefined if another change has replaced the index. */
-  const read = async ({ objectName }: KnowledgeHead): Promise<KnowledgeIndex | undefined> => {
-    const object = await objects.get(objectName);
-    return object && KnowledgeIndex.parse(object);
+/** @param textWorker searches the indexes */
+export function knowledgeStore(
+  table: KnowledgeTable,
+  objects: IndexObjects,
+  textWorker: TextWorker,
+): KnowledgeStore {
+  /** Objects that are being read: concurrent searches share one read. */
+  const reading = new Map<string, ReturnType<IndexObjects['get']>>();
+  const objectOf = (name: string): ReturnType<IndexObjects['get']> => {
+    const read = reading.get(name) ?? objects.get(name).finally(() => reading.delete(name));
+    reading.set(name, read);
+    return read;
   };
 
   /** @param load returns undefined if the object was deleted: then the head has changed and is read again */
-  const newest = async (
+  const newest = async <Loaded>(
     workspaceId: string,
-    load: (head: KnowledgeHead) => Promise<KnowledgeIndex | undefined>,
-  ): Promise<{ head: KnowledgeHead; index: KnowledgeIndex } | undefined> => {
+    load: (head: KnowledgeHead) => Promise<Loaded | undefined>,
+  ): Promise<{ head: KnowledgeHead; loaded: Loaded } | undefined> => {
     let missing: string | undefined;
     for (;;) {
       const head = await table.head(workspaceId);
       if (head === undefined) return undefined;
       if (head.objectName === missing) throw new Error(`The knowledge index ${missing} is missing`);
-      const index = await load(head);
-      if (index !== undefined) return { head, index };
+      const loaded = await load(head);
+      if (loaded !== undefined) return { head, loaded };
       missing = head.objectName;
     }
   };
@@ -45,9 +44,12 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
   ): Promise<boolean> => {
     // The head is read first. If another change is stored after this read, the condition on the revision makes the
     // write fail.
-    const before = await newest(workspaceId, read);
+    const before = await newest(workspaceId, async ({ objectName }) => {
+      const object = await objects.get(objectName);
+      return object && KnowledgeIndex.parse(object);
+    });
     const change = decide(await table.documents(workspaceId));
-    const index = (before?.index ?? KnowledgeIndex.empty()).changed(change);
+    const index = (before?.loaded ?? KnowledgeIndex.empty()).changed(change);
     const { object, bytes } = await index.serialize();
     const objectName = await objects.put(workspaceId, object);
     const moved = await table.move(
@@ -75,10 +77,16 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
     },
 
     async search(workspaceId, query, limit) {
-      const found = await newest(workspaceId, (head) =>
-        cache.get(head.objectName, head.indexBytes, () => read(head)),
-      );
-      return found?.index.isEmpty === false ? found.index.search(query, limit) : undefined;
+      const searched = await newest(workspaceId, async ({ objectName, indexBytes }) => {
+        const search = { type: 'search' as const, objectName, indexBytes, query, limit };
+        const found = await textWorker.run(workspaceId, search);
+        if (!found.isMissing) return found;
+        const object = await objectOf(objectName);
+        if (object === undefined) return undefined;
+        const loaded = await textWorker.run(workspaceId, { ...search, object });
+        return loaded.isMissing ? undefined : loaded;
+      });
+      return searched?.loaded.passages;
     },
   };
 }

@@ -29,22 +29,28 @@ function kindOf(type: string): Kind | undefined {
   return type.startsWith('text/') || type.endsWith('+json') ? 'text' : undefined;
 }
 
+export interface PageToRead {
+  /** The Content-Type header, if there is one. */
+  header: string | undefined;
+  body: Uint8Array;
+  /** The address of the page. */
+  address: string;
+}
+
+export type PageText = Pick<WebPage, 'title' | 'text' | 'contentType'>;
+
 /**
- * The readable text of a response.
- * @param header the Content-Type header, if there is one
- * @throws OutboundFailure `unreadable` if the body is not text, or the signal's reason
+ * The readable text of a response. It takes up to a second, so only a thread may call it.
+ * @throws OutboundFailure `unreadable` if the body is not text
  */
-export async function pageText(
-  { header, body, address }: { header: string | undefined; body: Uint8Array; address: URL },
-  signal: AbortSignal,
-): Promise<Pick<WebPage, 'title' | 'text' | 'contentType'>> {
+export async function pageText({ header, body, address }: PageToRead): Promise<PageText> {
   const { type: contentType, charset } = header === undefined ? guess(body) : declared(header);
   const kind = kindOf(contentType);
   if (kind === undefined)
     throw new OutboundFailure('unreadable', `It is of the type ${contentType}, which cannot be read as text`);
   const text = decode(body, charset, kind);
   if (kind !== 'html') return { title: '', text, contentType };
-  return { ...(await readableHtml(text, address, signal)), contentType };
+  return { ...readableHtml(text, new URL(address)), contentType };
 }
 
 /** Longer than any registered media type. The type can reach an error message, so it is cut. */

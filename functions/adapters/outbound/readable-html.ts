@@ -1,4 +1,3 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Tokenizer } from 'htmlparser2';
 import { TextLayout } from './text-layout.ts';
 
@@ -24,8 +23,6 @@ const skippedElements = new Set([
 const minMainCharacters = 200;
 /** A title is one line. */
 const titleCharacters = 300;
-/** Characters that are parsed without yielding to the event loop: at worst 80 ms on a busy processor. */
-const chunkCharacters = 128 * 1024;
 /** Longer addresses contain data, such as data: URLs. */
 const addressCharacters = 2000;
 /**
@@ -38,10 +35,9 @@ const allAddressesCharacters = 5_000_000;
 /**
  * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main>, only that.
  * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, also with deep
- * nesting: the worst known 5 MB take 0.6 s. Invalid HTML is not an error.
- * @throws the signal's reason
+ * nesting: the worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
  */
-export async function readableHtml(html: string, address: URL, signal: AbortSignal): Promise<ReadableText> {
+export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);
   const tag: Tag = { name: '', attributes: new Map() };
   let attribute = '';
@@ -81,11 +77,7 @@ export async function readableHtml(html: string, address: URL, signal: AbortSign
       onend: () => undefined,
     },
   );
-  for (let start = 0; start < html.length; start += chunkCharacters) {
-    tokenizer.write(html.slice(start, start + chunkCharacters));
-    await yieldToEventLoop();
-    signal.throwIfAborted();
-  }
+  tokenizer.write(html);
   tokenizer.end();
   return reader.finish();
 }

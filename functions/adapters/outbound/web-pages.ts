@@ -1,8 +1,9 @@
+import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
 import { isHttpUrl } from '#contract/http-url.ts';
 import type { WebPage, WebPages } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { untilAborted } from '#domain/platform/until-aborted.ts';
 import type { OutboundRules } from './checked-addresses.ts';
-import { pageText } from './page-text.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**
@@ -13,8 +14,15 @@ import { sendOutbound } from './send-outbound.ts';
 const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 
 /** Reads pages over HTTP, only from hosts that the rules allow. */
-export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => ({
-  async read(address, hosts, signal): Promise<WebPage> {
+export const httpWebPages = ({
+  rules,
+  textWorker,
+}: {
+  rules: OutboundRules;
+  /** Reads the pages. */
+  textWorker: TextWorker;
+}): WebPages => ({
+  async read(workspaceId, address, hosts, signal): Promise<WebPage> {
     const timeout = AbortSignal.timeout(limits.times.whole);
     if (!isHttpUrl(address)) throw new OutboundFailure('malformed');
     const url = new URL(address);
@@ -32,9 +40,15 @@ export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => (
     });
     if (response.status < 200 || response.status > 299)
       throw new OutboundFailure('refused', `The server answered with status ${response.status}`);
-    const page = await pageText(
-      { header: response.headers['content-type'], body: response.body, address: response.url },
-      AbortSignal.any([signal, timeout]),
+    const ended = AbortSignal.any([signal, timeout]);
+    const { headers, body, url: found } = response;
+    const page = await untilAborted(
+      textWorker.run(
+        workspaceId,
+        { type: 'read page', header: headers['content-type'], body, address: found.href },
+        ended,
+      ),
+      ended,
     ).catch((error: unknown) => {
       signal.throwIfAborted();
       throw timeout.aborted ? new OutboundFailure('timeout') : error;

@@ -9,6 +9,9 @@ const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000
 /** Providers return about 300 characters of a page. Longer texts are cut and end in an ellipsis. */
 const snippetCharacters = 1000;
 
+/** HTML that is read for a snippet: much more than a snippet has, and a thousandth of a second. */
+const snippetHtmlCharacters = 20_000;
+
 const searxngResponse = z.object({
   results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
 });
@@ -44,14 +47,10 @@ export const braveSearch = (address: string, apiKey: () => Promise<string>): Web
     const headers = { 'X-Subscription-Token': await apiKey() };
     const { web } = await readJson({ url, headers, ...limits, signal }, braveResponse);
     // Brave returns HTML: matched words in <strong>, apostrophes as entities.
-    const plain = async (html: string) => (await readableHtml(html, url, signal)).text;
-    return Promise.all(
-      (web?.results ?? [])
-        .slice(0, count)
-        .map(async ({ title, url: found, description }) =>
-          resultOf(await plain(title), found, await plain(description ?? '')),
-        ),
-    );
+    const plain = (html: string) => readableHtml(html.slice(0, snippetHtmlCharacters), url).text;
+    return (web?.results ?? [])
+      .slice(0, count)
+      .map(({ title, url: found, description }) => resultOf(plain(title), found, plain(description ?? '')));
   },
 });
 

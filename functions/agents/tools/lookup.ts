@@ -1,25 +1,24 @@
 import * as z from 'zod';
-import type { Passage } from '#domain/knowledge/knowledge.ts';
-import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
+import type { PassageRanking, SearchedText } from '#domain/knowledge/passage-ranking.ts';
 import type { AgentTool, ToolUse } from './agent-tool.ts';
 import { query, scoreOf } from './query.ts';
 
 const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
 const input = z.object({ query });
 
-/** Returns the searchable passages of one part of a chat, such as its messages. */
+/** Returns the searchable texts of one part of a chat, such as its messages. */
 export type LookupSource = (
   use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>,
 ) => Promise<SearchResult>;
 
 export interface SearchResult {
-  passages: SourcedPassage[];
+  texts: SourcedText[];
   /** Notes for the model on what was not searched. */
   notes: string[];
 }
 
-export interface SourcedPassage extends Passage {
-  /** The location of the passage; becomes `source` of the result. */
+export interface SourcedText extends SearchedText {
+  /** Where the text is from; becomes `source` of the result, with the page. */
   source: Record<string, unknown>;
 }
 
@@ -37,10 +36,12 @@ export const lookup = (
   start: ({ query }) => ({ content: 'Looking through the conversation', args: { query } }),
   async run({ query }, use) {
     const found = await Promise.all(sources.map((source) => source(use)));
+    const sourced = found.flatMap(({ texts }) => texts);
+    const texts = sourced.map(({ source: _source, ...searched }) => searched);
     const best = await ranking.rank(
-      found.flatMap(({ passages }) => passages),
-      query,
-      use.config.max_results,
+      use.agents[0].workspaceId,
+      { texts, query, limit: use.config.max_results },
+      use.signal,
     );
     const notes = [
       ...(best.length === 0 ? ['Nothing that was searched matches the query'] : []),
@@ -48,7 +49,11 @@ export const lookup = (
     ];
     return {
       data: {
-        results: best.map(({ found: { text, source }, score }) => ({ text, source, score: scoreOf(score) })),
+        results: best.map(({ found: { text, textIndex, page }, score }) => ({
+          text,
+          source: { ...sourced[textIndex]?.source, ...(page !== undefined && { page }) },
+          score: scoreOf(score),
+        })),
         ...(notes.length > 0 && { note: notes.join('. ') }),
       },
     };

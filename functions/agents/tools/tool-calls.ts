@@ -5,7 +5,9 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider';
 import * as z from 'zod';
+import { ServiceError } from '#contract/errors.ts';
 import type { ReplyPart, StepResult } from '#domain/chats/agent-runtime.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
 import { wellFormed } from '#domain/platform/well-formed.ts';
 import type { AgentTool } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
@@ -57,7 +59,8 @@ export function openToolCalls(
         type: 'error-text',
         value: `There is no tool ${call.toolName}. There are: ${offered.map(({ name }) => name).join(', ') || 'none'}`,
       };
-    const parsed = args.isJson ? entry.tool.input(entry.config).safeParse(args.value) : undefined;
+    const parsed =
+      args.problem === undefined ? entry.tool.input(entry.config).safeParse(args.value) : undefined;
     const id = `step_${randomUUID()}`;
     const end = ({ result, usage }: ToolEnd) =>
       emit({ type: 'step-end', step: { id, result, token_usage: usage } });
@@ -68,7 +71,7 @@ export function openToolCalls(
         step: { id, type, content: 'Arguments that do not fit', args: objectIn(args) },
       });
       end(failedUse('The arguments do not fit this tool'));
-      const reason = parsed === undefined ? 'They are not valid JSON' : z.prettifyError(parsed.error);
+      const reason = parsed === undefined ? args.problem : z.prettifyError(parsed.error);
       return { type: 'error-text', value: `The arguments do not fit the tool ${call.toolName}. ${reason}` };
     }
     emit({ type: 'step-start', step: { id, type, ...entry.tool.start(parsed.data, entry.config) } });
@@ -109,19 +112,23 @@ const notice =
 const forModel = ({ handsOver }: AgentTool, result: StepResult): object =>
   result.success && !handsOver ? { notice, ...result } : result;
 
-type Arguments = { isJson: true; value: unknown } | { isJson: false };
+type Arguments = { value: unknown; problem?: undefined } | { value?: undefined; problem: string };
+
+/** The largest form has 5,000 options. */
+const mostValues = 10_000;
 
 /** Some models send an empty string for a tool without arguments. */
 function argumentsOf(text: string): Arguments {
   try {
-    return { isJson: true, value: text.trim() === '' ? {} : wellFormed(JSON.parse(text)) };
-  } catch {
-    return { isJson: false };
+    return { value: text.trim() === '' ? {} : wellFormed(parseJson('The input', text, mostValues)) };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { problem: error.message };
   }
 }
 
 /** Providers accept only objects as a tool call's input in the history. */
 const objectIn = (args: Arguments): Record<string, unknown> =>
-  args.isJson && typeof args.value === 'object' && args.value !== null && !Array.isArray(args.value)
+  typeof args.value === 'object' && args.value !== null && !Array.isArray(args.value)
     ? { ...args.value }
     : {};

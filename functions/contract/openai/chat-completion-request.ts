@@ -2,14 +2,14 @@ import * as z from 'zod';
 import { externalUserId, optional } from '../fields.ts';
 
 /** What a part of a message says is decided by its type, so every field may be missing here. */
-const part = z.looseObject({
+const part = z.object({
   type: z.string(),
   text: optional(z.string()),
   refusal: optional(z.string()),
-  image_url: optional(z.looseObject({ url: z.string() })),
+  image_url: optional(z.object({ url: z.string() })),
 });
 
-const message = z.looseObject({
+const message = z.object({
   role: z.string(),
   content: optional(z.union([z.string(), z.array(part)], { error: 'must be a string or an array of parts' })),
   tool_calls: optional(z.array(z.unknown())),
@@ -31,13 +31,13 @@ const stopSequences = 4;
 
 /**
  * The parameters of OpenAI's chat completions that have an effect here, and those that are rejected. docs/openai.md has
- * a row for each parameter. Unknown fields are accepted.
+ * a row for each parameter. Unknown fields are ignored.
  */
-export const chatCompletionRequest = z.looseObject({
+export const chatCompletionRequest = z.object({
   model: z.string(),
   messages: z.array(message).min(1, { error: 'must not be empty' }),
   stream: optional(z.boolean()),
-  stream_options: optional(z.looseObject({ include_usage: optional(z.boolean()) })),
+  stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   user: optional(externalUserId),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),

@@ -10,9 +10,14 @@ export interface WebPage {
 
 export interface WebPages {
   /**
-   * Fetches a page and returns it as readable text.
+   * Fetches a page and returns it as readable text. Long pages of several workspaces are read in turn.
    * @param hosts if given, only these hosts are allowed, also in redirects: host names, or `*.` and a parent domain
    * @throws OutboundFailure with the reason, or the signal's reason
    */
-  read(url: string, hosts: readonly string[] | undefined, signal: AbortSignal): Promise<WebPage>;
+  read(
+    workspaceId: string,
+    url: string,
+    hosts: readonly string[] | undefined,
+    signal: AbortSignal,
+  ): Promise<WebPage>;
 }

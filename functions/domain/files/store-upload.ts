@@ -1,7 +1,9 @@
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
+import { shortBody } from '#contract/routes/route.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import { uploadData, uploadFailures } from '#contract/upload.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
@@ -183,9 +185,10 @@ function readData(text: string | undefined): { scope: UploadScope; wrong?: strin
   if (text === undefined || text.trim() === '') return { scope };
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    return { scope, wrong: 'data is not valid JSON' };
+    value = parseJson('data', text, shortBody.values);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { scope, wrong: error.message };
   }
   const parsed = uploadData.safeParse(value ?? {});
   if (parsed.success) return parsed.data;

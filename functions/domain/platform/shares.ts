@@ -1,39 +1,31 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { Pool } from '#contract/pools.ts';
 import type { Cancel, Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-/**
- * A limited number of places in the whole stage. `replies` and `uploads`: the requests that the environments of a web
- * function serve at once. `readers`: the executions of short routes; one counts when its reader has kept it waiting.
- * `preparations`: the executions that prepare attachments. `webhooks`: those that call receivers; one counts if the
- * receiver has failed before.
- */
-export type Pool = (typeof poolNames)[number];
-export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
+/** Numbers of slots by pool and workspace. The name `''` is for workspaces that are not named. */
+export type Slots = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
 
-/** Numbers of places by pool and workspace. The name `''` is for workspaces that are not named. */
-export type Places = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
-
-/** The places that a process has given. */
-export interface PlaceReport {
+/** The slots that a process has given. */
+export interface SlotReport {
   process: string;
   /** Milliseconds since 1970. */
   at: number;
-  places: Places;
+  slots: Slots;
 }
 
-export interface PlaceReports {
+export interface SlotReports {
   /** Replaces the report of its process. */
-  put(report: PlaceReport): Promise<void>;
+  put(report: SlotReport): Promise<void>;
   /** Also those of processes that have ended. */
-  all(): Promise<PlaceReport[]>;
+  all(): Promise<SlotReport[]>;
 }
 
-/** Gives a place back. */
+/** Gives a slot back. */
 export type Leave = () => void;
 
 /**
- * A process with fewer places in a pool reports nothing, because they cannot fill a pool. A reader and a webhook
+ * A process with fewer slots in a pool reports nothing, because they cannot fill a pool. A reader and a webhook
  * have a process of their own.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
@@ -47,28 +39,28 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
 /** Milliseconds between two reports of a process. So a count is at most twice as old. */
 const interval = 5000;
 
-/** Milliseconds that a report counts. So the places of a process that was killed are free after this time. */
+/** Milliseconds that a report counts. So the slots of a process that was killed are free after this time. */
 const validity = 30_000;
 
 /** With two pools and the longest ids, a report stays below 1 KB, which is one write unit. */
 const namedWorkspaces = 12;
 
 /**
- * Divides the places of each pool among the workspaces: a workspace may have as many places as are free (the dynamic
+ * Divides the slots of each pool among the workspaces: a workspace may have as many slots as are free (the dynamic
  * thresholds of Choudhury and Hahne, 1998). Alone it has at most half of them, and each of `n` busy workspaces has at
  * most one of `n + 1` parts, so there is always room for another one. The counts are of the whole stage, because Lambda
  * fills an environment before it starts the next.
  */
 export class Shares {
-  private readonly services: { clock: Clock; log: Log; reports: PlaceReports };
+  private readonly services: { clock: Clock; log: Log; reports: SlotReports };
   private readonly process: string;
   private readonly sizeOf: (pool: Pool) => number;
   private readonly pools = new Map<Pool, SharedPool>();
-  private reported: readonly PlaceReport[] = [];
+  private reported: readonly SlotReport[] = [];
   private exchangedAt = Number.NEGATIVE_INFINITY;
   private exchanging: Promise<void> | undefined;
   private cancelNext: Cancel | undefined;
-  /** The last report of this process names places. */
+  /** The last report of this process names slots. */
   private isCounted = false;
 
   /** @param process its id, which no other has */
@@ -98,7 +90,7 @@ export class Shares {
   }
 
   /**
-   * Takes a place for a process that serves one request, and so does not know what the others have given.
+   * Takes a slot for a process that serves one request, and so does not know what the others have given.
    * @returns undefined if the workspace has its share
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
@@ -144,7 +136,7 @@ export class Shares {
     this.cancelNext = undefined;
     this.exchanging ??= this.compare().finally(() => {
       this.exchanging = undefined;
-      for (const pool of this.pools.values()) pool.admit();
+      for (const pool of this.pools.values()) pool.serveWaiting();
       this.schedule();
     });
     return this.exchanging;
@@ -153,18 +145,18 @@ export class Shares {
   private async compare(): Promise<void> {
     const { clock, log, reports } = this.services;
     const at = clock.now().getTime();
-    const isValid = (report: PlaceReport) => report.process !== this.process && at - report.at < validity;
+    const isValid = (report: SlotReport) => report.process !== this.process && at - report.at < validity;
     this.exchangedAt = at;
     this.isCounted = this.isBusy();
     try {
       await reports.put({
         process: this.process,
         at,
-        places: this.isCounted ? placesOf(this.pools) : {},
+        slots: this.isCounted ? slotsOf(this.pools) : {},
       });
       this.reported = (await reports.all()).filter(isValid);
     } catch (error) {
-      log.warn('The places that other processes have given are not known', { error });
+      log.warn('The slots that other processes have given are not known', { error });
       this.reported = this.reported.filter(isValid);
     }
     for (const [name, pool] of this.pools) pool.others = totalsOf(this.reported, name);
@@ -174,7 +166,7 @@ export class Shares {
 /** What a process knows of one pool. */
 class SharedPool {
   readonly own = new Map<string, number>();
-  /** Places of the other processes. */
+  /** Slots of the other processes. */
   others: ReadonlyMap<string, number> = new Map();
   /** Workspaces in the order of their turns. */
   private readonly waiting = new Map<string, (() => void)[]>();
@@ -184,12 +176,12 @@ class SharedPool {
     this.size = size;
   }
 
-  /** Places that are taken in this process, and those that are waited for. */
+  /** Slots that are taken in this process, and those that are waited for. */
   get demand(): number {
     return sumOf(this.own.values()) + [...this.waiting.values()].flat().length;
   }
 
-  /** A workspace without a place may always have one: there was room for its request. */
+  /** A workspace without a slot may always have one: there was room for its request. */
   hasShare(workspaceId: string): boolean {
     const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());
     return countOf(this.own, workspaceId) + countOf(this.others, workspaceId) >= Math.max(1, free);
@@ -204,7 +196,7 @@ class SharedPool {
       const rest = countOf(this.own, workspaceId) - 1;
       if (rest === 0) this.own.delete(workspaceId);
       else this.own.set(workspaceId, rest);
-      this.admit();
+      this.serveWaiting();
     };
   }
 
@@ -228,8 +220,8 @@ class SharedPool {
     return promise;
   }
 
-  /** Gives free places to those who wait, one to each workspace in turn. */
-  admit(): void {
+  /** Gives free slots to those who wait, one to each workspace in turn. */
+  serveWaiting(): void {
     for (let hasGiven = true; hasGiven; ) {
       hasGiven = false;
       for (const [workspaceId, calls] of [...this.waiting]) {
@@ -253,21 +245,21 @@ const countOf = (counts: ReadonlyMap<string, number>, workspaceId: string): numb
 
 const sumOf = (counts: Iterable<number>): number => [...counts].reduce((sum, count) => sum + count, 0);
 
-/** Names the workspaces with most places. */
-function placesOf(pools: ReadonlyMap<Pool, SharedPool>): Places {
-  const places: Partial<Record<Pool, Record<string, number>>> = {};
+/** Names the workspaces with most slots. */
+function slotsOf(pools: ReadonlyMap<Pool, SharedPool>): Slots {
+  const slots: Partial<Record<Pool, Record<string, number>>> = {};
   for (const [pool, { own }] of pools) {
     const named = [...own].sort(([, one], [, other]) => other - one);
     const rest = sumOf(named.splice(namedWorkspaces).map(([, count]) => count));
-    places[pool] = Object.fromEntries(rest === 0 ? named : [...named, ['', rest]]);
+    slots[pool] = Object.fromEntries(rest === 0 ? named : [...named, ['', rest]]);
   }
-  return places;
+  return slots;
 }
 
-function totalsOf(reports: readonly PlaceReport[], pool: Pool): ReadonlyMap<string, number> {
+function totalsOf(reports: readonly SlotReport[], pool: Pool): ReadonlyMap<string, number> {
   const totals = new Map<string, number>();
-  for (const { places } of reports)
-    for (const [workspaceId, count] of Object.entries(places[pool] ?? {}))
+  for (const { slots } of reports)
+    for (const [workspaceId, count] of Object.entries(slots[pool] ?? {}))
       totals.set(workspaceId, countOf(totals, workspaceId) + count);
   return totals;
 }

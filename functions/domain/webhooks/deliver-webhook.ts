@@ -25,7 +25,7 @@ export interface DeliveryProgress {
   isGivenUp?: true;
 }
 
-/** Milliseconds until a delivery asks again for a place, while its workspace has its share of those that failed before. */
+/** Milliseconds until a delivery asks again for a slot, while its workspace has its share of those that failed before. */
 const turnMilliseconds = 60_000;
 
 const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
@@ -48,7 +48,7 @@ export const deliverWebhook =
       return exhausted;
     }
     // A receiver that has failed before may take the whole time again.
-    const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noPlace;
+    const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
     if (leave === undefined) return waiting(plus(now, varied(turnMilliseconds)), now);
     try {
       // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
@@ -65,7 +65,7 @@ export const deliverWebhook =
     }
   };
 
-const noPlace = async (): Promise<void> => undefined;
+const noSlot = async (): Promise<void> => undefined;
 
 async function attempt(
   services: DeliverServices,

@@ -15,8 +15,7 @@ import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
 
 const passageRanking: PassageRanking = {
-  rank: async (passages, query, limit) =>
-    (await import('./tool-adapters.ts')).ranking.rank(passages, query, limit),
+  rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
 /** All tools of agents, one line each. */
@@ -30,5 +29,5 @@ export const agentTools = (
   fetchWebContent(services.webPages),
   searchWeb(services.webSearch),
   retrieveContextSource(services),
-  lookup([async (use) => (await import('./tool-adapters.ts')).passagesOfChat(services)(use)], passageRanking),
+  lookup([async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use)], passageRanking),
 ];

@@ -34,8 +34,8 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoPlaceReports } from '#adapters/dynamo/workspaces/place-reports.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoSlotReports } from '#adapters/dynamo/workspaces/slot-reports.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
@@ -96,7 +96,7 @@ export const rateLimits = /* @__PURE__ */ lazily(() =>
 export const shares = /* @__PURE__ */ lazily(
   () =>
     new Shares(
-      { clock: processClock, log, reports: dynamoPlaceReports(tableWith(2)) },
+      { clock: processClock, log, reports: dynamoSlotReports(tableWith(2)) },
       identifiers.uuid(),
       (pool) => environment('poolSizes')[pool],
     ),
@@ -223,7 +223,7 @@ export const preparation = /* @__PURE__ */ lazily(() =>
   presignedPreparation(new DeadlineRetries(DEFAULT_MAX_ATTEMPTS)),
 );
 export const webPages = (): WebPages => ({
-  read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
+  read: async (...request) => (await toolAdapters()).makeWebPages().read(...request),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 const agentRuntimeWith = (attachments: () => AttachmentReader) =>

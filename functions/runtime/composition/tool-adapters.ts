@@ -10,10 +10,10 @@ import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
 import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { braveSearch, searxng } from '#adapters/outbound/web-search.ts';
-import { chatPassages } from '#agents/tools/chat-passages.ts';
+import { textWorker } from '#adapters/text-thread/text-worker.ts';
+import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { WebPages } from '#domain/agents/web-pages.ts';
 import type { WebSearch } from '#domain/agents/web-search.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
@@ -22,18 +22,23 @@ import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { outboundRules } from './outbound-rules.ts';
 
-export const ranking: PassageRanking = passageRanking;
-export const passagesOfChat = chatPassages;
+/** The thread's code is a file next to the function's. */
+const worker = textWorker(new URL('text-thread.mjs', import.meta.url));
+
+export const ranking: PassageRanking = {
+  rank: (workspaceId, search, signal) => worker.run(workspaceId, { type: 'rank', ...search }, signal),
+};
+export const textsOfChat = chatTexts;
 
 export const makeKnowledge = (table: Table, audit: Audit, objects: IndexObjects): KnowledgeStore =>
-  knowledgeStore(dynamoKnowledgeTable(table, audit), objects);
+  knowledgeStore(dynamoKnowledgeTable(table, audit), objects, worker);
 
 export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
   (await import('./bedrock-agent-client.ts')).retrieve(input, signal),
 );
 
 export const makeWebPages = (): WebPages =>
-  httpWebPages({ rules: outboundRules(environment('outboundAllow')) });
+  httpWebPages({ rules: outboundRules(environment('outboundAllow')), textWorker: worker });
 
 const braveKey = cachedSecret(
   () => new SecretsManagerClient({ requestHandler: clientTimeouts }),

@@ -1,8 +1,8 @@
 import process from 'node:process';
 import * as z from 'zod';
 import { hostAndPort } from '#contract/host-and-port.ts';
+import { poolNames } from '#contract/pools.ts';
 import { limitsText } from '#contract/rate-limits.ts';
-import { poolNames } from '#domain/platform/shares.ts';
 import { variables } from './variables.ts';
 
 const hostsAndPorts = () =>

@@ -47,7 +47,7 @@ export const variables = {
   metricsNamespace: 'METRICS_NAMESPACE',
   /** Limits of workspaces that have no own limits, in the form of `formatLimits`. */
   stageLimits: 'STAGE_LIMITS',
-  /** The number of places of each pool, as JSON. */
+  /** The number of slots of each pool, as JSON. */
   poolSizes: 'POOL_SIZES',
   /** `host:port` where a web function must listen. Lambda sets it. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',

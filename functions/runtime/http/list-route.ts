@@ -68,7 +68,7 @@ const paginationOf = async (
 /** Milliseconds that a reader may keep an execution waiting before it counts. */
 const patience = 1000;
 
-/** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's places. */
+/** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's slots. */
 function readerOf(stream: Writable, workspaceId: string) {
   let waited = 0;
   let leave: (() => Promise<void>) | undefined;

@@ -115,23 +115,39 @@ function partCounter() {
   };
 }
 
+/**
+ * A body of which fewer bytes arrive in a minute holds a place of the environment for nothing: the slowest mobile networks
+ * send some KB a second. Time in which the service itself does not read on, because it stores, does not count.
+ */
+const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
+
 /** Several callers may wait for the end of a body; its bytes are counted once. */
 const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
  * Reads the body and resolves at its end.
- * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload
+ * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload or comes too slowly
  */
 export function readToEnd(body: Readable): Promise<void> {
   const existing = endings.get(body);
   if (existing !== undefined) return existing;
   const ending = new Promise<void>((resolve, reject) => {
     let bytes = 0;
+    let counted = 0;
+    const check = setInterval(() => {
+      if (bytes - counted < progress.bytes && !body.isPaused())
+        reject(new ServiceError('badRequest', uploadFailures.tooSlow));
+      counted = bytes;
+    }, progress.milliseconds);
     body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limits.uploadBytes) reject(new ServiceError('badRequest', uploadFailures.tooLarge));
     });
-    finished(body, { writable: false }, (error) => (error ? reject(error) : resolve()));
+    finished(body, { writable: false }, (error) => {
+      clearInterval(check);
+      if (error) reject(error);
+      else resolve();
+    });
   });
   endings.set(body, ending);
   return ending;

@@ -3,13 +3,13 @@ import type * as z from 'zod';
 import { bodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
 import { isExpired } from '#domain/workspaces/api-key.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import { parseJson } from './parse-json.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** What routes read of a request: of API Gateway's event, or of the HTTP request that a web function receives. */
@@ -68,25 +68,31 @@ export async function readRequest<R extends Route>(
   event: RequestEvent,
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
+  const caller = callerOf(event);
+  // A body sent to a route without a body is ignored. That it is not JSON takes precedence over all other errors.
+  const body = route.body.type === 'unknown' ? undefined : bodyOf(route, event);
   try {
-    return validRequest(route, event);
+    return validRequest(route, event, caller, body);
   } catch (error) {
-    await checkUsers?.(callerOf(event).workspaceId, namedUsers(route, event));
+    await checkUsers?.(caller.workspaceId, namedUsers(route, event, body));
     throw error;
   }
 }
 
-/** @throws badRequest if the body is not JSON: this error takes precedence over all others */
-function namedUsers(route: Route, event: RequestEvent): unknown[] {
-  if (hasBody(route)) return [Object(bodyOf(route, event)).external_user_id];
+function namedUsers(route: Route, event: RequestEvent, body: unknown): unknown[] {
+  if (hasBody(route)) return [Object(body).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
     name.toLowerCase() === 'x-external-user-id' ? values.map(decodeHeader) : [],
   );
   return [...(event.multiValueQueryStringParameters?.external_user_id ?? []), ...lines];
 }
 
-function validRequest<R extends Route>(route: R, event: RequestEvent): ValidRequest<R> {
-  const { workspaceId, apiKeyId, limits } = callerOf(event);
+function validRequest<R extends Route>(
+  route: R,
+  event: RequestEvent,
+  { workspaceId, apiKeyId, limits }: Caller,
+  body: unknown,
+): ValidRequest<R> {
   return {
     workspaceId,
     apiKeyId,
@@ -97,8 +103,7 @@ function validRequest<R extends Route>(route: R, event: RequestEvent): ValidRequ
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
     headers: parse(route.headers, headersOf(event, Object.keys(route.headers.shape))),
-    // A body sent to a route without a body is ignored.
-    body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(route, event)),
+    body: parse(route.body, body),
   } as ValidRequest<R>;
 }
 
@@ -189,7 +194,7 @@ function bodyOf({ hasOptionalBody, largestBody = shortBody }: Route, event: Requ
     ? readUtf8(Buffer.from(event.body ?? '', 'base64'))
     : (event.body ?? '').replace(/^\ufeff/, '');
   if (text === undefined) throw new ServiceError('badRequest', 'The body is not valid UTF-8');
-  return parseJson(text, largestBody.values);
+  return parseJson('The body', text, largestBody.values);
 }
 
 /** A host name, an IPv4 or an IPv6 address, with or without a port. */

@@ -29,6 +29,9 @@ import {
   rejectionWhileEnding,
 } from './web-server.ts';
 
+/** The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends slower ones earlier. */
+const requestMilliseconds = 900_000;
+
 interface UploadServer {
   authorize: (apiKey: string) => Promise<Caller>;
   receive: ReturnType<typeof receiveUpload>;
@@ -36,7 +39,7 @@ interface UploadServer {
 
 /** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(services: UploadServer): void {
-  listen((request, response) => respond(services, request, response));
+  listen((request, response) => respond(services, request, response), requestMilliseconds);
 }
 
 async function respond(
@@ -68,7 +71,7 @@ async function respond(
       }),
   );
   // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
-  // than the largest upload, a client without a valid key, and one that has no place but sends slowly.
+  // than the largest upload, a client without a valid key, and one that has no slot but sends slowly.
   if (caller !== undefined)
     await Promise.race([
       readToEnd(request),

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import process from 'node:process';
 import { finished } from 'node:stream';
 import type { APIGatewayProxyResult } from 'aws-lambda';
@@ -11,8 +11,11 @@ import { activeRequests, startRequest } from './active-requests.ts';
 import { jsonResponse } from './http-response.ts';
 import { abortReplies } from './shutdown.ts';
 
-/** The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. */
-const requestMilliseconds = 900_000;
+/** The default of Node.js. */
+const headersMilliseconds = 60_000;
+
+/** How often Node.js compares open requests with their time. */
+const checkMilliseconds = 30_000;
 
 /** Longer than the proxy in front keeps an idle connection, so that the proxy closes it and not this server. */
 const keepAliveMilliseconds = 600_000;
@@ -33,11 +36,27 @@ const endMilliseconds = 10_000;
 /** Set when the process must end: new requests are rejected. */
 let isEnding = false;
 
+type Respond = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
 /** Serves HTTP at the host and port that Lambda sets for web functions. */
-export function listen(respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>): void {
+export function listen(respond: Respond, requestMilliseconds: number): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
-  const server = createServer(
-    { requestTimeout: requestMilliseconds, keepAliveTimeout: keepAliveMilliseconds },
+  webServer(respond, requestMilliseconds).listen(Number(port), host);
+  // Lambda kills the process about a second later.
+  process.once('SIGTERM', end);
+  process.on('uncaughtException', endAfter);
+  process.on('unhandledRejection', endAfter);
+}
+
+/** @param requestMilliseconds the time in which a request must arrive as a whole, however slowly its client sends */
+export const webServer = (respond: Respond, requestMilliseconds: number): Server =>
+  createServer(
+    {
+      requestTimeout: requestMilliseconds,
+      headersTimeout: Math.min(headersMilliseconds, requestMilliseconds),
+      connectionsCheckingInterval: Math.min(checkMilliseconds, requestMilliseconds),
+      keepAliveTimeout: keepAliveMilliseconds,
+    },
     (request, response) => {
       const endRequest = startRequest();
       const closed = new Promise<void>((resolve) => response.once('close', resolve));
@@ -52,12 +71,6 @@ export function listen(respond: (request: IncomingMessage, response: ServerRespo
       });
     },
   );
-  server.listen(Number(port), host);
-  // Lambda kills the process about a second later.
-  process.once('SIGTERM', end);
-  process.on('uncaughtException', endAfter);
-  process.on('unhandledRejection', endAfter);
-}
 
 /** The state of the process is unknown after an error outside of any request, so it ends as at SIGTERM. */
 function endAfter(error: unknown): void {

@@ -46,7 +46,7 @@ export function createState() {
     overdue: 0,
     errors: [] as unknown[],
     /** The workspace has less than its share of the calls of receivers that have failed before. */
-    hasWebhookPlace: true,
+    hasWebhookSlot: true,
     calls: [] as { url: string; at: number; headers: Readonly<Record<string, string>>; body: string }[],
     receive: (_attempt: number): WebhookResponse | Error => ({ status: 200, retryAfter: null }),
     /** The reconciler runs every minute. */
@@ -121,7 +121,7 @@ export function createServices({
     },
     secretCipher,
     webhookSender: webhookSenderOf(clock, state),
-    shares: { join: async () => (state.hasWebhookPlace ? async () => undefined : undefined) },
+    shares: { join: async () => (state.hasWebhookSlot ? async () => undefined : undefined) },
     log: {
       info: () => undefined,
       warn: () => undefined,

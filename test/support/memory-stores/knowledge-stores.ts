@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
-import { passageRanking } from '#adapters/knowledge/passage-index.ts';
+import { rankTexts } from '#adapters/knowledge/passage-index.ts';
 import type { KnowledgeDocument, PassageOfDocument } from '#domain/knowledge/knowledge.ts';
 import type { KnowledgeChange, KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { MemoryAudit } from './workspace-stores.ts';
@@ -30,7 +30,11 @@ export function memoryKnowledgeStore(audit: MemoryAudit): KnowledgeStore {
       const passages = documentsOf(workspaceId).flatMap(({ document: { id, name }, passages }) =>
         passages.map((passage): PassageOfDocument => ({ ...passage, document: { id, name } })),
       );
-      return passages.length === 0 ? undefined : passageRanking.rank(passages, query, limit);
+      if (passages.length === 0) return undefined;
+      return rankTexts(passages, query, limit).map(({ found: { textIndex }, score }) => ({
+        found: passages[textIndex] as PassageOfDocument,
+        score,
+      }));
     },
   };
 }

@@ -2,7 +2,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
- * the reports of places, and the operators' indexes. Functions read only those indexes that scheduled functions need
+ * the reports of slots, and the operators' indexes. Functions read only those indexes that scheduled functions need
  * (open batches, webhooks, the reconciler's cursor, purges, retention).
  */
 export interface Key {
@@ -232,8 +232,8 @@ export const keys = {
   chatUseCursor: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#CHAT-USES`, sk: 'CURSOR' }),
   /** Index of the workspaces that delete unused chats, with their days. */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
-  /** The places that a process of any function has given. Functions read and write them. */
-  placeReport: (process: string): Key => ({ pk: 'PLACES', sk: process }),
+  /** The slots that a process of any function has given. Functions read and write them. */
+  slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),

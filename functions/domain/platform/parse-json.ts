@@ -11,21 +11,22 @@ const opening = 0x7b;
 const closing = 0x7d;
 
 /**
- * Parses the text of a body. Levels and values are counted before, without building any of them: an array or an object
- * takes twenty times the memory of its two characters.
- * @param mostValues fields and elements of the body together
+ * Parses JSON of a client or a model. Levels and values are counted before, without building any of them: an array or an
+ * object takes twenty times the memory of its two characters.
+ * @param name of the text, for errors
+ * @param mostValues fields and elements together
  * @throws badRequest that names the limit, or if the text is not JSON
  */
-export function parseJson(text: string, mostValues: number): unknown {
-  requireFew(text, mostValues);
+export function parseJson(name: string, text: string, mostValues: number): unknown {
+  requireFew(name, text, mostValues);
   try {
     return JSON.parse(text);
   } catch {
-    throw new ServiceError('badRequest', 'The body is not valid JSON');
+    throw new ServiceError('badRequest', `${name} is not valid JSON`);
   }
 }
 
-function requireFew(text: string, mostValues: number): void {
+function requireFew(name: string, text: string, mostValues: number): void {
   let levels = 0;
   let values = 0;
   for (let index = 0; index < text.length; index += 1) {
@@ -37,16 +38,16 @@ function requireFew(text: string, mostValues: number): void {
       levels += 1;
       // Its first field or element. An empty one counts too, because it takes memory.
       values += 1;
-    }
+    } else continue;
     if (levels > limits.bodyLevels)
       throw new ServiceError(
         'badRequest',
-        `The body has too many levels: at most ${limits.bodyLevels} objects and arrays in each other`,
+        `${name} has too many levels: at most ${limits.bodyLevels} objects and arrays in each other`,
       );
     if (values > mostValues)
       throw new ServiceError(
         'badRequest',
-        `The body has too many values: at most ${mostValues} fields and elements together`,
+        `${name} has too many values: at most ${mostValues} fields and elements together`,
       );
   }
 }

@@ -2,9 +2,8 @@ import { type Message, messageId } from '#domain/chats/message.ts';
 import type { MessageStore } from '#domain/chats/message-store.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { splitText } from '#domain/knowledge/split-text.ts';
 import { ToolFailure } from './agent-tool.ts';
-import type { LookupSource, SourcedPassage } from './lookup.ts';
+import type { LookupSource, SourcedText } from './lookup.ts';
 
 /**
  * A search covers the newest messages and files of a chat, up to the limit that is reached first. To index 4 million
@@ -26,8 +25,8 @@ interface Services {
   messages: () => Pick<MessageStore, 'range'>;
 }
 
-/** Passages of this turn's files, then of the chat's earlier messages with their files, newest first. */
-export const chatPassages =
+/** This turn's files, then the chat's earlier messages with their files, newest first. */
+export const chatTexts =
   (services: Services): LookupSource =>
   async ({ chat, attachments, signal }) => {
     if (chat === null) throw new ToolFailure('There is no chat to search');
@@ -39,17 +38,17 @@ export const chatPassages =
         signal.throwIfAborted();
         if (!search.addMessage(message))
           return {
-            passages: search.passages,
+            texts: search.texts,
             notes: [...search.notesOnFiles(), search.noteOnMessages(last)],
           };
         if (message.role === 'user') await search.addFiles(message.attachments);
       }
-    return { passages: search.passages, notes: search.notesOnFiles() };
+    return { texts: search.texts, notes: search.notesOnFiles() };
   };
 
-/** Collects the passages of messages and files up to the limits. */
+/** Collects messages and files up to the limits. */
 class ChatSearch {
-  readonly passages: SourcedPassage[] = [];
+  readonly texts: SourcedText[] = [];
   private readonly chatId: number;
   private readonly attachments: Services['attachments'];
   private readonly signal: AbortSignal;
@@ -78,9 +77,8 @@ class ChatSearch {
     if (content.type === 'beginning') this.tooLong.push(JSON.stringify(file.name));
     if (content.type !== 'text') return;
     this.charactersLeft -= content.text.length;
-    const source = { type: 'file', file_uuid: file.uuid, name: file.name };
-    for (const { text, offset, page } of splitText(content.text, content.pageOffsets))
-      this.passages.push({ text, offset, source: { ...source, ...(page !== undefined && { page }) } });
+    const { text, pageOffsets } = content;
+    this.texts.push({ text, pageOffsets, source: { type: 'file', file_uuid: file.uuid, name: file.name } });
   }
 
   /** Returns false if a limit is reached. */
@@ -94,7 +92,7 @@ class ChatSearch {
       role: message.role,
       created_at: message.createdAt,
     };
-    for (const passage of splitText(message.content)) this.passages.push({ ...passage, source });
+    this.texts.push({ text: message.content, source });
     return true;
   }
 

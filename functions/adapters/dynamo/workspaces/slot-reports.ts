@@ -1,24 +1,24 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
-import type { PlaceReport, PlaceReports } from '#domain/platform/shares.ts';
+import type { SlotReport, SlotReports } from '#domain/platform/shares.ts';
 
 /** Seconds after which TTL deletes a report. It counts for a shorter time. */
 const retention = 600;
 
-export const dynamoPlaceReports = (table: Table): PlaceReports => ({
-  put: ({ process, at, places }) =>
+export const dynamoSlotReports = (table: Table): SlotReports => ({
+  put: ({ process, at, slots }) =>
     table.put({
-      Item: { ...keys.placeReport(process), at, places, ttl: Math.ceil(at / 1000) + retention },
+      Item: { ...keys.slotReport(process), at, slots, ttl: Math.ceil(at / 1000) + retention },
     }),
 
   async all() {
-    const { pk } = keys.placeReport('');
+    const { pk } = keys.slotReport('');
     const pages = table.queryPages({
       KeyConditionExpression: 'pk = :pk',
       ExpressionAttributeValues: { ':pk': pk },
     });
     return (await Array.fromAsync(pages))
       .flat()
-      .map(({ sk, at, places }) => ({ process: sk, at, places }) as PlaceReport);
+      .map(({ sk, at, slots }) => ({ process: sk, at, slots }) as SlotReport);
   },
 });

@@ -1,0 +1,34 @@
+import { parentPort } from 'node:worker_threads';
+import { rankTexts } from '#adapters/knowledge/passage-index.ts';
+import { searchIndexes } from '#adapters/knowledge/search-indexes.ts';
+import { pageText } from '#adapters/outbound/page-text.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import type { TextWork, TextWorkResponse } from './text-worker.ts';
+
+// Entry point of a worker thread: it does one work after the other, until the process ends.
+
+const search = searchIndexes();
+
+async function resultOf(work: TextWork): Promise<unknown> {
+  switch (work.type) {
+    case 'rank':
+      return rankTexts(work.texts, work.query, work.limit);
+    case 'search':
+      return search(work);
+    case 'read page':
+      return pageText(work);
+  }
+}
+
+async function respond(work: TextWork): Promise<TextWorkResponse> {
+  try {
+    return { result: await resultOf(work) };
+  } catch (error) {
+    // A copy of an error has neither its class nor its kind.
+    return error instanceof OutboundFailure
+      ? { failure: { kind: error.kind, message: error.message } }
+      : { error };
+  }
+}
+
+parentPort?.on('message', async (work: TextWork) => parentPort?.postMessage(await respond(work)));

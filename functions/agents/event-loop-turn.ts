@@ -1,0 +1,17 @@
+import { setImmediate } from 'node:timers';
+
+/** Milliseconds of one turn of the event loop that all replies have together. Short enough for every other request. */
+const turnMilliseconds = 10;
+
+/** When the current turn is over, by `performance.now`; undefined if nobody has asked in this turn. */
+let endsAt: number | undefined;
+
+/** Whether a loop that could go on for long should await the next turn of the event loop. */
+export function isTurnOver(): boolean {
+  if (endsAt !== undefined) return performance.now() >= endsAt;
+  endsAt = performance.now() + turnMilliseconds;
+  setImmediate(() => {
+    endsAt = undefined;
+  });
+  return false;
+}

@@ -1,0 +1,270 @@
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import type { KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
+import { imageInspector } from '#adapters/images/inspect-image.ts';
+import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import { KnowledgeIndex } from '#adapters/knowledge/knowledge-index.ts';
+import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
+import { showAttachments } from '#agents/attachments.ts';
+import { readModelResponse } from '#agents/model-response.ts';
+import { demo } from '#agents/models/demo.ts';
+import { trimTitle } from '#agents/title.ts';
+import type { ToolUse } from '#agents/tools/agent-tool.ts';
+import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
+import { lookup } from '#agents/tools/lookup.ts';
+import { requestForm } from '#agents/tools/request-form.ts';
+import { openToolCalls } from '#agents/tools/tool-calls.ts';
+import { chatCompletionRequest } from '#contract/openai/chat-completion-request.ts';
+import type { Route } from '#contract/routes/route.ts';
+import { routes } from '#contract/routes.ts';
+import { readConversation } from '#domain/completions/read-conversation.ts';
+import { splitText } from '#domain/knowledge/split-text.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
+import { readForm } from '#runtime/http/read-form.ts';
+import { type RequestEvent, readRequest } from '#runtime/http/read-request.ts';
+import { withSourcePositions } from '#runtime/observability/source-positions.ts';
+import { longestTurn } from '#support/longest-turn.ts';
+import { sampleTextWorker } from '#support/sample-text-worker.ts';
+
+const megabyte = 1024 * 1024;
+
+/** 2 MB of small objects, as many bodies are. */
+const ordinary = JSON.stringify(
+  Array.from({ length: 42_000 }, (_each, id) => ({ id, name: `name ${id}`, price: id / 8, isOpen: true })),
+);
+
+const uuid = 'f81d4fae-7dec-41d0-a765-00a0c91e6bf6';
+const differentFields = (count: number) =>
+  Array.from({ length: count }, (_each, index) => `"k${index}":0`).join();
+const requestOf = (route: Route, body: string) =>
+  readRequest(
+    route,
+    {
+      headers: { 'content-type': 'application/json' },
+      ...{ multiValueHeaders: {}, multiValueQueryStringParameters: {}, pathParameters: { chat_id: '1' } },
+      ...{ body, isBase64Encoded: false },
+      requestContext: { path: route.path, authorizer: { workspaceId: 'workspace', apiKeyId: 'key' } },
+    } as unknown as RequestEvent,
+    async () => undefined,
+  );
+const rejected = (work: Promise<unknown>) =>
+  work.then(
+    () => expect.unreachable(),
+    () => undefined,
+  );
+
+const conversation = (...messages: unknown[]) => readConversation(messages as never, imageInspector);
+const imageOf = (type: string, bytes: Buffer) => ({
+  type: 'image_url',
+  image_url: { url: `data:image/${type};base64,${bytes.toString('base64')}` },
+});
+const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
+
+const demoReply = async (message: string) => {
+  const tools = [{ type: 'function' as const, name: 'look', inputSchema: {} }];
+  const { stream } = await demo.model('').doStream({
+    prompt: [{ role: 'user', content: [{ type: 'text', text: message }] }],
+    tools,
+  });
+  await Array.fromAsync(stream);
+};
+
+async function response(type: 'text' | 'reasoning', count: number): Promise<void> {
+  const delta = { type: `${type}-delta`, id: '0', delta: 'word ' };
+  const tokens = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+  const parts = [
+    { type: `${type}-start`, id: '0' },
+    ...Array.from({ length: count }, () => delta),
+    { type: 'finish', finishReason: { unified: 'stop' }, usage: tokens },
+  ];
+  const bounds = { text: 2 * megabyte, other: 2 * megabyte };
+  const listener = { text: () => undefined, toolCall: () => ({}) };
+  await readModelResponse(ReadableStream.from(parts) as never, bounds, listener);
+}
+
+const toolCall = async (input: string) => {
+  const offered = { name: 'form', description: '', tool: requestForm, config: {} };
+  const calls = openToolCalls([offered as never], { emit: () => undefined, run: () => expect.unreachable() });
+  calls.start({ type: 'tool-call', toolCallId: '1', toolName: 'form', input });
+  expect(JSON.stringify(await calls.results()).length).toBeLessThan(1000);
+};
+
+const use = (config: object) =>
+  ({
+    config,
+    agents: [{ workspaceId: 'workspace' }],
+    attachments: [],
+    chat: null,
+    signal: new AbortController().signal,
+  }) as unknown as ToolUse<never>;
+
+const textWorker = sampleTextWorker();
+/** A word of six letters for each number. */
+const wordOf = (number: number) => (number * 12_345 + 26 ** 5).toString(26).replaceAll(/\d/g, 'z');
+/** The queries have the most characters, each of another word. */
+const longQuery = Array.from({ length: 165 }, (_each, index) => `word${index % 10}`).join(' ');
+const wordsOfQuery = Array.from({ length: 140 }, (_each, index) => wordOf(index * 200)).join(' ');
+const longText = (characters: number) => 'x'.repeat(characters);
+
+const searches = (count: number) => {
+  const texts = Array.from({ length: 2000 }, () => ({ text: longText(2000), source: {} }));
+  const tool = lookup([async () => ({ texts, notes: [] })], {
+    rank: (workspaceId, search, signal) => textWorker.run(workspaceId, { type: 'rank', ...search }, signal),
+  });
+  return Promise.all(
+    Array.from({ length: count }, () => tool.run({ query: longQuery }, use({ max_results: 20 }))),
+  );
+};
+
+const fetched = (html: string) =>
+  fetchWebContent(() => ({
+    read: async (workspaceId, address) => ({
+      url: address,
+      ...(await textWorker.run(workspaceId, {
+        ...{ type: 'read page', header: 'text/html', body: Buffer.from(html), address },
+      })),
+    }),
+  })).run({ url: `https://site.test/${'a/'.repeat(900)}` }, use({ max_characters: 100_000 }));
+
+/** Different words, a fortieth of what a workspace may have: the largest index takes seconds to make. */
+async function largeKnowledge() {
+  const passages = splitText(Array.from({ length: 30_000 }, (_each, index) => wordOf(index)).join(' '));
+  const document = { id: 'document', name: 'document' };
+  const index = KnowledgeIndex.empty().changed({ put: [{ document, passages }], remove: [] } as never);
+  const { object, bytes } = await index.serialize();
+  const table = {
+    head: async () => ({ revision: 1, objectName: 'object', indexBytes: bytes }),
+  } as unknown as KnowledgeTable;
+  const objects = { get: async () => object } as unknown as IndexObjects;
+  return knowledgeStore(table, objects, textWorker);
+}
+
+async function form(repeated: string): Promise<void> {
+  const start = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n';
+  const body = Buffer.from(start + repeated.repeat((4 * megabyte) / repeated.length));
+  const chunks = Array.from({ length: 64 }, (_each, index) =>
+    body.subarray(index * 65_536, (index + 1) * 65_536),
+  );
+  for await (const part of readForm('multipart/form-data; boundary=b', Readable.from(chunks)))
+    if (part.kind === 'file') for await (const _bytes of part.content);
+}
+
+const attached = (text: string) =>
+  showAttachments(
+    { read: async () => ({ type: 'text', text, pageOffsets: [] }) },
+    [{ uuid, name: 'a.txt', contentType: 'text/plain' } as never],
+    { seesImages: true, signal: new AbortController().signal },
+  );
+
+const knowledge = await largeKnowledge();
+
+/** What clients, models, pages and files can make long in a process that many workspaces share. */
+const hostile: [what: string, work: () => unknown][] = [
+  [
+    'a message of the most characters, all escaped',
+    () =>
+      requestOf(
+        routes['send-message'],
+        `{"agent_id":"${uuid}","message":"${String.raw`\u0061`.repeat(256 * 1024)}"}`,
+      ),
+  ],
+  [
+    'a message that is too long',
+    () =>
+      rejected(
+        requestOf(
+          routes['send-message'],
+          `{"agent_id":"${uuid}","message":"${longText(2 * megabyte - 100)}"}`,
+        ),
+      ),
+  ],
+  [
+    'a body of the most bytes',
+    () => requestOf(routes['complete-chat'], `{"a":"${longText(6 * megabyte - 8)}"}`),
+  ],
+  ['a body of the most fields', () => requestOf(routes['complete-chat'], `{${differentFields(59_000)}}`)],
+  ['a body that is no JSON', () => rejected(requestOf(routes['complete-chat'], longText(6 * megabyte)))],
+  [
+    'a batch of the most wrong elements',
+    () => rejected(requestOf(routes['create-batch'], `{"requests":[${'{},'.repeat(29_000)}{}]}`)),
+  ],
+  [
+    'a completion of the most wrong parts',
+    () => {
+      const content = Array.from({ length: 9999 }, () => ({ type: 0, text: 0, image_url: { url: 0 } }));
+      const body = { model: 'a', messages: [{ role: 'user', content }] };
+      const { error } = chatCompletionRequest.safeParse(body, { reportInput: true });
+      describeIssues(error?.issues ?? []);
+    },
+  ],
+  [
+    'a conversation of the most messages',
+    () =>
+      conversation(
+        ...Array.from({ length: 10_000 }, (_each, index) => ({
+          role: index % 2 === 0 ? 'assistant' : 'user',
+          content: longText(500),
+        })),
+      ),
+  ],
+  [
+    'a conversation of the most images',
+    () =>
+      rejected(
+        conversation({ role: 'user', content: Array.from({ length: 9000 }, () => imageOf('gif', gif)) }),
+      ),
+  ],
+  [
+    'an image of many boxes',
+    () => {
+      const box = Buffer.from('0000000861616161', 'hex');
+      const start = Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1');
+      const bytes = Buffer.concat([start, Buffer.alloc(4 * megabyte, box)]);
+      return rejected(conversation({ role: 'user', content: [imageOf('png', bytes)] }));
+    },
+  ],
+  [
+    'an image of many segments',
+    () => {
+      const bytes = Buffer.concat([
+        Buffer.from('ffd8', 'hex'),
+        Buffer.alloc(4 * megabyte, 'ffe00002', 'hex'),
+      ]);
+      return rejected(conversation({ role: 'user', content: [imageOf('jpeg', bytes)] }));
+    },
+  ],
+  ['a form of empty parts', () => rejected(form('\r\n--b\r\n\r\n\r\n'))],
+  ['a form of half boundaries', () => rejected(form('\r\n--'))],
+  ['a title of empty lines', () => trimTitle('\n'.repeat(2 * megabyte))],
+  ['a title of words', () => trimTitle('a '.repeat(megabyte))],
+  ['a message of words to the demo model', () => demoReply('a '.repeat(128 * 1024))],
+  ['a message of braces to the demo model', () => demoReply(`look ${'{"a":'.repeat(50_000)}`)],
+  ['a reply of many deltas that come at once', () => response('text', 100_000)],
+  ['reasoning of many deltas that come at once', () => response('reasoning', 100_000)],
+  ['arguments of a tool with many fields', () => toolCall(`{${differentFields(100_000)}}`)],
+  [
+    'arguments of a tool with many objects',
+    () => toolCall(`{"title":"a","fields":[${'{},'.repeat(350_000)}{}]}`),
+  ],
+  ['arguments of a tool with many levels', () => toolCall('['.repeat(megabyte))],
+  ['28 look-ups of long queries in the longest chat', () => searches(28)],
+  [
+    '28 long queries of a knowledge with many words',
+    () => Promise.all(Array.from({ length: 28 }, () => knowledge.search('workspace', wordsOfQuery, 20))),
+  ],
+  ['a web page of links', () => fetched('<a href=b>c</a>'.repeat(300_000))],
+  ['an attached text of brackets', () => attached('<'.repeat(60_000))],
+  ['an error with a long message', () => withSourcePositions(`Error: ${'file:///a:1'.repeat(200_000)}`)],
+];
+
+describe('between two turns of the event loop is at most the time to parse 10 MB of JSON', () => {
+  it.each(hostile)('with %s', async (_what, work) => {
+    let [parsing, working] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    // The two alternate, so that both have the same processor. A first run that is short enough is the only one.
+    for (let run = 0; run < 4 && !(working < 5 * parsing); run += 1) {
+      parsing = Math.min(parsing, await longestTurn(() => JSON.parse(ordinary)));
+      working = Math.min(working, await longestTurn(work));
+    }
+    expect(working / parsing).toBeLessThan(5);
+  });
+});
