@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/list-models.ts';
 import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { modelResource } from '#domain/completions/find-model.ts';
@@ -22,7 +21,7 @@ async function* listOf(workspaceId: string): AsyncGenerator<string> {
 
 export const handler = streamedRoute(
   route,
-  async ({ workspaceId }, open, { awaitRateLimit, charge }) => {
+  async ({ workspaceId }, open, { awaitRateLimit }) => {
     // A list may cost a hundred times the check of its limit.
     await awaitRateLimit();
     await check(workspaceId);
@@ -30,10 +29,8 @@ export const handler = streamedRoute(
     // The first text is read before the status is sent, so that an error until then gets its own status.
     let text = await texts.next();
     const stream = open();
-    for (; text.done !== true; text = await texts.next()) {
-      charge({ downloadedMegabytes: Buffer.byteLength(text.value) / bytesPerToken });
+    for (; text.done !== true; text = await texts.next())
       if (!stream.write(text.value)) await once(stream, 'drain');
-    }
   },
   { form: openAiForm },
 );

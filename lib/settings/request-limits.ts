@@ -52,7 +52,7 @@ export const requestLimitSettings = {
       ),
       downloadedMegabytes: rateOf(
         '100000/d',
-        `Megabytes of responses to requests that read: about 100 GB a day, or 9 dollars of traffic. Pages of 50 KB at the
+        `Megabytes of pages of lists and resumed streams: about 100 GB a day, or 9 dollars of traffic. Pages of 50 KB at the
         default rate, all day, have 86 GB.`,
       ),
     })

@@ -21,7 +21,8 @@ const budgetBytes = 132 * 1024;
  * (1.7 KB). Reads beside a purge take 0.4 KB, the hashes of users
  * in the audit log 0.6 KB, the keys and the setting of retention 0.5 KB. A reply loop that also runs without a chat takes
  * 0.3 KB, and a form of responses for each interface 0.6 KB. `serve-chats` loads what serves OpenAI's clients with its first
- * request; its route and what it shares with the rest take 2.7 KB. `send-message` and `serve-chats` cache histories (1.3 KB).
+ * request; its route and what it shares with the rest take 2.7 KB.
+ * `send-message` and `serve-chats` cache histories (1.3 KB). A worker charges calls of models to the rate limit of their key.
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
   'process-batch-items': 161 * 1024,

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import type { StreamEvent } from '#contract/events.ts';
 import { bytesPerToken, requestClasses } from '#contract/rate-limits.ts';
 import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
@@ -397,7 +398,7 @@ describe('what requests use', () => {
     const chat = await tenant.createChat();
     const body = { agent_id: tenant.agentId, message: 'x'.repeat(250_000), resumable: true, stream: true };
     const stream = await tenant.client.stream(chat.id, body);
-    await stream.all();
+    const [created] = (await stream.all()) as StreamEvent[];
     const path = `/chats/${chat.id}/messages?external_user_id=reader`;
     let page = await tenant.client.get(path);
     const size = JSON.stringify(page.body).length;
@@ -409,6 +410,15 @@ describe('what requests use', () => {
     expect(summaryOf(page)).toEqual(beyond('downloaded megabytes are limited to 1/d'));
     expect(hoursOf(page)).toBeCloseTo((((pages - 1) * size) / bytesPerToken - 1) * 24, 0);
     expect((await tenant.send(chat)).status).toBe(200);
+    // Resumed streams count too. After a change of limits, the buckets are full.
+    await setLimits(tenant.workspaceId, { reads: 'none' });
+    const resume = () =>
+      tenant.client.request('GET', `/chats/${chat.id}/stream?response_id=${created?.response_id}`);
+    let bytes = 0;
+    for (let response = await resume(); response.status === 200; response = await resume())
+      bytes += (await response.arrayBuffer()).byteLength;
+    expect(bytes).toBeGreaterThan(bytesPerToken);
+    expect(bytes).toBeLessThan(1.1 * bytesPerToken);
   });
 });
 

@@ -1,5 +1,4 @@
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { endRequest } from '#runtime/observability/invocation.ts';
 import { headersOf } from './http-response.ts';
@@ -48,14 +47,11 @@ export const respondBuffered =
       if (!awaitsRateLimit) await limiter.awaitRateLimit();
       return respond(request, limiter);
     });
-    const body = JSON.stringify(form.success(data, message));
-    if (route.rateClass === 'reads')
-      limiter.charge({ downloadedMegabytes: Buffer.byteLength(body) / bytesPerToken });
     const { requestId } = event.requestContext;
     return {
       statusCode: status,
       headers: { ...headersOf(requestId), ...form.rateHeaders(limiter.headers()), ...headers },
-      body,
+      body: JSON.stringify(form.success(data, message)),
     };
   };
 

@@ -3,7 +3,6 @@ import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { paginate } from '#contract/pagination.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
-import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { tooManyOpen } from '#domain/platform/shares.ts';
 import { shares } from '#runtime/composition/services.ts';
@@ -27,7 +26,7 @@ export const listRoute = <R extends Route, Item>(
 ) =>
   streamedRoute(
     route,
-    async (request, open, { awaitRateLimit, charge }) => {
+    async (request, open, { awaitRateLimit }) => {
       await awaitRateLimit();
       const { pages, total } = await list(request);
       const items = writeItems(pages);
@@ -36,12 +35,8 @@ export const listRoute = <R extends Route, Item>(
       let text = await items.next();
       const reader = readerOf(open(), request.workspaceId);
       try {
-        const write = (part: string): Promise<void> => {
-          charge({ downloadedMegabytes: Buffer.byteLength(part) / bytesPerToken });
-          return reader.write(part);
-        };
-        for (; text.done !== true; text = await items.next()) await write(text.value);
-        await write(endOfEnvelope(pagination));
+        for (; text.done !== true; text = await items.next()) await reader.write(text.value);
+        await reader.write(endOfEnvelope(pagination));
       } finally {
         await reader.leave();
       }

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
+import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { endRequest, runRequest } from '#runtime/observability/invocation.ts';
 import { headersOf } from './http-response.ts';
@@ -69,12 +70,15 @@ export const serveStreamed =
       const limiter = startRateLimit(event, route.rateClass, form.callerOf(event));
       await limiter.through(async () => {
         const request = await readRequest(route, event, checkUsers);
-        const openSuccess: OpenResponse = (headers = {}) =>
-          open(route.status, {
+        const openSuccess: OpenResponse = (headers = {}) => {
+          const stream = open(route.status, {
             ...headersOf(requestId),
             ...form.rateHeaders(limiter.headers()),
             ...headers,
           });
+          if (route.rateClass === 'reads') chargeWrites(stream, limiter);
+          return stream;
+        };
         const { awaitRateLimit, charge } = limiter;
         const { remainingMilliseconds, onGone = () => undefined } = writer;
         await respond(request, openSuccess, {
@@ -99,6 +103,15 @@ export const serveStreamed =
     await pending;
     await endRequest(route.name, failure);
   };
+
+/** Charges the bytes of a response as they are written. */
+function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>): void {
+  const write: (chunk: string | Uint8Array) => boolean = stream.write.bind(stream);
+  stream.write = (chunk: string | Uint8Array) => {
+    charge({ downloadedMegabytes: Buffer.byteLength(chunk) / bytesPerToken });
+    return write(chunk);
+  };
+}
 
 /** The Lambda handler of a streamed route. */
 export const streamedHandler = (serve: RouteServer, { name }: Pick<Route, 'name'>) =>

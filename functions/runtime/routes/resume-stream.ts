@@ -1,4 +1,3 @@
-import { bytesPerToken } from '#contract/rate-limits.ts';
 import { route } from '#contract/routes/resume-stream.ts';
 import { resumeReply } from '#domain/chats/resume-reply.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
@@ -19,7 +18,7 @@ const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 /** The route of resume-stream, for the Lambda function and for the web function. */
 export const serve = serveStreamed(
   route,
-  async (request, open, { awaitRateLimit, charge, remainingMilliseconds }) => {
+  async (request, open, { awaitRateLimit, remainingMilliseconds }) => {
     const { workspaceId, parameters, query } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
     const texts = await resume({
@@ -30,13 +29,7 @@ export const serve = serveStreamed(
       startingAfter: query.starting_after,
     });
     await awaitRateLimit();
-    async function* charged(): AsyncGenerator<string> {
-      for await (const text of texts) {
-        charge({ downloadedMegabytes: Buffer.byteLength(text) / bytesPerToken });
-        yield text;
-      }
-    }
-    await writeStoredStream(() => open(eventStreamHeaders), charged(), clock, remainingMilliseconds());
+    await writeStoredStream(() => open(eventStreamHeaders), texts, clock, remainingMilliseconds());
   },
   { checkUsers },
 );
