@@ -416,5 +416,5 @@ test('the gateway tells who sends too much how much it takes, and where more is 
     ({ Properties }) => Properties.ResponseType === 'REQUEST_TOO_LARGE',
   );
   expect(response?.Properties.StatusCode).toBe(String(errorTable.badRequest.status));
-  expect(JSON.stringify(response?.Properties.ResponseTemplates)).toMatch(/at most 6 MB.*4\.5 MB.*50 MB/);
+  expect(JSON.stringify(response?.Properties.ResponseTemplates)).toMatch(/a body 6 MB.*4\.5 MB.*50 MB/);
 });
