@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { httpFetch } from '#agents/models/http/http-fetch.ts';
@@ -287,7 +288,59 @@ it('tells of a status that there is not, and keeps no connection for it', async 
   strange.close();
 });
 
-it('takes no body that is not a text, and no Request', async () => {
+describe('a body of chunks', () => {
+  const chunk = Buffer.alloc(1024 * 1024, 'a');
+
+  it('is sent with the length that the caller gives', async () => {
+    let seen: { length?: string | undefined; encoding?: string | undefined; body?: string } = {};
+    respond = async (request, response) => {
+      const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+      seen = { length, encoding, body: await text(request) };
+      response.end();
+    };
+    const body = Readable.from([Buffer.from('Wör'), Buffer.from('ter')]);
+    await httpFetch(url, { method: 'POST', headers: { 'content-length': '7' }, body });
+    expect(seen).toEqual({ length: '7', encoding: undefined, body: 'Wörter' });
+  });
+
+  it('is not read faster than the server reads, and no longer after an abort', async () => {
+    const abort = new AbortController();
+    const [reads, paused, ended] = [vi.fn(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    respond = (request) => void request.pause();
+    async function* body() {
+      try {
+        for (let index = 0; index < 1000; index += 1) {
+          reads();
+          clearTimeout(timer);
+          timer = setTimeout(paused.resolve, 50);
+          yield chunk;
+        }
+      } finally {
+        ended.resolve();
+      }
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const failed = failureOf(httpFetch(url, { method: 'POST', body: body(), signal: abort.signal }));
+    await paused.promise;
+    // The system's buffers take some megabytes.
+    expect(reads.mock.calls.length).toBeLessThan(100);
+    abort.abort(new Error('Enough'));
+    expect(await failed).toMatchObject({ message: 'Enough' });
+    await ended.promise;
+  });
+
+  it('that breaks off fails with its error', async () => {
+    respond = (request) => void request.resume();
+    async function* body() {
+      yield chunk;
+      throw new Error('No more');
+    }
+    const error = await failureOf(httpFetch(url, { method: 'POST', body: body() }));
+    expect(error).toMatchObject({ message: 'fetch failed', cause: { message: 'No more' } });
+  });
+});
+
+it('takes no other body, and no Request', async () => {
   expect(await failureOf(httpFetch(url, { body: new Uint8Array(1) }))).toBeInstanceOf(TypeError);
   expect(await failureOf(httpFetch(new Request(url)))).toBeInstanceOf(TypeError);
 });

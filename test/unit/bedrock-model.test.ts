@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
@@ -11,7 +12,6 @@ import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedro
 let server: ScriptedModel;
 beforeAll(async () => {
   server = await startScriptedBedrock();
-  process.env.AWS_REGION = 'eu-west-1';
   process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = server.url;
 });
 afterAll(() => {
@@ -31,6 +31,7 @@ const keys = {
   secretAccessKey: 'wJalrXUtnFEMI',
   sessionToken: 'token of the role',
 };
+const region = () => 'eu-west-1';
 const user = (...texts: string[]) => ({
   role: 'user' as const,
   content: texts.map((text) => ({ type: 'text' as const, text })),
@@ -38,7 +39,7 @@ const user = (...texts: string[]) => ({
 const assistant = (...texts: string[]) => ({ ...user(...texts), role: 'assistant' as const });
 
 async function stream(options: Partial<LanguageModelV4CallOptions> = {}, name = 'scripted') {
-  const model = bedrock({ credentials: async () => keys }).model(name);
+  const model = bedrock({ credentials: async () => keys, region }).model(name);
   const response = await model.doStream({ prompt: [user('Hi')], ...options });
   const parts = await Array.fromAsync(response.stream);
   return { parts, call: server.calls.at(-1) as ModelCall };
@@ -60,16 +61,25 @@ describe('a call', () => {
     expect((await stream({}, arn)).call.request.model).toBe(arn);
   });
 
-  it('is signed with the credentials of this moment, session token and all', async () => {
+  const image = {
+    type: 'file' as const,
+    data: { type: 'data' as const, data: Buffer.alloc(300_000, 'image') },
+    mediaType: 'image/png',
+  };
+  it.each([
+    ['', user('Hi')],
+    ['with an image ', { ...user(), content: [image] }],
+  ])('%sis signed with the credentials of this moment, session token and all', async (_what, question) => {
     let given = keys;
-    const model = bedrock({ credentials: async () => given }).model('eu.amazon.nova-lite-v1:0');
+    const model = bedrock({ credentials: async () => given, region }).model('eu.amazon.nova-lite-v1:0');
     for (const next of [
       keys,
       { ...keys, accessKeyId: 'AKIDROTATED', secretAccessKey: 'new', sessionToken: 'new' },
     ]) {
       given = next;
-      await Array.fromAsync((await model.doStream({ prompt: [user('Hi')] })).stream);
+      await Array.fromAsync((await model.doStream({ prompt: [question] })).stream);
       const { headers, body } = server.calls.at(-1) as ModelCall;
+      expect(headers['x-amz-content-sha256']).toBe(hash('sha256', JSON.stringify(body)));
       expect(headers['x-amz-security-token']).toBe(next.sessionToken);
       expect(headers.authorization).toBe(
         await signatureOf('/model/eu.amazon.nova-lite-v1%3A0/converse-stream', headers, body, next),
@@ -82,6 +92,7 @@ describe('a call', () => {
       bedrock({
         credentials: () =>
           Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
+        region,
       }).model('scripted'),
     );
     const error = await model.stream({ prompt: [user('Hi')] }).catch((thrown: unknown) => thrown);

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
@@ -7,7 +8,11 @@ import { KnowledgeIndex } from '#adapters/knowledge/knowledge-index.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { showAttachments } from '#agents/attachments.ts';
 import { readModelResponse } from '#agents/model-response.ts';
+import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
+import type { ModelProvider } from '#agents/models/model-provider.ts';
+import { openai } from '#agents/models/openai.ts';
+import { retryingModel } from '#agents/retrying-model.ts';
 import { trimTitle } from '#agents/title.ts';
 import type { ToolUse } from '#agents/tools/agent-tool.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
@@ -23,6 +28,8 @@ import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { readForm } from '#runtime/http/read-form.ts';
 import { type RequestEvent, readRequest } from '#runtime/http/read-request.ts';
 import { withSourcePositions } from '#runtime/observability/source-positions.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 import { longestTurn } from '#support/longest-turn.ts';
 import { sampleTextWorker } from '#support/sample-text-worker.ts';
 
@@ -156,6 +163,32 @@ const attached = (text: string) =>
     { seesImages: true, signal: new AbortController().signal },
   );
 
+let receivedBytes = 0;
+const modelServer = closeAfterTests(
+  await listenLocally(
+    createServer(async (request, response) => {
+      for await (const chunk of request) receivedBytes += chunk.length;
+      response.writeHead(400).end();
+    }),
+  ),
+);
+process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = modelServer.url;
+
+const image = Buffer.alloc(3.75 * megabyte, 'image');
+
+/** Calls a model with the most images and the most bytes of each. */
+async function modelCallWithImages(provider: ModelProvider): Promise<void> {
+  const { parts } = await showAttachments(
+    { read: async () => ({ type: 'image', mediaType: 'image/png', bytes: image }) },
+    Array.from({ length: 10 }, (_each, index) => ({ uuid: `${index}`, contentType: 'image/png' }) as never),
+    { seesImages: true, signal: new AbortController().signal },
+  );
+  receivedBytes = 0;
+  const prompt = [{ role: 'user' as const, content: [...parts.values()] }];
+  await rejected(retryingModel(provider.model('model')).stream({ prompt }));
+  expect(receivedBytes).toBeGreaterThan(50 * megabyte);
+}
+
 const knowledge = await largeKnowledge();
 
 /** What clients, models, pages and files can make long in a process that many workspaces share. */
@@ -254,6 +287,20 @@ const hostile: [what: string, work: () => unknown][] = [
   ],
   ['a web page of links', () => fetched('<a href=b>c</a>'.repeat(300_000))],
   ['an attached text of brackets', () => attached('<'.repeat(60_000))],
+  [
+    'the most and largest images to a model of OpenAI',
+    () => modelCallWithImages(openai({ baseUrl: () => modelServer.url, apiKey: async () => 'key' })),
+  ],
+  [
+    'the most and largest images to a model of Bedrock',
+    () =>
+      modelCallWithImages(
+        bedrock({
+          credentials: async () => ({ accessKeyId: 'id', secretAccessKey: 'secret' }),
+          region: () => 'eu-west-1',
+        }),
+      ),
+  ],
   ['an error with a long message', () => withSourcePositions(`Error: ${'file:///a:1'.repeat(200_000)}`)],
 ];
 

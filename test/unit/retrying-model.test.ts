@@ -16,10 +16,9 @@ const wires = {
   bedrock: {
     start: startScriptedBedrock,
     modelAt(url: string) {
-      process.env.AWS_REGION = 'eu-west-1';
       process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = url;
       const credentials = async () => ({ accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' });
-      return bedrock({ credentials }).model('scripted');
+      return bedrock({ credentials, region: () => 'eu-west-1' }).model('scripted');
     },
   },
 };

@@ -4,14 +4,14 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
+import type { AwsCredentials } from './amazon-bedrock.ts';
 import { conversePrompt } from './converse-prompt.ts';
-import { httpFetch } from './http/http-fetch.ts';
+import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
 import type { ModelProvider } from './model-provider.ts';
 
-interface AwsCredentials {
-  accessKeyId: string;
-  secretAccessKey: string;
-  sessionToken?: string;
+interface BedrockSettings {
+  credentials: () => Promise<AwsCredentials>;
+  region: () => string;
 }
 
 /** Bedrock models that accept images, according to its documentation. */
@@ -22,44 +22,47 @@ const imageModels = [
 ];
 
 /**
- * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The Region comes from
- * AWS_REGION, the endpoint from AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
+ * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The endpoint comes from
+ * AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
  * @param settings.credentials called before each model call, because a role's credentials expire
  */
-export const bedrock = (settings: { credentials: () => Promise<AwsCredentials> }): ModelProvider => ({
+export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   needsName: true,
   seesImages: (name) => imageModels.some((pattern) => pattern.test(name)),
-  model: (name) => converseModel(name, settings.credentials),
+  model: (name) => converseModel(name, settings),
 });
 
-function converseModel(name: string, credentials: () => Promise<AwsCredentials>): LanguageModelV4 {
-  const signed = async () => {
+function converseModel(name: string, settings: BedrockSettings): LanguageModelV4 {
+  const modelWith = async (images: Images) => {
     // Loads the package concurrently with the credentials.
     const loaded = import('./amazon-bedrock.ts');
     loaded.catch(() => {});
-    const { accessKeyId, secretAccessKey, sessionToken } = await credentials();
-    const { makeProvider } = await loaded;
+    const region = settings.region();
+    const credentials = await settings.credentials();
+    const { makeProvider, signedFetch } = await loaded;
     const provider = makeProvider({
-      fetch: httpFetch,
-      accessKeyId,
-      secretAccessKey,
-      ...(sessionToken !== undefined && { sessionToken }),
+      region,
+      // With a key, the package signs nothing. The signature replaces the key, which AWS never gets.
+      apiKey: 'unused',
+      fetch: (input, init) => signedFetch({ ...credentials, region }, input, withImages(images, init)),
     });
     // The package depends on an older patch of the interface, whose reasoning options have fewer values.
     return provider(name) as LanguageModelV4;
   };
-  const optionsOf = (options: LanguageModelV4CallOptions): LanguageModelV4CallOptions => ({
-    ...options,
-    prompt: conversePrompt(options),
-  });
+  const prepared = (call: LanguageModelV4CallOptions) =>
+    withImageTokens({ ...call, prompt: conversePrompt(call) });
   return {
     specificationVersion: 'v4',
     provider: 'bedrock',
     modelId: name,
     supportedUrls: {},
-    doGenerate: async (options) => (await signed()).doGenerate(optionsOf(options)),
-    async doStream(options) {
-      const { stream, ...response } = await (await signed()).doStream(optionsOf(options));
+    async doGenerate(call) {
+      const { options, images } = prepared(call);
+      return (await modelWith(images)).doGenerate(options);
+    },
+    async doStream(call) {
+      const { options, images } = prepared(call);
+      const { stream, ...response } = await (await modelWith(images)).doStream(options);
       return { ...response, stream: stream.pipeThrough(rejectMissingEnd()) };
     },
   };

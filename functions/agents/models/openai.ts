@@ -1,5 +1,7 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { httpFetch } from './http/http-fetch.ts';
+import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
 import type { ModelProvider } from './model-provider.ts';
 import { withoutTools } from './prompt-without-tools.ts';
 
@@ -23,24 +25,38 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
     needsName: true,
     seesImages: (name) => imageModels.test(name),
     model(name) {
-      const model = createOpenAICompatible({
-        name: 'openai',
-        baseURL: settings.baseUrl(),
-        apiKey: settings.apiKey,
-        includeUsage: true,
-        fetch: httpFetch,
-        transformRequestBody: ({ max_tokens, ...body }) =>
-          reasoningModels.test(name)
-            ? { ...body, max_completion_tokens: max_tokens }
-            : { ...body, max_tokens },
-      }).chatModel(name);
+      const baseURL = settings.baseUrl();
+      /** A model for one call, because its `fetch` must know the call's images. It takes 0.4 ms to make. */
+      const modelWith = (images: Images) =>
+        createOpenAICompatible({
+          name: 'openai',
+          baseURL,
+          apiKey: settings.apiKey,
+          includeUsage: true,
+          fetch: (input, init) => httpFetch(input, withImages(images, init)),
+          transformRequestBody: ({ max_tokens, ...body }) =>
+            reasoningModels.test(name)
+              ? { ...body, max_completion_tokens: max_tokens }
+              : { ...body, max_tokens },
+        }).chatModel(name);
+      const withoutImages = modelWith(new Map());
+      const prepared = (call: LanguageModelV4CallOptions) => {
+        const { options, images } = withImageTokens(withoutTools(call));
+        return { options, model: images.size === 0 ? withoutImages : modelWith(images) };
+      };
       return {
         specificationVersion: 'v4',
-        provider: model.provider,
+        provider: withoutImages.provider,
         modelId: name,
-        supportedUrls: model.supportedUrls,
-        doGenerate: (options) => model.doGenerate(withoutTools(options)),
-        doStream: (options) => model.doStream(withoutTools(options)),
+        supportedUrls: withoutImages.supportedUrls,
+        async doGenerate(call) {
+          const { options, model } = prepared(call);
+          return model.doGenerate(options);
+        },
+        async doStream(call) {
+          const { options, model } = prepared(call);
+          return model.doStream(options);
+        },
       };
     },
   };

@@ -6,12 +6,12 @@ import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
-import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
+import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 
 /** The providers that an agent's `llm_model` can name: one line each. */
 export const modelProviders: Record<string, ModelProvider> = {
   demo,
-  bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()() })),
+  bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()(), region: lambdaRegion })),
   openai: cachingModels(
     openai({
       baseUrl: () => environment('openAiBaseUrl'),

@@ -15,3 +15,13 @@ export const defaultProvider: typeof fromHttp = (init = {}) =>
     isIdentityExpired,
     doesIdentityRequireRefresh,
   ) as ReturnType<typeof fromHttp>;
+
+/**
+ * The Region of the function, which Lambda sets.
+ * @throws Error if it is not set
+ */
+export function lambdaRegion(): string {
+  const { AWS_REGION } = process.env;
+  if (!AWS_REGION) throw new Error('The environment variable AWS_REGION is missing');
+  return AWS_REGION;
+}

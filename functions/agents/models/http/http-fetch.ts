@@ -1,6 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure, Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 
 /** Connect timeout in milliseconds, TLS handshake included. */
 const connectTimeout = 10_000;
@@ -23,7 +24,7 @@ const agents = {
  * `fetch` for the AI SDK's providers, over `node:http`, which the AWS SDK loads anyway. Node's own fetch is a second
  * HTTP client: each environment compiles its parser during the first reply, and each call takes more processor time
  * (of the first twenty calls 10 ms each instead of 6). It follows no redirects, so the API key reaches no other server. It requests no compression.
- * @param init the body must be a string or absent
+ * @param init the body must be a string, absent, or an async iterable of chunks beside the header content-length
  * @throws the signal's reason; TypeError `fetch failed` with its cause if there is no response, as fetch does
  */
 export async function httpFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -38,7 +39,9 @@ export async function httpFetch(input: string | URL | Request, init: RequestInit
 }
 
 function sendRequest(url: URL, { method = 'GET', headers, body, signal }: RequestInit): ClientRequest {
-  if (body != null && typeof body !== 'string') throw new TypeError('The body must be a string');
+  const chunks = typeof body === 'object' && body !== null && Symbol.asyncIterator in body ? body : undefined;
+  if (body != null && typeof body !== 'string' && chunks === undefined)
+    throw new TypeError('The body must be a string or an async iterable');
   const isSecure = url.protocol === 'https:';
   const request = (isSecure ? requestSecure : requestPlain)(url, {
     method,
@@ -54,8 +57,15 @@ function sendRequest(url: URL, { method = 'GET', headers, body, signal }: Reques
     socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
     request.once('close', () => clearTimeout(timer));
   });
-  request.end(body ?? undefined);
+  if (chunks === undefined) request.end(body ?? undefined);
+  else sendChunks(request, Readable.from(chunks));
   return request;
+}
+
+function sendChunks(request: ClientRequest, chunks: Readable): void {
+  chunks.once('error', (error) => request.destroy(error));
+  request.once('close', () => chunks.destroy());
+  chunks.pipe(request);
 }
 
 function responseTo(request: ClientRequest): Promise<IncomingMessage> {
