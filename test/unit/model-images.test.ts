@@ -74,7 +74,7 @@ describe.each(providers)('images to a model of %s', (_name, provider) => {
     // The SDK itself makes a body of images that are base64 already.
     await send(promptOf((image) => Buffer.from(image).toString('base64')));
     const [first = '', second, sdk] = bodies;
-    expect(bodies).toHaveLength(4);
+    expect(bodies.length).toBe(4);
     expect(first.length).toBeGreaterThan(2_000_000);
     // A failed `toBe` would print megabytes.
     expect([first === sdk, second === sdk]).toEqual([true, true]);
@@ -90,7 +90,7 @@ describe.each(providers)('images to a model of %s', (_name, provider) => {
       );
     await send(largest);
     await send(Buffer.from(largest).toString('base64'));
-    expect(bodies).toHaveLength(2);
+    expect(bodies.length).toBe(2);
     expect(bodies[0] === bodies[1]).toBe(true);
   });
 });
