@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { endOfStream } from '#contract/event-text.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type LocalServer, listenLocally } from '#support/listen-locally.ts';
+import { largePools } from '#support/upload-endpoint.ts';
 
 let secrets: LocalServer;
 let worker: Worker;
@@ -29,6 +30,8 @@ beforeAll(async () => {
       [variables.httpEndpoint]: `127.0.0.1:${port}`,
       [variables.logLevel]: 'SILENT',
       [variables.metricsNamespace]: 'test',
+      [variables.dataTable]: 'none',
+      [variables.poolSizes]: JSON.stringify(largePools),
     },
   });
   [caller] = (await once(worker, 'message')) as [string];

@@ -57,7 +57,7 @@ interface Attacker {
   tenant: Tenant;
   client: Client;
   /**
-   * Begins the attack: the workspace, which had no limits, has the default ones. Calls again and again, so many times a
+   * Starts the attack: the workspace, which had no limits, has the default ones. Calls again and again, so many times a
    * second after a burst, until the attack ends.
    */
   every(perSecond: number, burst: number, call: () => Promise<unknown>): Promise<void>;
@@ -70,10 +70,10 @@ type Attack = (attacker: Attacker) => Promise<unknown>;
 
 /** Open connections of one pair. */
 const sockets = new Set<Socket>();
-const { hostname, port } = new URL(stack.url);
+const { hostname, port, pathname } = new URL(service.baseUrl);
 const requestHead = (line: string, apiKey: string, headers: readonly string[] = []): string =>
   [`${line} HTTP/1.1`, 'Host: localhost', `x-api-key: ${apiKey}`, ...headers, '', ''].join('\r\n');
-const uploadPath = '/v1/chats/upload-file';
+const uploadPath = `${pathname}/chats/upload-file`;
 const formType = `Content-Type: multipart/form-data; boundary=${boundary}`;
 
 const nested = (bytes: number): string => '['.repeat(30) + '[],'.repeat(Math.floor(bytes / 3) - 30);
@@ -82,7 +82,7 @@ const attacks: Record<string, Attack> = {
   'forms of empty parts': ({ every, tenant }) => {
     const body = Buffer.from(`--${boundary}\r\n\r\n\r\n`.repeat(400_000));
     return every(2, 5, () =>
-      fetch(`${stack.url}${uploadPath}`, {
+      fetch(new URL(uploadPath, stack.url), {
         method: 'POST',
         headers: { 'x-api-key': tenant.apiKey, 'content-type': formType.slice(14) },
         body,
@@ -111,7 +111,7 @@ const attacks: Record<string, Attack> = {
       await client.post(`/chats/${chatId}/messages`, {
         ...{ message: 'x'.repeat(262_000), agent_id: tenant.agentId, stream: false },
       });
-    const line = `GET /v1/chats/${chatId}/messages?limit=1000&external_user_id=anyone`;
+    const line = `GET ${pathname}/chats/${chatId}/messages?limit=1000&external_user_id=anyone`;
     await every(20, 40, async () => void open(requestHead(line, tenant.apiKey)));
   },
   'slow uploads': async ({ every, tenant, open, signal }) => {
@@ -205,14 +205,14 @@ const agentOfAttacks: AgentFields = {
 
 async function startAttack(attack: Attack): Promise<() => Promise<void>> {
   const tenant = await createTenant({ model: 'openai:scripted', agent: agentOfAttacks });
-  const begun = Promise.withResolvers<void>();
-  const begin = async (): Promise<void> => {
+  const started = Promise.withResolvers<void>();
+  const startLimits = async (): Promise<void> => {
     await setLimits(tenant.workspaceId, {});
-    begun.resolve();
+    started.resolve();
   };
   const end = new AbortController();
   const every: Attacker['every'] = async (perSecond, burst, call) => {
-    await begin();
+    await startLimits();
     for (let count = 0; !end.signal.aborted; count += 1) {
       void call().catch(() => undefined);
       if (count >= burst) await after(1000 / perSecond);
@@ -226,7 +226,7 @@ async function startAttack(attack: Attack): Promise<() => Promise<void>> {
   };
   const attacking = attack({ tenant, client: clientOf(service, tenant), every, open, signal: end.signal });
   void attacking.catch((error) => end.signal.aborted || print({ failed: String(error) }));
-  await begun.promise;
+  await started.promise;
   await after(leadIn);
   return async () => {
     end.abort();

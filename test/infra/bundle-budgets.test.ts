@@ -16,7 +16,7 @@ const budgetBytes = 132 * 1024;
 /**
  * `process-batch-items` has a buffer, takes requests and hands back: 5.5 KB more than a worker of one message had.
  * `serve-chats` is `send-message` with 5.8 KB more: `create-chat` (2 KB), and what a server of many requests needs (4 KB:
- * routes, the signed caller, admission, shutdown). Both watch for stops (1.5 KB). `send-message` stores and repeats
+ * routes, the signed caller, shares, shutdown). Both watch for stops (1.5 KB). `send-message` stores and repeats
  * resumable streams (4 KB), and `serve-chats` also resumes them (2 KB). All three register the files of messages
  * (1.7 KB). Reads beside a purge take 0.4 KB, the hashes of users
  * in the audit log 0.6 KB, the keys and the setting of retention 0.5 KB. A reply loop that also runs without a chat takes
