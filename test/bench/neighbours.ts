@@ -2,7 +2,9 @@ import { connect, type Socket } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Client, clientOf, readEvents } from '#support/client.ts';
+import { dataTableOf } from '#support/data-table.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
+import { chatItems, messageItems } from '#support/seed.ts';
 import { type AgentFields, createTenant, setLimits, type Tenant } from '#support/service.ts';
 import { createChat } from '#support/turns.ts';
 import { boundary, uploaderOf } from '#support/upload.ts';
@@ -105,12 +107,23 @@ const attacks: Record<string, Attack> = {
     const responses: Response[] = [];
     await every(20, 40, async () => responses.push(await client.request('GET', path, { signal })));
   },
-  'paused readers': async ({ every, client, tenant, open }) => {
-    const chatId = await createChat(client, tenant);
-    for (let message = 0; message < 40; message += 1)
-      await client.post(`/chats/${chatId}/messages`, {
-        ...{ message: 'x'.repeat(262_000), agent_id: tenant.agentId, stream: false },
-      });
+  'paused readers': async ({ every, tenant, open }) => {
+    const { workspaceId, agentId } = tenant;
+    const [chatId, count] = [1, 40];
+    const externalUserId = 'anyone';
+    const table = dataTableOf({ run: stack });
+    await table.writeItems(
+      chatItems({
+        workspaceId,
+        agentId,
+        externalUserId,
+        count: 1,
+        name: 'Long',
+        messageCounts: { 1: count },
+      }),
+    );
+    await table.writeItems(messageItems({ workspaceId, chatId, count, content: () => 'x'.repeat(262_000) }));
+    table.close();
     const line = `GET ${pathname}/chats/${chatId}/messages?limit=1000&external_user_id=anyone`;
     await every(20, 40, async () => void open(requestHead(line, tenant.apiKey)));
   },
