@@ -86,6 +86,7 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#B#(?<batch>[^#]+)#I#\\d`, '\\d+', (parts) => [batchOf(parts)]),
   kind(`${ws}#AUDIT`, '.+', (parts) => [workspaceOf(parts)]),
   kind('^OPERATOR#AUDIT', '.+', () => []),
+  kind('^SLOTS', '.+', () => []),
   // Items that expire by their TTL, or only count.
   kind(`${ws}#RATE#.+`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#REQUEST#[^#]+`, '.+', (parts) => [workspaceOf(parts)]),
