@@ -7,8 +7,11 @@ const comma = 0x2c;
 
 /** Both kinds of brackets differ in this bit alone, and no other character becomes one of the two. */
 const bracketBit = 0x20;
-const opening = 0x7b;
 const closing = 0x7d;
+
+/** 1 for each character that the count stops at. A small loop over a table is compiled early. */
+const structural = new Uint8Array(0x1_00_00);
+for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
 
 /**
  * Parses JSON of a client or a model. Levels and values are counted before, without building any of them: an array or an
@@ -29,16 +32,16 @@ export function parseJson(name: string, text: string, mostValues: number): unkno
 function requireFew(name: string, text: string, mostValues: number): void {
   let levels = 0;
   let values = 0;
-  for (let index = 0; index < text.length; index += 1) {
+  for (let index = nextStructural(text, 0); index < text.length; index = nextStructural(text, index + 1)) {
     const character = text.charCodeAt(index);
     if (character === quote) index = endOfString(text, index);
     else if (character === comma) values += 1;
     else if ((character | bracketBit) === closing) levels -= 1;
-    else if ((character | bracketBit) === opening) {
+    else {
       levels += 1;
       // Its first field or element. An empty one counts too, because it takes memory.
       values += 1;
-    } else continue;
+    }
     if (levels > limits.bodyLevels)
       throw new ServiceError(
         'badRequest',
@@ -50,6 +53,12 @@ function requireFew(name: string, text: string, mostValues: number): void {
         `${name} has too many values: at most ${mostValues} fields and elements together`,
       );
   }
+}
+
+function nextStructural(text: string, start: number): number {
+  let index = start;
+  while (index < text.length && structural[text.charCodeAt(index)] === 0) index += 1;
+  return index;
 }
 
 /** The index of the quote that ends a string. */
