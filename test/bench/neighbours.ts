@@ -19,15 +19,20 @@ const pairs = 5;
 /** How often each pair does each thing. */
 const repetitions = 4;
 /** Milliseconds that an attack lasts before the neighbour's times are taken, and that its end takes. */
-const [leadIn, closing] = [4000, 3000];
+const [leadIn, closing] = [4000, 10_000];
+
+/** Of each function. More would only slow each other on this machine. */
+const threads = 4 * availableParallelism();
 
 const model = await startScriptedModel();
 const stack = await startStack({
   model: model.url,
+  threads,
   settings: {
     webEnvironments: 2,
     requestsPerEnvironment: 64,
     preparationConcurrency: Math.max(2, availableParallelism()),
+    shortRouteConcurrency: threads,
     batchWorkers: Math.max(2, availableParallelism()),
   },
 });

@@ -16,6 +16,8 @@ interface StackOptions {
   settings?: Record<string, unknown>;
   /** The address of a provider. */
   model?: string;
+  /** The most of each function. */
+  threads?: number;
   /** DynamoDB has the latencies of AWS times this factor. With 10, this machine's processor is no limit. */
   slower?: number;
 }
@@ -30,7 +32,7 @@ export interface Stack extends RunningTemplate {
  * Runs the stack in this process with a new data folder, records its calls of DynamoDB, and points the stores of this
  * process at it.
  */
-export async function startStack({ settings = {}, model, slower }: StackOptions): Promise<Stack> {
+export async function startStack({ settings = {}, model, threads, slower }: StackOptions): Promise<Stack> {
   const folder = await mkdtemp(join(tmpdir(), 'service-bench-'));
   const assembly = join(folder, 'assembly');
   await synthesize(assembly, settings);
@@ -39,7 +41,7 @@ export async function startStack({ settings = {}, model, slower }: StackOptions)
   const latency = { read: slow(read), write: slow(write), transaction: slow(transaction) };
   const run = await runTemplate({
     ...{ assembly, compileCacheFolder: compileCacheOf(assembly), dataDir: join(folder, 'data') },
-    ...{ port: 0, recordCalls: true },
+    ...{ port: 0, recordCalls: true, ...(threads !== undefined && { maxConcurrency: threads }) },
     ...(model !== undefined && { environment: { OPENAI_BASE_URL: model, OPENAI_API_KEY: 'bench' } }),
     ...(slower !== undefined && { faults: { ...awsTime, latency } }),
   });
