@@ -20,6 +20,7 @@ import {
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { clientOf } from '#support/client.ts';
+import { noClient } from '#support/memory-chat.ts';
 import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
@@ -105,7 +106,6 @@ function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) 
   };
 }
 
-const noClient = { emit: () => undefined, done: () => undefined };
 async function respond(
   services: TurnServices,
   started: Extract<StartedTurn, { turn: object }>,

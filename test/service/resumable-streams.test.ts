@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { endOfStream, eventOf } from '#contract/event-text.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -38,6 +38,9 @@ async function withTools(): Promise<string> {
 describe('a stream that breaks', () => {
   it('after any of its events goes on behind it, byte for byte', async () => {
     const { onCall } = model;
+    onTestFinished(() => {
+      model.onCall = onCall;
+    });
     const agentId = await withTools();
     const whole = await start('unbroken', { agentId });
     const count = (await allOf(whole.texts)).length;
@@ -66,7 +69,6 @@ describe('a stream that breaks', () => {
         for (let cut = cuts.shift(); cut !== undefined; cut = cuts.shift()) await cutAfter(cut);
       }),
     );
-    model.onCall = onCall;
   });
 
   it('is followed live: a word is sent on while the model still speaks', async () => {

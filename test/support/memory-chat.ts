@@ -52,8 +52,10 @@ export interface MemoryChat {
   start(input: SendInput, options?: SendOptions): Promise<RunningTurn>;
   /** Forwards and stores the reply. */
   finish(
-    started: RunningTurn,
+    running: RunningTurn,
     services?: Partial<MemoryServices>,
+    /** Of its sink. */
+    started?: () => Promise<void>,
   ): Promise<{ reply: Reply; events: StreamEventBody[] }>;
   /** Sends a message and finishes its turn. */
   talk(chat: Chat, message: string): Promise<{ reply: Reply; events: StreamEventBody[] }>;
@@ -63,6 +65,8 @@ export interface MemoryChat {
 }
 
 export const workspaceId = 'ws_1';
+
+export const noClient = { emit: () => undefined, started: () => Promise.resolve(), done: () => undefined };
 
 const unused = (): never => {
   throw new Error('No decision about chats calls this');
@@ -124,10 +128,10 @@ export async function openMemoryChat(): Promise<MemoryChat> {
       if (!('turn' in started)) throw new Error('The turn has its reply already');
       return started;
     },
-    async finish(started, own) {
+    async finish(running, own, started = noClient.started) {
       const events: StreamEventBody[] = [];
-      const sink = { emit: (event: StreamEventBody) => void events.push(event), done: () => undefined };
-      const { reply, finished } = await finishTurn({ ...services, ...own })(started, sink);
+      const sink = { ...noClient, started, emit: (event: StreamEventBody) => void events.push(event) };
+      const { reply, finished } = await finishTurn({ ...services, ...own })(running, sink);
       await finished;
       return { reply, events };
     },

@@ -8,6 +8,7 @@ import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
 import { followReply } from '#domain/chats/follow-reply.ts';
 import { recordEvents } from '#domain/chats/record-events.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
+import { resumeReply } from '#domain/chats/resume-reply.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { userMessage } from '#support/messages.ts';
 
@@ -143,6 +144,20 @@ describe('the recorder of a reply', () => {
     expect(memory.logged).toEqual(Array(3).fill('warn: Events of a resumable reply were not stored'));
   });
 
+  it('says when the first write has ended, whether or not it has succeeded', async () => {
+    const { writes, recorder } = pausedStore();
+    await recorder.started();
+    recorder.add(word, 'zero');
+    let isStarted = false;
+    const started = recorder.started().then(() => {
+      isStarted = true;
+    });
+    await memory.clock.advance(999);
+    expect(isStarted).toBe(false);
+    writes[0]?.fail(new Error('No table'));
+    await started;
+  });
+
   it('ends after three failures', async () => {
     const { writes, recorder } = pausedStore();
     recorder.add(word, 'zero');
@@ -153,6 +168,40 @@ describe('the recorder of a reply', () => {
     }
     await finished;
     expect(writes).toHaveLength(4);
+  });
+});
+
+describe('a client that comes back at the end of a short reply', () => {
+  const resume = (services = memory.services) =>
+    resumeReply(services)({ ...reply, externalUserId: undefined, startingAfter: 0 });
+
+  it('finds the turn in progress until the first event is stored', async () => {
+    const input = memory.inputOf(chat, 'Hi', { resumable: true });
+    const running = await memory.start(input);
+    reply = { ...reply, responseId: responseIdOf(running.turn.lease) };
+    const firstWrite = Promise.withResolvers<void>();
+    const finished = memory.finish(running, {}, () => firstWrite.promise);
+    await running.running.completed;
+    await memory.clock.advance(0);
+    expect(await memory.contents(chat)).toEqual(['Hi']);
+    await resume();
+    firstWrite.resolve();
+    await finished;
+    await expect(resume()).rejects.toThrow('No stream to resume');
+    await append(0, ['0']);
+    await resume();
+  });
+
+  it('finds its events if they are stored while the chat is read', async () => {
+    await lease(60_000);
+    const { chats } = memory.services;
+    const get: typeof chats.get = async (...id) => {
+      await memory.clock.advance(0);
+      await append(0, ['0'], true);
+      await release();
+      return chats.get(...id);
+    };
+    await resume({ ...memory.services, chats: { ...chats, get } });
   });
 });
 

@@ -11,6 +11,8 @@ import type { Turn } from './turn.ts';
 /** Sends a reply's events to the client. Never fails, and never waits for a client that is gone or slow. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
+  /** The first event can be resumed, if any can. */
+  started(): Promise<void>;
   /** Called after the last event. */
   done(): void | Promise<void>;
 }

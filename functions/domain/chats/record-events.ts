@@ -12,6 +12,8 @@ export interface EventRecorder {
    * @param text the event as it was sent
    */
   add(event: StreamEventBody, text: string): void;
+  /** The first write has ended. Never fails. */
+  started(): Promise<void>;
   /** Stores the last events. Never fails. */
   finish(): Promise<void>;
 }
@@ -37,6 +39,7 @@ export function recordEvents(
   /** Events whose write has not succeeded yet. */
   let unstored: StoredEvents | undefined;
   let storing: Promise<unknown> | undefined;
+  let firstWrite: Promise<unknown> | undefined;
   let cancel: Cancel | undefined;
 
   async function store(isLast: boolean): Promise<StoredEvents> {
@@ -61,6 +64,7 @@ export function recordEvents(
       .finally(() => {
         storing = undefined;
       });
+    firstWrite ??= storing;
   }
 
   return {
@@ -71,6 +75,9 @@ export function recordEvents(
       if (cancel !== undefined) return;
       cancel = clock.every(writeInterval, storeWaiting);
       storeWaiting();
+    },
+    async started() {
+      await firstWrite;
     },
     async finish() {
       cancel?.();

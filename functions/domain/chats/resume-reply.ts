@@ -26,13 +26,11 @@ export const resumeReply =
   }): Promise<AsyncGenerator<string>> => {
     const { workspaceId, chatId, responseId } = input;
     const reply = { workspaceId, chatId, responseId };
-    const [chat, hasEvents] = await allEnded([
-      findChat(services)(input),
-      services.replyEvents.hasReply(reply, services.clock.now()),
-    ]);
+    const hasReply = () => services.replyEvents.hasReply(reply, services.clock.now());
+    const [chat, hasEvents] = await allEnded([findChat(services)(input), hasReply()]);
     const leaseId = leaseIdOf(responseId);
-    // A client may come back before the first event is stored.
+    // A client may come back before the first event is stored, which is before the lease is released.
     const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;
-    if (!hasEvents && !isRunning) throw noStreamToResume();
+    if (!hasEvents && !isRunning && !(await hasReply())) throw noStreamToResume();
     return followReply(services)(reply, input.startingAfter ?? -1);
   };

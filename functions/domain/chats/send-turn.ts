@@ -171,11 +171,13 @@ export const finishTurn =
   (services: FinishServices) =>
   async (
     { turn, running }: RunningTurn,
-    { emit, done }: ReplySink,
+    { emit, started, done }: ReplySink,
   ): Promise<{ reply: Reply; closed: Promise<void>; finished: Promise<unknown> }> => {
     const title = nameChat(services, turn, running.budget, emit);
     const forwarded = await forwardReply(services)(turn, running, { emit }, title.start);
     if (endsAtOnce(running.stop.signal.reason)) title.cancel();
+    // A client that comes back finds either the turn in progress or its events.
+    await started();
     const { reply, counted } = await storeReply(services)(turn, forwarded.reply);
     if (reply.error === null) {
       // A form is a reply without a text.

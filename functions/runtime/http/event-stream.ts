@@ -73,6 +73,9 @@ export function openEventStream(
       } else if (!isClosed) writer.write(text);
       sequenceNumber += 1;
     },
+    async started() {
+      await recorder?.started();
+    },
     async done() {
       isDone = true;
       await recorder?.finish();

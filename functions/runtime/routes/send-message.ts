@@ -106,7 +106,7 @@ export const serve = serveStreamed(
     const events = body.stream
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
-    const sink = { emit: replyTimer.listening(events.emit), done: events.done };
+    const sink = { ...events, emit: replyTimer.listening(events.emit) };
     const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);
@@ -120,7 +120,11 @@ export const serve = serveStreamed(
   { checkUsers },
 );
 
-const noEvents: ReplySink = { emit: () => undefined, done: () => undefined };
+const noEvents: ReplySink = {
+  emit: () => undefined,
+  started: () => Promise.resolve(),
+  done: () => undefined,
+};
 
 /** @throws serverError with the reply's own error */
 function sendWhole(
