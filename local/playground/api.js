@@ -3,6 +3,9 @@ import { storedKey } from './session.js';
 
 export const baseUrl = `${location.origin}/api/v1`;
 
+/** A backlog of events is read in tasks of this many milliseconds, so that the page responds in between. */
+const taskMilliseconds = 20;
+
 /** @type {((request: SentRequest) => void)[]} */
 const observers = [];
 
@@ -124,6 +127,7 @@ async function failureOf(response) {
 export async function* eventsOf(response) {
   if (response.body === null) return;
   let text = '';
+  let pauseAt = performance.now() + taskMilliseconds;
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     const blocks = (text + chunk).split('\n\n');
     text = blocks.pop() ?? '';
@@ -133,6 +137,9 @@ export async function* eventsOf(response) {
       if (data === undefined) continue;
       const payload = data.slice('data: '.length);
       yield { raw, event: payload === '[DONE]' ? undefined : JSON.parse(payload) };
+      if (performance.now() < pauseAt || document.hidden) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      pauseAt = performance.now() + taskMilliseconds;
     }
   }
 }

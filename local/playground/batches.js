@@ -1,6 +1,7 @@
 /** @import { Agent, Batch, BatchResult } from './types.d.ts' */
 import { call } from './api.js';
 import { byId, element, fill, pager, shortTime } from './dom.js';
+import { markdownOf } from './markdown.js';
 import { storedUser } from './session.js';
 
 const batchesPerPage = 20;
@@ -237,6 +238,6 @@ const resultItem = ({
       response_usage !== null && element('span', { class: 'usage' }, `${response_usage.total_tokens} tokens`),
       history_id !== null && element('a', { href: `#/chats/${history_id}` }, `Chat ${history_id}`),
     ),
-    response_content !== null && element('div', { class: 'text' }, response_content),
+    response_content !== null && markdownOf(response_content),
     error_message !== null && element('p', { class: 'error' }, `${error_message} (${error_code})`),
   );

@@ -34,7 +34,16 @@ export class Conversation {
     'Earlier messages',
   );
   #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
-  #scroller = element('div', { class: 'scroller' }, this.#introduction, this.#previous, this.#log);
+  #scroller = element(
+    'div',
+    { class: 'scroller', scroll: () => this.#onScroll() },
+    this.#introduction,
+    this.#previous,
+    this.#log,
+  );
+  /** Whether the reader follows the text that arrives. */
+  #isAtEnd = true;
+  #scrollTop = 0;
   /** @type {(error: unknown) => void} */
   showError = (error) => {
     this.#notice.hidden = false;
@@ -56,6 +65,10 @@ export class Conversation {
   constructor(chat, observers) {
     this.chat = chat;
     this.#observers = observers;
+    // After the layout of a frame, so that to read a height computes no layout of its own.
+    const follow = new ResizeObserver(() => this.#isAtEnd && this.#scrollToEnd());
+    follow.observe(this.#log);
+    follow.observe(this.#scroller);
   }
 
   get isRunning() {
@@ -193,11 +206,9 @@ export class Conversation {
     const response = await request('POST', path, { body });
     let isDone = false;
     for await (const { raw, event } of eventsOf(response)) {
-      const { scrollTop, clientHeight, scrollHeight } = this.#scroller;
       this.#eventList.add(raw, event);
       if (event === undefined) isDone = true;
       else this.#apply(event, reply, (performance.now() - startedAt) / 1000);
-      if (scrollTop + clientHeight >= scrollHeight - endPixels) this.#scrollToEnd();
     }
     if (!isDone)
       reply.fail('The connection was lost. The service stores the reply all the same: reload the page.');
@@ -237,7 +248,16 @@ export class Conversation {
     await call('POST', `/chats/${this.chat.id}/stop`, { body }).catch(this.showError);
   }
 
+  /** Only a reader scrolls up: text that arrives moves the end down, and no more. */
+  #onScroll() {
+    const { scrollTop, clientHeight, scrollHeight } = this.#scroller;
+    if (scrollTop + clientHeight >= scrollHeight - endPixels) this.#isAtEnd = true;
+    else if (scrollTop < this.#scrollTop) this.#isAtEnd = false;
+    this.#scrollTop = scrollTop;
+  }
+
   #scrollToEnd() {
+    this.#isAtEnd = true;
     this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 }

@@ -1,6 +1,7 @@
 /** @import { Message, Step, StreamEvent, TokenUsage, UploadedFile } from './types.d.ts' */
 import { copyButton, element, fill, pretty, sizeOf } from './dom.js';
 import { toolName } from './introduction.js';
+import { Markdown } from './markdown.js';
 
 /**
  * @param {Pick<Message, 'content' | 'attached_files'>} message
@@ -9,7 +10,7 @@ export const userArticle = ({ content, attached_files }) =>
   element(
     'article',
     { class: 'message user', 'aria-label': 'Your message' },
-    element('div', { class: 'text' }, content),
+    element('div', { class: 'text', dir: 'auto' }, content),
     attached_files.length > 0 && element('ul', { class: 'files' }, ...attached_files.map(fileItem)),
   );
 
@@ -27,15 +28,14 @@ function fileItem({ original_name, size, file_url }) {
  * @param {(messageId: number, counts: Message['feedback_counts']) => Node} ratingOf
  */
 export function createReply(ratingOf) {
-  const text = document.createTextNode('');
+  const text = new Markdown();
   const steps = element('div', { class: 'steps' });
-  const body = element('div', { class: 'text' }, text);
   const footer = element('footer', {});
   const node = element(
     'article',
     { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' },
     steps,
-    body,
+    text.node,
     footer,
   );
   /** @type {Map<string, ReturnType<typeof createStep>>} */
@@ -58,7 +58,7 @@ export function createReply(ratingOf) {
     node.setAttribute('aria-busy', 'false');
     fill(
       footer,
-      text.data !== '' && copyButton(() => text.data, 'Copy'),
+      text.text !== '' && copyButton(() => text.text, 'Copy'),
       id !== undefined && ratingOf(id, counts),
       incomplete !== undefined && element('span', { class: 'badge' }, incomplete),
       usage !== undefined && element('span', { class: 'usage' }, describeUsage(usage, seconds)),
@@ -68,7 +68,7 @@ export function createReply(ratingOf) {
   /** @param {string} message */
   function fail(message) {
     node.setAttribute('aria-busy', 'false');
-    body.after(element('p', { class: 'error', role: 'alert' }, message));
+    text.node.after(element('p', { class: 'error', role: 'alert' }, message));
   }
 
   return {
@@ -77,7 +77,7 @@ export function createReply(ratingOf) {
 
     /** @param {Message} message */
     show({ id, content, meta, feedback_counts }) {
-      text.data = content;
+      text.complete(content);
       for (const step of meta.reasoning_steps ?? []) addStep(step).end(step.result);
       if (meta.error !== undefined) fail(`${meta.error.message} (${meta.error.code})`);
       finish({ id, usage: meta.token_usage, incomplete: meta.incomplete, counts: feedback_counts });
@@ -89,12 +89,12 @@ export function createReply(ratingOf) {
      */
     apply(event, seconds) {
       if (event.type === 'response.created') messageId = event.message_id;
-      else if (event.type === 'response.output_text.delta') text.appendData(event.delta);
+      else if (event.type === 'response.output_text.delta') text.append(event.delta);
       else if (event.type === 'response.reasoning_step.start') addStep(event.step);
       else if (event.type === 'response.reasoning_step.end')
         openSteps.get(event.step.id)?.end(event.step.result);
       else if (event.type === 'response.output_text.completed') {
-        text.data = event.final_text;
+        text.complete(event.final_text);
         finish({ id: event.message_id, usage: event.usage, incomplete: event.incomplete, seconds });
       } else if (event.type === 'response.error') {
         fail(`${event.message} (${event.code})`);

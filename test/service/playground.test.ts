@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
+import { attacks, manyAttacks } from '#support/markdown-attacks.ts';
 import type { ModelCall } from '#support/model-server.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
@@ -190,6 +191,42 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .waitFor();
   });
 
+  it('draws a reply of 20,000 events once a frame, and lists the last of them', async () => {
+    const chatId = await createChat(client, tenant, { name: 'A fast reply' });
+    const page = await open(`/chats/${chatId}`);
+    await page.getByRole('heading', { name: 'A fast reply' }).waitFor();
+    const words = Array.from({ length: 20_000 }, (_, index) => (index % 40 === 39 ? 'line\n\n' : 'word '));
+    await page.route(`**/chats/${chatId}/messages`, (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body: streamOf(chatId, words) }),
+    );
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const layouts = async () => {
+      const { metrics } = await session.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'LayoutCount')?.value ?? Number.NaN;
+    };
+    await page.evaluate(`globalThis.longest = 0;
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+      }).observe({ type: 'longtask' })`);
+    const before = await layouts();
+    await page.getByLabel('Message', { exact: true }).fill('Fast, please');
+    await page.getByLabel('Message', { exact: true }).press('Enter');
+    await reply(page).getByText('7 + 20000 tokens').waitFor();
+    const longest = await page.evaluate<number>('longest');
+    const count = (await layouts()) - before;
+    console.log(`20,000 events: ${count} layouts, the longest task has ${longest} ms`);
+    expect(count).toBeLessThan(2000);
+    const events = page.getByRole('tabpanel', { name: 'Events' });
+    expect(await events.getByRole('listitem').count()).toBe(200);
+    await events.getByRole('button', { name: '19,803 earlier events' }).click();
+    await events.getByRole('button', { name: '19,603 earlier events' }).waitFor();
+    expect(await events.getByRole('listitem').count()).toBe(400);
+    expect((await reply(page).locator('.text').textContent())?.replaceAll('\n', '')).toHaveLength(
+      19_500 * 5 + 500 * 4,
+    );
+  });
+
   it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
     const page = await open();
     await page.getByLabel('Files', { exact: true }).setInputFiles({
@@ -231,19 +268,87 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect((await client.get(`/chats/${chatId}`)).status).toBe(404);
   });
 
-  it('shows a hostile reply as text', async () => {
+  it('runs and requests nothing of a hostile text, in any view', async () => {
+    const hostile = attacks.join('\n\n');
+    script = () => hostile;
     const page = await open();
-    const hostile =
-      '<img src=x onerror="document.title=\'taken\'"> **bold** [a](javascript:alert(1)) <b>b</b>';
-    const call = await say(page, '<script>document.title="taken"</script>');
-    call.chunk(hostile);
-    call.finish();
-    await reply(page).getByText(hostile).waitFor();
+    const requested = requestsOf(page);
+    await page.getByLabel('Message', { exact: true }).fill(hostile);
+    await page.getByRole('button', { name: 'Send' }).click();
     await reply(page)
       .getByText(/tokens/)
       .waitFor();
-    expect(await page.title()).toBe('Playground');
-    expect(await page.locator('.log :is(img, b, strong, script, a)').count()).toBe(0);
+    await page.getByRole('tabpanel', { name: 'Events' }).getByText('output_text.completed').click();
+    expect(await harmfulIn(page)).toEqual([]);
+    const chatId = Number(page.url().split('/').at(-1));
+    const name = attacks[1] ?? '';
+    await client.patch(`/chats/${chatId}`, { name, external_user_id: 'playground' });
+    await page.reload();
+    await page.getByRole('heading', { name }).waitFor();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    expect(await harmfulIn(page)).toEqual([]);
+    await page.goto(`${origin}/#/batches`);
+    await page.getByRole('textbox', { name: 'Messages' }).fill(hostile.replaceAll('\n', ' '));
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
+    await page.locator('.result .markdown').waitFor();
+    expect(await harmfulIn(page)).toEqual([]);
+    expect([await page.title(), requested]).toEqual(['Playground', []]);
+  });
+
+  it(`runs and requests nothing of ${manyAttacks.length} hostile texts`, async () => {
+    const page = await open();
+    const requested = requestsOf(page);
+    await page.evaluate(`import('/markdown.js').then(({ markdownOf }) =>
+      document.body.replaceChildren(...${JSON.stringify(manyAttacks)}.map((text) => markdownOf(text))))`);
+    expect(await page.locator('.markdown').count()).toBe(manyAttacks.length);
+    expect(await harmfulIn(page)).toEqual([]);
+    const hosts = await page.evaluate(
+      '[...new Set([...document.querySelectorAll("a")].map(({ host }) => host))]',
+    );
+    expect(hosts).toEqual(['elsewhere.example']);
+    expect([await page.title(), requested]).toEqual(['Playground', []]);
+  });
+
+  it('draws Markdown: code that can be copied, tables that scroll, lists, and right-to-left text', async () => {
+    script = () => markdown;
+    const page = await open('', {
+      viewport: { width: 390, height: 800 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.getByLabel('Message', { exact: true }).fill('Everything, please');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    const text = reply(page).locator('.markdown');
+    await text.getByRole('heading', { name: 'Title', level: 3 }).waitFor();
+    const links = await page.evaluate(
+      '[...document.querySelectorAll(".markdown a")].map(({ href, rel }) => [href, rel])',
+    );
+    expect(links).toEqual([
+      ['https://example.com/a?b=1&c=2', 'noopener noreferrer nofollow'],
+      ['https://example.com/auto', 'noopener noreferrer nofollow'],
+      ['https://example.com/picture.png', 'noopener noreferrer nofollow'],
+    ]);
+    expect(await text.locator('strong, em, s, li, blockquote').allTextContents()).toEqual([
+      'bold',
+      'one',
+      expect.stringContaining('two'),
+      'nested',
+      expect.stringContaining('three'),
+    ]);
+    await text.getByRole('button', { name: 'Copy code' }).click();
+    await text.getByText('Copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('const a = "<b>";\n');
+    const widths = '(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)';
+    expect(await page.evaluate(`${widths}(document.querySelector(".table"))`)).toBe(true);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    const directions =
+      '[...document.querySelectorAll(".markdown p[dir]")].map((node) => getComputedStyle(node).direction)';
+    expect(await page.evaluate(directions)).toEqual(['ltr', 'ltr', 'rtl']);
   });
 
   it('sends without a stream, and shows why a message is rejected', async () => {
@@ -388,8 +493,76 @@ describe.skipIf(browser === undefined)('the playground', () => {
   }
 });
 
+/** A whole stream with the deltas, as the service sends it. */
+function streamOf(chat_id: number, deltas: string[]): string {
+  const total_completion_tokens = deltas.length;
+  const usage = {
+    total_prompt_tokens: 7,
+    total_completion_tokens,
+    total_tokens: 7 + deltas.length,
+    total_calls: 1,
+  };
+  const events = [
+    { type: 'response.created', message_id: 2, model: 'test' },
+    ...deltas.map((delta) => ({ type: 'response.output_text.delta', delta })),
+    { type: 'response.output_text.completed', message_id: 2, final_text: deltas.join(''), usage },
+  ];
+  const texts = events.map((event, sequence_number) => {
+    const data = JSON.stringify({ ...event, response_id: 'resp_r-fast', chat_id, sequence_number });
+    return `event: ${event.type}\ndata: ${data}\n\n`;
+  });
+  return `${texts.join('')}data: [DONE]\n\n`;
+}
+
 const pictureReply =
   'A lease is a right that ends by itself.\n\nWhile a reply is written, its function owns the chat for 30 seconds and renews this lease every 10 seconds. If the function crashes, nobody renews the lease, and the chat takes the next message half a minute after.';
+
+const markdown = `# Title
+
+**bold** [link](https://example.com/a?b=1&c=2), https://example.com/auto and \`code\`
+
+- one
+- two
+  1. nested
+
+> three
+
+\`\`\`ts
+const a = "<b>";
+\`\`\`
+
+| A long heading | Another one | ${'A heading of a wide table | '.repeat(4)}
+|---|---|${'---|'.repeat(4)}
+| 1 | 2 |
+
+![picture](https://example.com/picture.png)
+
+مرحبا بالعالم، code هنا
+`;
+
+/** The addresses that the page requests from now on, but for those of its own origin. */
+function requestsOf(page: Page): string[] {
+  const urls: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) urls.push(request.url());
+  });
+  return urls;
+}
+
+/** Elements and attributes of the page that none of its own files makes, and links that are not to web pages. */
+const harmfulIn = (page: Page) =>
+  page.evaluate<string[]>(`[...document.body.querySelectorAll('*')].flatMap((node) => {
+    const isText = node.closest('.markdown') !== null;
+    const names = node.getAttributeNames();
+    const allowed = isText && /^(a|blockquote|br|button|code|div|em|h[3-6]|hr|li|ol|p|pre|s|span|strong|t[dhr]|table|tbody|thead|ul|svg|path)$/;
+    const isHarmful =
+      (allowed ? !allowed.test(node.localName) : /^(script|style|iframe|object|embed|base|meta|link|math|video|use|marquee|b)$/.test(node.localName)) ||
+      (node.localName === 'img' && node.closest('.brand') === null) ||
+      (node.localName === 'svg' && !node.matches('.icon')) ||
+      names.some((name) => /^on|^(style|src|srcdoc|background|xlink:href|action|formaction)$/.test(name) && node.closest('.brand') === null) ||
+      (isText && node.localName === 'a' && !/^https?:\\/\\//.test(node.href));
+    return isHarmful ? [node.outerHTML.slice(0, 200)] : [];
+  })`);
 
 interface AxeResults {
   violations: { id: string; impact: string; nodes: { html: string }[] }[];
