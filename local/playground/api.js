@@ -53,7 +53,7 @@ export async function call(method, path, options) {
  * @param {RequestOptions} [options]
  * @returns {Promise<Response>} a success
  */
-export async function request(method, path, { query = {}, body, file, signal } = {}) {
+export async function request(method, path, { query = {}, body, file, signal, idempotencyKey } = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const search = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&');
   /** @type {SentRequest} */
@@ -71,7 +71,7 @@ export async function request(method, path, { query = {}, body, file, signal } =
   };
   report();
   const startedAt = performance.now();
-  const response = await send(sent, signal);
+  const response = await send(sent, { signal, idempotencyKey });
   sent.status = response.status;
   sent.milliseconds = Math.round(performance.now() - startedAt);
   sent.requestId = response.headers.get('x-request-id') ?? undefined;
@@ -82,10 +82,10 @@ export async function request(method, path, { query = {}, body, file, signal } =
 
 /**
  * @param {SentRequest} sent
- * @param {AbortSignal | undefined} signal
+ * @param {Pick<RequestOptions, 'signal' | 'idempotencyKey'>} options
  * @returns {Promise<Response>}
  */
-async function send({ method, path, body, file }, signal) {
+async function send({ method, path, body, file }, { signal, idempotencyKey }) {
   const form = new FormData();
   if (file !== undefined) {
     form.append('file', file);
@@ -97,6 +97,7 @@ async function send({ method, path, body, file }, signal) {
       headers: {
         'x-api-key': storedKey(),
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
       },
       body: file === undefined ? (body ?? null) : form,
       signal: signal ?? null,

@@ -3,7 +3,7 @@ import { call } from './api.js';
 import { Conversation } from './conversation.js';
 import { confirmAction, enterText } from './dialogs.js';
 import { byId, element, fill, iconButton, pager, shortTime } from './dom.js';
-import { storedUser } from './session.js';
+import { onReplyElsewhere, storedUser } from './session.js';
 
 const chatsPerPage = 20;
 
@@ -37,6 +37,12 @@ export class Chats {
   /** @param {(events: Node) => void} showEvents */
   constructor(showEvents) {
     this.#showEvents = showEvents;
+    onReplyElsewhere((chatId) => {
+      const isShown = this.#openId === chatId && !this.#view.hidden;
+      if (!isShown || this.#shown === undefined || this.#shown.isRunning) return;
+      this.#conversations.delete(chatId);
+      void this.open(chatId);
+    });
   }
 
   /** @param {Agent[]} agents */
@@ -80,7 +86,7 @@ export class Chats {
     if (this.#openId !== id) return;
     const conversation = this.#createConversation(chat);
     this.#show(conversation);
-    await conversation.loadHistory();
+    await conversation.open();
     conversation.focus();
   }
 

@@ -30,12 +30,14 @@ function fileItem({ original_name, size, file_url }) {
 export function createReply(ratingOf) {
   const text = new Markdown();
   const steps = element('div', { class: 'steps' });
+  const note = element('p', { class: 'hint', role: 'status' });
   const footer = element('footer', {});
   const node = element(
     'article',
     { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' },
     steps,
     text.node,
+    note,
     footer,
   );
   /** @type {Map<string, ReturnType<typeof createStep>>} */
@@ -52,7 +54,7 @@ export function createReply(ratingOf) {
   }
 
   /**
-   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number, counts?: Message['feedback_counts'] }} end
+   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number | undefined, counts?: Message['feedback_counts'] }} end
    */
   function finish({ id, usage, incomplete, seconds, counts = {} }) {
     node.setAttribute('aria-busy', 'false');
@@ -68,12 +70,18 @@ export function createReply(ratingOf) {
   /** @param {string} message */
   function fail(message) {
     node.setAttribute('aria-busy', 'false');
+    fill(note);
     text.node.after(element('p', { class: 'error', role: 'alert' }, message));
   }
 
   return {
     node,
     fail,
+
+    /** @param {string} words */
+    setNote(words) {
+      if (note.textContent !== words) fill(note, words);
+    },
 
     /** @param {Message} message */
     show({ id, content, meta, feedback_counts }) {
@@ -85,7 +93,7 @@ export function createReply(ratingOf) {
 
     /**
      * @param {StreamEvent} event
-     * @param {number} seconds since the request was sent
+     * @param {number | undefined} seconds since the request was sent; undefined if another page has sent it
      */
     apply(event, seconds) {
       if (event.type === 'response.created') messageId = event.message_id;

@@ -110,7 +110,8 @@ export interface RequestOptions {
   query?: Record<string, string | number | undefined>;
   body?: Record<string, unknown>;
   file?: File;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
+  idempotencyKey?: string | undefined;
 }
 
 /** A request that the page has sent, for the list of requests. */

@@ -174,6 +174,98 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('button', { name: 'Send' }).waitFor();
   });
 
+  it('shows the running reply after a reload and in a second tab, and goes on when the service is back', async () => {
+    const page = await open();
+    const call = await say(page, 'Go slowly');
+    call.chunk('First ');
+    await reply(page).getByText('First').waitFor();
+    await page.route('**/stream?*', (route) => route.abort(), { times: 2 });
+    await page.reload();
+    await reply(page).getByText('Waiting for the service').waitFor();
+    await reply(page).getByText('First').waitFor();
+    call.chunk('second');
+    await reply(page).getByText('First second').waitFor();
+    expect(await reply(page).getByText('Waiting').count()).toBe(0);
+    // Chromium logs the two lost connections.
+    expect(opened[0]?.problems.splice(0)).toHaveLength(2);
+
+    const tab = await page.context().newPage();
+    await tab.goto(`${origin}/#key=${tenant.apiKey}`);
+    await tab.getByRole('heading', { name: 'New chat' }).waitFor();
+    await tab.goto(page.url());
+    await reply(tab).getByText('First second').waitFor();
+    // As if another client had sent the message.
+    await tab.evaluate('localStorage.clear()');
+    await tab.reload();
+    await reply(tab).getByText('The reply is in progress').waitFor();
+    await tab.getByRole('button', { name: 'Stop' }).click();
+    for (const each of [page, tab]) await reply(each).getByText('stopped').waitFor();
+    expect(await reply(tab).textContent()).toContain('First second');
+
+    const next = await say(page, 'Once more');
+    next.chunk('Third');
+    await reply(tab).getByText('Third').waitFor();
+    next.finish();
+    for (const each of [page, tab])
+      await reply(each)
+        .getByText(/tokens/)
+        .waitFor();
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
+  it('keeps an unsent message and its files, for each chat', async () => {
+    const chatId = await createChat(client, tenant, { name: 'Another chat' });
+    const page = await open();
+    const message = page.getByLabel('Message', { exact: true });
+    await message.fill('Half a');
+    await page.getByLabel('Files', { exact: true }).setInputFiles([
+      { name: 'kept.md', mimeType: 'text/markdown', buffer: Buffer.from('Kept') },
+      { name: 'empty.md', mimeType: 'text/markdown', buffer: Buffer.from('') },
+      { name: 'program.exe', mimeType: 'application/x-msdownload', buffer: Buffer.from('MZ') },
+    ]);
+    const files = page.getByRole('list', { name: 'Files of the message' });
+    await files.getByText('empty.md: File is empty').waitFor();
+    await files.getByText('program.exe: Unsupported').waitFor();
+    await files.getByRole('button', { name: 'Remove kept.md' }).waitFor();
+    opened[0]?.problems.splice(0);
+    await page.goto(`${origin}/#/chats/${chatId}`);
+    await page.getByRole('heading', { name: 'Another chat' }).waitFor();
+    expect([await message.inputValue(), await files.count()]).toEqual(['', 0]);
+    await message.fill('For another');
+    await page.getByRole('link', { name: 'New chat' }).click();
+    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    expect(await message.inputValue()).toBe('Half a');
+    await page.reload();
+    await page.getByRole('button', { name: 'Remove kept.md' }).waitFor();
+    expect(await message.inputValue()).toBe('Half a');
+    // Dropped and pasted files.
+    for (const [type, property] of [
+      ['drop', 'dataTransfer'],
+      ['paste', 'clipboardData'],
+    ])
+      await page.evaluate(`{
+        const ${property} = new DataTransfer();
+        ${property}.items.add(new File(['Text'], '${type}.txt', { type: 'text/plain' }));
+        const event = ${type === 'drop' ? 'new DragEvent' : 'new ClipboardEvent'}('${type}', { bubbles: true, cancelable: true, ${property} });
+        document.querySelector('.composer').dispatchEvent(event);
+      }`);
+    for (const name of ['drop.txt', 'paste.txt'])
+      await page.getByRole('button', { name: `Remove ${name}` }).waitFor();
+    await message.press('Enter');
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    expect(
+      await page
+        .getByRole('listitem')
+        .filter({ hasText: /kept.md|drop.txt|paste.txt/ })
+        .count(),
+    ).toBe(3);
+    expect(
+      await page.evaluate('Object.keys(sessionStorage).filter((name) => name.startsWith("draft-"))'),
+    ).toEqual([`draft-${chatId}`]);
+  });
+
   it('shows why a reply has failed, with the text so far, and takes the next message', async () => {
     const page = await open();
     const call = await say(page, 'Fail halfway');
