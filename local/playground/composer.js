@@ -142,7 +142,10 @@ export class Composer {
   /** @param {Event} event */
   #onKey(event) {
     if (!(event instanceof KeyboardEvent) || event.isComposing) return;
-    if (event.key === 'Escape' && this.#isRunning) this.#events.onStop();
+    if (event.key === 'Escape' && this.#isRunning) {
+      event.preventDefault();
+      this.#events.onStop();
+    }
     if (event.key !== 'Enter' || event.shiftKey) return;
     event.preventDefault();
     this.#submit();

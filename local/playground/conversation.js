@@ -16,8 +16,8 @@ const nameCharacters = 60;
 /** A reader who has scrolled further up than this stays there while text arrives. */
 const endPixels = 60;
 /** Between two looks for a reply that cannot be followed, and how many: longer than any reply takes. */
-const pollMilliseconds = 2000;
-const polls = 70;
+const pollMilliseconds = 1000;
+const polls = 140;
 
 /** @typedef {ReturnType<typeof createReply>} Reply */
 
@@ -124,6 +124,7 @@ export class Conversation {
       const { messages, total } = await this.#readHistory(page);
       const height = scroller.scrollHeight;
       this.#log.prepend(...messages.toReversed().map((message) => this.#articleOf(message)));
+      this.#closeForms();
       this.#previous.hidden = this.#log.childElementCount >= total;
       scroller.scrollTop += scroller.scrollHeight - height;
       return messages[0];
@@ -165,10 +166,20 @@ export class Conversation {
   }
 
   #createReply() {
-    return createReply((messageId, counts) => {
+    const ratingOf = (/** @type {number} */ messageId, /** @type {Message['feedback_counts']} */ counts) => {
       const chatId = this.chat?.id ?? 0;
       return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
+    };
+    return createReply(ratingOf, (text) => {
+      if (this.#running === undefined) this.#send({ text, files: [], stream: true });
+      else this.showError(new Error('The reply is still in progress.'));
     });
+  }
+
+  /** The next message answers a form: those of earlier replies are only read. */
+  #closeForms() {
+    for (const form of this.#log.querySelectorAll('article:not(:last-child) fieldset'))
+      if (form instanceof HTMLFieldSetElement) form.disabled = true;
   }
 
   /** @param {Draft} draft */
@@ -219,6 +230,7 @@ export class Conversation {
     const reply = this.#createReply();
     const abort = new AbortController();
     this.#log.append(reply.node);
+    this.#closeForms();
     this.#scrollToEnd();
     this.#running = { responseId: undefined, abort };
     this.#composer.setRunning(true);

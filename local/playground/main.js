@@ -9,7 +9,7 @@ import { showRequests } from './request-list.js';
 import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
 
 const invalidKey = 10001;
-/** As in style.css: on narrower screens the inspector covers the page, so it starts closed. */
+/** As in style.css: on narrower screens the inspector takes the place of messages, so it starts closed. */
 const wide = matchMedia('(min-width: 70rem)');
 
 const failure = byId('failure', HTMLElement);
@@ -148,6 +148,22 @@ function toggle(id, panel) {
   show();
 }
 
+/**
+ * Closes a panel that was opened on a narrow screen, or that has the focus.
+ *
+ * @param {KeyboardEvent} event
+ */
+function closeByEscape({ key, defaultPrevented }) {
+  if (key !== 'Escape' || defaultPrevented || byId('dialog', HTMLDialogElement).open) return;
+  for (const panel of /** @type {const} */ (['side', 'inspector'])) {
+    const hasFocus = byId(panel, HTMLElement).contains(document.activeElement);
+    if (document.body.dataset[panel] !== 'open' || (wide.matches && !hasFocus)) continue;
+    document.body.dataset[panel] = 'closed';
+    if (hasFocus) byId(`${panel}-toggle`, HTMLButtonElement).focus();
+    return;
+  }
+}
+
 /** @param {'events' | 'requests'} name */
 function selectTab(name) {
   for (const tab of ['events', 'requests']) {
@@ -185,6 +201,7 @@ toggle('inspector-toggle', 'inspector');
 prepareTabs();
 prepareUser();
 showRequests();
+addEventListener('keydown', closeByEscape);
 keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
 });

@@ -1,7 +1,10 @@
 /** @import { Message, Step, StreamEvent, TokenUsage, UploadedFile } from './types.d.ts' */
 import { copyButton, element, fill, pretty, sizeOf } from './dom.js';
+import { createForm, isForm } from './form.js';
 import { toolName } from './introduction.js';
 import { Markdown } from './markdown.js';
+
+const formStep = 'consultant_request_form';
 
 /**
  * @param {Pick<Message, 'content' | 'attached_files'>} message
@@ -26,8 +29,9 @@ function fileItem({ original_name, size, file_url }) {
  * A reply: first empty, then filled from a stored message, or from the events of its stream.
  *
  * @param {(messageId: number, counts: Message['feedback_counts']) => Node} ratingOf
+ * @param {(text: string) => void} onAnswer called with the answers of a form
  */
-export function createReply(ratingOf) {
+export function createReply(ratingOf, onAnswer) {
   const text = new Markdown();
   const steps = element('div', { class: 'steps' });
   const note = element('p', { class: 'hint', role: 'status' });
@@ -50,6 +54,7 @@ export function createReply(ratingOf) {
     const view = createStep(step);
     openSteps.set(step.id, view);
     steps.append(view.node);
+    if (step.type === formStep && isForm(step.args)) note.before(createForm(step.args, onAnswer));
     return view;
   }
 

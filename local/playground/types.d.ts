@@ -11,7 +11,7 @@ export interface Agent {
 export interface Chat {
   id: number;
   name: string;
-  meta: { conversation_agent_id: string };
+  meta: { conversation_agent_id: string; batch_id?: string };
   external_user_id: string | null;
   created_at: string;
   updated_at: string;
@@ -30,6 +30,21 @@ export interface Step {
   content: string;
   args: Record<string, unknown>;
   result: { success: boolean; data: unknown } | null;
+}
+
+/** The `args` of a step of the type `consultant_request_form`. */
+export interface Form {
+  title: string;
+  description?: string;
+  fields: FormField[];
+}
+
+export interface FormField {
+  name: string;
+  label: string;
+  type: 'text' | 'textarea' | 'number' | 'date' | 'email' | 'boolean' | 'select' | 'multiselect';
+  required?: boolean;
+  options?: string[];
 }
 
 export interface UploadedFile {

@@ -266,6 +266,38 @@ describe.skipIf(browser === undefined)('the playground', () => {
     ).toEqual([`draft-${chatId}`]);
   });
 
+  it('shows a form of an agent, whose answers are the next message', async () => {
+    await createPublishedAgent(tenant.workspaceId, {
+      name: 'Clerk',
+      llm_model: model.sharedName,
+      unified_tools: [{ type: 'consultant_request_form', name: 'ask' }],
+    });
+    const page = await open();
+    await page.getByLabel('Agent').selectOption({ label: 'Clerk' });
+    const call = await say(page, 'Book a table');
+    call.callTools({ name: 'ask', arguments: reservation });
+    call.finish();
+    const form = page.getByRole('form', { name: 'Reservation' });
+    await form.getByLabel('Name *').fill('Ada');
+    await form.getByLabel('Guests').fill('4');
+    await form.getByLabel('Room').selectOption('Garden');
+    await form.getByLabel('Dishes').selectOption(['Soup', 'Fish']);
+    await form.getByLabel('Window').check();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    const answered = callFor('Name: Ada\nGuests: 4\nRoom: Garden\nDishes: Soup, Fish\nWindow: yes');
+    await form.getByRole('button', { name: 'Send the answers' }).click();
+    const answer = await answered;
+    answer.chunk('Thank you.');
+    answer.finish();
+    await reply(page).getByText('Thank you.').waitFor();
+    expect(await form.getByLabel('Name *').isDisabled()).toBe(true);
+    await page.reload();
+    await reply(page).getByText('Thank you.').waitFor();
+    expect(await form.getByLabel('Name *').isDisabled()).toBe(true);
+  });
+
   it('shows why a reply has failed, with the text so far, and takes the next message', async () => {
     const page = await open();
     const call = await say(page, 'Fail halfway');
@@ -341,17 +373,20 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await reply(page).textContent()).toContain('In May.');
   });
 
-  it('pages through old chats, and renames and deletes one', async () => {
+  it('finds an old chat, and renames and deletes it', async () => {
     const chatId = await createChat(client, tenant, { name: 'The first of many' });
     await send(client, tenant, chatId, 'An old question');
-    for (let count = 0; count < 20; count += 1) await createChat(client, tenant, { name: `Chat ${count}` });
     const page = await open();
-    await page.getByRole('button', { name: 'Older' }).click();
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('nowhere');
+    await page.getByText('No chat found.').waitFor();
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('FIRST of');
+    expect(await page.locator('#chat-list a').count()).toBe(1);
     await page.getByRole('link', { name: /The first of many/ }).click();
     await page.getByText('An old question').waitFor();
     await page.getByRole('button', { name: 'Rename the chat' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('A better name');
     await page.getByRole('textbox', { name: 'Name' }).press('Enter');
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('better');
     await page.getByRole('link', { name: /A better name/ }).waitFor();
     await page.getByRole('button', { name: 'Delete the chat' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -503,6 +538,20 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     expect(await findingsOf(page)).toEqual([]);
+    expect(await smallTargetsIn(page)).toEqual([]);
+    const bottom = (selector: string) =>
+      page
+        .locator(selector)
+        .boundingBox()
+        .then((box) => (box?.y ?? 0) + (box?.height ?? 0));
+    const { y = 0 } = (await page.locator('#inspector').boundingBox()) ?? {};
+    expect(await bottom('.composer')).toBeLessThanOrEqual(y);
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('tab', { name: 'Requests' }).count()).toBe(0);
+    expect(await page.evaluate('document.activeElement.id')).toBe('inspector-toggle');
+    await page.getByLabel('User').fill('someone');
+    await page.getByRole('button', { name: 'List' }).press('Enter');
+    expect(await smallTargetsIn(page)).toEqual([]);
   });
 
   it('lists the routes of openapi.json', async () => {
@@ -609,6 +658,18 @@ function streamOf(chat_id: number, deltas: string[]): string {
 const pictureReply =
   'A lease is a right that ends by itself.\n\nWhile a reply is written, its function owns the chat for 30 seconds and renews this lease every 10 seconds. If the function crashes, nobody renews the lease, and the chat takes the next message half a minute after.';
 
+const reservation = {
+  title: 'Reservation',
+  description: 'For this evening.',
+  fields: [
+    { name: 'name', label: 'Name', type: 'text', required: true },
+    { name: 'guests', label: 'Guests', type: 'number' },
+    { name: 'room', label: 'Room', type: 'select', options: ['Hall', 'Garden'] },
+    { name: 'dishes', label: 'Dishes', type: 'multiselect', options: ['Soup', 'Fish', 'Cake'] },
+    { name: 'window', label: 'Window', type: 'boolean' },
+  ],
+};
+
 const markdown = `# Title
 
 **bold** [link](https://example.com/a?b=1&c=2), https://example.com/auto and \`code\`
@@ -655,6 +716,14 @@ const harmfulIn = (page: Page) =>
       (isText && node.localName === 'a' && !/^https?:\\/\\//.test(node.href));
     return isHarmful ? [node.outerHTML.slice(0, 200)] : [];
   })`);
+
+/** What a finger may press and is less than 32 pixels wide or high, but for links in a text. */
+const smallTargetsIn = (page: Page) =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('a, button, input, select, textarea, summary')]
+    .filter((node) => node.checkVisibility() && node.closest('.markdown, .facts, .hint') === null)
+    .map((node) => node.closest('label.check') ?? node)
+    .filter((node) => Math.min(node.getBoundingClientRect().width, node.getBoundingClientRect().height) < 31.9)
+    .map((node) => node.outerHTML.slice(0, 100))`);
 
 interface AxeResults {
   violations: { id: string; impact: string; nodes: { html: string }[] }[];
