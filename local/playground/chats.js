@@ -59,6 +59,15 @@ export class Chats {
     this.#shown = undefined;
   }
 
+  /**
+   * Who may read the chat.
+   *
+   * @param {number} chatId
+   */
+  userOf(chatId) {
+    return this.#known.get(chatId)?.external_user_id ?? storedUser();
+  }
+
   async loadList(offset = this.#offset) {
     this.#offset = offset;
     const { data, pagination } = await call('GET', '/chats', { query: { limit: chatsPerPage, offset } });

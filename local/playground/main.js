@@ -16,7 +16,7 @@ const failure = byId('failure', HTMLElement);
 const eventsPanel = byId('events-panel', HTMLElement);
 const keyButton = byId('key', HTMLButtonElement);
 const chats = new Chats((events) => fill(eventsPanel, events));
-const batches = createBatches();
+const batches = createBatches((chatId) => chats.userOf(chatId));
 const reference = createReference();
 /** @type {Agent[] | undefined} */
 let agents;
@@ -24,6 +24,8 @@ let agents;
 /** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
+  // Batches create chats.
+  const isBack = document.body.dataset.view === 'batches';
   showView(view);
   batches.stopWatching();
   failure.hidden = true;
@@ -35,7 +37,7 @@ async function route() {
   try {
     if (view === 'reference') await reference.open(id);
     else if (view === 'batches') await openBatches(id);
-    else await openChats(id);
+    else await openChats(id, isBack);
   } catch (error) {
     await showFailure(error);
   }
@@ -48,9 +50,13 @@ async function loadWorkspace() {
   await chats.loadList(0);
 }
 
-/** @param {string | undefined} id */
-async function openChats(id) {
+/**
+ * @param {string | undefined} id
+ * @param {boolean} hasNewChats
+ */
+async function openChats(id, hasNewChats) {
   if (agents === undefined) await loadWorkspace();
+  else if (hasNewChats) await chats.loadList(0);
   if (id === undefined) chats.start();
   else await chats.open(Number(id));
 }

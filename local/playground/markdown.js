@@ -226,8 +226,8 @@ function nodeOf(token) {
         element('table'),
       );
     case 'heading_open':
-      // Below the headings of the page.
-      return element(/** @type {'h3'} */ (`h${Math.min(Number(tag[1]) + 2, 6)}`));
+      // Below the heading of the page.
+      return element(/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`));
     case 'ordered_list_open':
       return element('ol', { start: attribute(token, 'start') || undefined });
     case 'th_open':

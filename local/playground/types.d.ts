@@ -58,6 +58,7 @@ export interface UploadedFile {
 export interface Message {
   id: number;
   role: 'user' | 'assistant';
+  group_id: string;
   content: string;
   meta: {
     reasoning_steps?: Step[];
@@ -96,6 +97,11 @@ export interface Batch {
   completed_at: string | null;
 }
 
+export interface BatchRequest {
+  custom_id: string;
+  message: string;
+}
+
 export interface BatchResult {
   custom_id: string;
   status: 'pending' | 'processing' | 'success' | 'failed';
@@ -104,6 +110,7 @@ export interface BatchResult {
   error_code: number | null;
   error_message: string | null;
   history_id: number | null;
+  message_id: number | null;
 }
 
 export interface Pagination {

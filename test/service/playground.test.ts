@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -451,7 +452,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .getByText(/tokens/)
       .waitFor();
     const text = reply(page).locator('.markdown');
-    await text.getByRole('heading', { name: 'Title', level: 3 }).waitFor();
+    await text.getByRole('heading', { name: 'Title', level: 2 }).waitFor();
     const links = await page.evaluate(
       '[...document.querySelectorAll(".markdown a")].map(({ href, rel }) => [href, rel])',
     );
@@ -505,7 +506,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     script = (call) => `Reply to ${lastMessage(call)?.content}`;
     const page = await open('/batches');
     await page.getByRole('textbox', { name: 'Messages' }).fill('First question\n\nSecond question\n');
-    await page.getByText('2 requests').waitFor();
+    await page.getByText('2 requests', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Submit the batch' }).click();
     await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
     await page.getByText('Reply to Second question').waitFor();
@@ -514,6 +515,66 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .getByRole('link', { name: /2 requests ?completed/ })
       .first()
       .waitFor();
+  });
+
+  it('submits a file, shows each question, the failed alone, and what is to download', async () => {
+    script = (call) => `Reply to ${lastMessage(call)?.content}`;
+    const page = await open('/batches');
+    const file = page.getByLabel(/^Or a file/);
+    await file.setInputFiles({
+      name: 'broken.jsonl',
+      mimeType: '',
+      buffer: Buffer.from('{"message":"a"}\n{"a":1}'),
+    });
+    await page.getByText('Line 2 is no JSON object with a message').waitFor();
+    const csv = '\uFEFFcustom_id,note,message\r\n"a,1",x,"Say ""hi"",\nplease"\r\nb,,Fail\r\n';
+    await file.setInputFiles({ name: 'questions.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+    await page.getByText('2 requests', { exact: true }).waitFor();
+    const failing = callFor('Fail').then((call) => call.fail(400));
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await failing;
+    await page.getByRole('heading', { name: 'Batch 1 failed' }).waitFor();
+    await page.getByText('Reply to Say "hi",').waitFor();
+    const questions = page.locator('.question');
+    await expect.poll(() => questions.allTextContents()).toEqual(['Say "hi",\nplease', 'Fail']);
+    const downloaded = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    const lines = await text(await (await downloaded).createReadStream());
+    expect(lines).toMatch(
+      /^custom_id,status,response_content,.*\r\n"a,1",success,"Reply to Say ""hi"",\nplease",.*\r\nb,failed,,\d+,.*\r\n$/,
+    );
+    await page.getByLabel('Failed only').check();
+    await expect.poll(() => questions.allTextContents()).toEqual(['Fail']);
+
+    const batchId = page.url().split('/').at(-1);
+    const retried = callFor('Fail').then((call) => call.fail(400));
+    await page.goto(`${origin}/#/batches`);
+    await page.getByRole('textbox', { name: 'Messages' }).fill('Fail');
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await retried;
+    await page.getByRole('heading', { name: 'Batch all failed' }).waitFor();
+    expect(await page.locator('h1 .badge').getAttribute('data-status')).toBe('failed');
+    await page.goto(`${origin}/#/batches/${batchId}`);
+    await page.getByRole('heading', { name: 'Batch 1 failed' }).waitFor();
+    await page.getByRole('link', { name: 'Chats', exact: true }).click();
+    await page.getByText(/^Chats of batches/).click();
+    expect(await page.locator('#batch-chat-list a').filter({ hasText: 'a,1' }).count()).toBe(1);
+    expect(await page.locator('#chat-list a').filter({ hasText: 'a,1' }).count()).toBe(0);
+    const parsed = await page.evaluate(`import('/batch-file.js').then(({ requestsOf, csvOf }) => [
+      requestsOf('a.txt', ' One \\r\\n\\r\\nTwo').map(({ message }) => message),
+      requestsOf('a.jsonl', '"One"\\n{"custom_id":"x","message":"Two"}'),
+      requestsOf('a.CSV', 'message\\n"a""b"\\n\\n"c').map(({ message }) => message),
+      csvOf([{ custom_id: '=1+1', status: 'failed', error_message: null }]).split('\\r\\n')[1],
+    ])`);
+    expect(parsed).toEqual([
+      ['One', 'Two'],
+      [
+        { custom_id: 'request-1', message: 'One' },
+        { custom_id: 'x', message: 'Two' },
+      ],
+      ['a"b', '"c'],
+      "'=1+1,failed,,,,",
+    ]);
   });
 
   it('works on a narrow screen, and by keyboard alone', async () => {
@@ -707,7 +768,7 @@ const harmfulIn = (page: Page) =>
   page.evaluate<string[]>(`[...document.body.querySelectorAll('*')].flatMap((node) => {
     const isText = node.closest('.markdown') !== null;
     const names = node.getAttributeNames();
-    const allowed = isText && /^(a|blockquote|br|button|code|div|em|h[3-6]|hr|li|ol|p|pre|s|span|strong|t[dhr]|table|tbody|thead|ul|svg|path)$/;
+    const allowed = isText && /^(a|blockquote|br|button|code|div|em|h[2-6]|hr|li|ol|p|pre|s|span|strong|t[dhr]|table|tbody|thead|ul|svg|path)$/;
     const isHarmful =
       (allowed ? !allowed.test(node.localName) : /^(script|style|iframe|object|embed|base|meta|link|math|video|use|marquee|b)$/.test(node.localName)) ||
       (node.localName === 'img' && node.closest('.brand') === null) ||
