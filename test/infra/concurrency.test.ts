@@ -1,17 +1,16 @@
-import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { planConcurrency } from '#lib/concurrency.ts';
 import type { FunctionName } from '#lib/function-names.ts';
 import { parseSettings } from '#lib/settings.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
-import { createService } from './synthesize.ts';
+import { synthesize } from './synthesize.ts';
 
 const plain = { webFunctions: 'none' };
 
 /** The reserved concurrency and the event sources' concurrency by function, and the warnings of the synth. */
 function concurrencyOf(settings: Record<string, unknown> = {}) {
-  const { stack } = createService({ settings: { ...plain, ...settings } });
-  const template = Template.fromStack(stack);
+  const { template, warnings } = synthesize({ settings: { ...plain, ...settings } });
   const functions = Object.entries(template.findResources('AWS::Lambda::Function')).map(
     ([id, { Properties }]) => [id.replace(/[0-9A-F]{8}$/, ''), Properties] as const,
   );
@@ -32,7 +31,7 @@ function concurrencyOf(settings: Record<string, unknown> = {}) {
     reserved: Object.fromEntries(reserved),
     sources: Object.fromEntries(sources),
     template,
-    warnings: stack.node.metadata.filter(({ type }) => type === 'aws:cdk:warning').map(({ data }) => data),
+    warnings,
   };
 }
 
