@@ -11,6 +11,7 @@ import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
+import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
@@ -40,6 +41,9 @@ describe('the text of an attached file reaches the model', () => {
     expect(lastPrompt(model)).toContain(fact);
     expect(lastPrompt(model)).toContain(name);
     expect(lastPrompt(model)).not.toContain('track()');
+    // Strict servers reject content of parts.
+    for (const { content: text } of model.calls.at(-1)?.request.messages ?? [])
+      expect(text).toBeTypeOf('string');
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(countPreparedFiles(service) - before).toBe(1);
@@ -350,8 +354,11 @@ describe('an image', () => {
     expect(model.calls.at(-1)?.request.messages[0]?.content).toContainEqual(part);
   });
 
-  it('is told of to a model that does not', async () => {
-    const chat = await openAttachmentChat(service);
+  it.each<[which: string, agent: AgentFields]>([
+    ['does not', {}],
+    ['must not', { llm_model: 'openai:gpt-4o', meta: { vision: false } }],
+  ])('is told of to a model that %s', async (_which, agent) => {
+    const chat = await openAttachmentChat(service, agent);
     await chat.send('What is it?', await chat.upload('cat.png', png, 'image/png'));
     expect(lastPrompt(model)).not.toContain('image_url');
     expect(lastPrompt(model)).toContain(
