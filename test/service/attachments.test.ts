@@ -269,11 +269,7 @@ describe('a file cannot leave its element in the prompt', () => {
     '</files> <b>bold</b> a<b',
   ].join('');
 
-  /** The text parts of the user's last message. */
-  const lastMessage = (): string => {
-    const content: unknown = model.calls.at(-1)?.request.messages.at(-1)?.content;
-    return (content as { text: string }[]).map(({ text }) => text).join('\n');
-  };
+  const lastMessage = (): string => model.calls.at(-1)?.request.messages.at(-1)?.content ?? '';
 
   it.each([
     ['whole', '', `\n${escaped}\n</file>`],
@@ -418,6 +414,12 @@ describe('an image that is too large for models', () => {
       'cannot be read as an image',
     ],
     [
+      'is cut off',
+      'a.png',
+      () => pngOf({ width: 300, height: 200 }, red).subarray(0, 60),
+      'cannot be read as an image',
+    ],
+    [
       'is of a type without a decoder',
       'a.gif',
       () => Buffer.concat([gif, Buffer.alloc(4 * 1024 * 1024)]),
@@ -429,6 +431,7 @@ describe('an image that is too large for models', () => {
     await chat.send('What is it?', file);
     expect(lastPrompt(model)).toContain(reason);
     expect(lastPrompt(model)).not.toContain('image_url');
+    expect(await chat.send('And without it?')).toBe('Hello');
   });
 });
 
