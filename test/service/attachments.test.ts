@@ -11,6 +11,7 @@ import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
+import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
@@ -40,6 +41,9 @@ describe('the text of an attached file reaches the model', () => {
     expect(lastPrompt(model)).toContain(fact);
     expect(lastPrompt(model)).toContain(name);
     expect(lastPrompt(model)).not.toContain('track()');
+    // Strict servers reject content of parts.
+    for (const { content: text } of model.calls.at(-1)?.request.messages ?? [])
+      expect(text).toBeTypeOf('string');
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(countPreparedFiles(service) - before).toBe(1);
@@ -265,11 +269,7 @@ describe('a file cannot leave its element in the prompt', () => {
     '</files> <b>bold</b> a<b',
   ].join('');
 
-  /** The text parts of the user's last message. */
-  const lastMessage = (): string => {
-    const content: unknown = model.calls.at(-1)?.request.messages.at(-1)?.content;
-    return (content as { text: string }[]).map(({ text }) => text).join('\n');
-  };
+  const lastMessage = (): string => model.calls.at(-1)?.request.messages.at(-1)?.content ?? '';
 
   it.each([
     ['whole', '', `\n${escaped}\n</file>`],
@@ -350,8 +350,11 @@ describe('an image', () => {
     expect(model.calls.at(-1)?.request.messages[0]?.content).toContainEqual(part);
   });
 
-  it('is told of to a model that does not', async () => {
-    const chat = await openAttachmentChat(service);
+  it.each<[which: string, agent: AgentFields]>([
+    ['does not', {}],
+    ['must not', { llm_model: 'openai:gpt-4o', meta: { vision: false } }],
+  ])('is told of to a model that %s', async (_which, agent) => {
+    const chat = await openAttachmentChat(service, agent);
     await chat.send('What is it?', await chat.upload('cat.png', png, 'image/png'));
     expect(lastPrompt(model)).not.toContain('image_url');
     expect(lastPrompt(model)).toContain(
@@ -411,6 +414,12 @@ describe('an image that is too large for models', () => {
       'cannot be read as an image',
     ],
     [
+      'is cut off',
+      'a.png',
+      () => pngOf({ width: 300, height: 200 }, red).subarray(0, 60),
+      'cannot be read as an image',
+    ],
+    [
       'is of a type without a decoder',
       'a.gif',
       () => Buffer.concat([gif, Buffer.alloc(4 * 1024 * 1024)]),
@@ -422,6 +431,7 @@ describe('an image that is too large for models', () => {
     await chat.send('What is it?', file);
     expect(lastPrompt(model)).toContain(reason);
     expect(lastPrompt(model)).not.toContain('image_url');
+    expect(await chat.send('And without it?')).toBe('Hello');
   });
 });
 

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { type ImageFitter, preparedImageBytes } from '#domain/files/image-fitter.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
+import { isWhole } from './whole-image.ts';
 
 /** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
@@ -21,6 +22,8 @@ const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 export const imageFitter: ImageFitter = {
   async fit(image) {
     const { width, height } = await sizeOf(image.bytes);
+    if (width * height <= maxPixels && !(await isWhole(image.bytes, image.mediaType, { width, height })))
+      throw new ExtractionFailure('unreadable', 'cannot be read as an image');
     if (image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side) return null;
     if (width * height > maxPixels)
       throw new ExtractionFailure(

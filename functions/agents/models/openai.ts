@@ -1,5 +1,6 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import { joinTexts } from '../conversation.ts';
 import { httpFetch } from './http/http-fetch.ts';
 import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
 import type { ModelProvider } from './model-provider.ts';
@@ -41,7 +42,7 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
         }).chatModel(name);
       const withoutImages = modelWith(new Map());
       const prepared = (call: LanguageModelV4CallOptions) => {
-        const { options, images } = withImageTokens(withoutTools(call));
+        const { options, images } = withImageTokens(withJoinedTexts(withoutTools(call)));
         return { options, model: images.size === 0 ? withoutImages : modelWith(images) };
       };
       return {
@@ -61,3 +62,11 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
     },
   };
 }
+
+/** The SDK sends content of one text as a string, and any other content as an array. Strict servers reject arrays. */
+const withJoinedTexts = (options: LanguageModelV4CallOptions): LanguageModelV4CallOptions => ({
+  ...options,
+  prompt: options.prompt.map((message) =>
+    message.role === 'user' ? { ...message, content: joinTexts(message.content) } : message,
+  ),
+});

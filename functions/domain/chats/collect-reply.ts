@@ -84,6 +84,7 @@ export const collectReply =
     try {
       const { reason, cutShort, incomplete } = await untilAborted(work, stop.signal);
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
+      gathered.reply.isContentRejected = reason === 'content-filter';
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
         // Tools that the model has called may still run.
@@ -119,6 +120,7 @@ function endEarly(
   const kind = failureOf(error);
   if (kind !== undefined) meter.modelFailed(agent.definition.llm_model, kind);
   reply.error = failure(textFor(error));
+  reply.isContentRejected = error instanceof ModelFailure && error.isOfContent;
   interrupt(interrupted);
 }
 

@@ -9,6 +9,8 @@ export interface Reply {
   content: string;
   error: ReplyError | null;
   incomplete: Incomplete | null;
+  /** Later prompts may have to do without the turn. */
+  isContentRejected: boolean;
   usage: TokenUsage;
   /** In order of their start. */
   reasoningSteps: ReasoningStep[];
@@ -31,6 +33,7 @@ export function gatherReply(
     content: '',
     error: null,
     incomplete: null,
+    isContentRejected: false,
     usage: noUsage,
     reasoningSteps: [],
     calls: [],

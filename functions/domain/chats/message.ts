@@ -50,6 +50,8 @@ export interface AssistantMessage {
   incomplete: Incomplete | null;
   /** Of a resumable reply: its events are stored under this id for an hour. */
   responseId?: string;
+  /** How many turns in a row, this one last, had content that a provider rejected; undefined if this one had not. */
+  rejectedTurns?: number;
 }
 
 export type Message = UserMessage | AssistantMessage;
