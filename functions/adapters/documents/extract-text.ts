@@ -25,15 +25,18 @@ export async function extractText(document: SourceDocument): Promise<ExtractedTe
   if (document.bytes.length > bounds.fileBytes)
     throw new ExtractionFailure('tooLarge', `is larger than ${bounds.fileBytes / 1024 / 1024} MB`);
   if (document.bytes.length === 0) throw new ExtractionFailure('empty', 'is empty');
-  const { text, pageOffsets } = await readOrReject(format, document.bytes);
+  const { text, pageOffsets, notices = [] } = await readOrReject(format, document.bytes);
   if (text.length > bounds.characters)
     throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
-  if (text.trim() === '') throw new ExtractionFailure('empty', `has no text${hints[format] ?? ''}`);
-  return { text: text.toWellFormed(), pageOffsets, contentType };
+  if (text.trim() === '') {
+    const reasons = [...(hints[format] ?? []), ...notices];
+    throw new ExtractionFailure('empty', ['has no text', reasons.join('; ')].filter(Boolean).join(': '));
+  }
+  return { text: text.toWellFormed(), pageOffsets, contentType, ...(notices.length > 0 && { notices }) };
 }
 
-const hints: Partial<Record<Format, string>> = {
-  pdf: ': its pages may be pictures, whose text must be recognized first',
+const hints: Partial<Record<Format, string[]>> = {
+  pdf: ['its pages may be pictures, whose text must be recognized first'],
 };
 
 async function readOrReject(format: Format, bytes: Uint8Array): Promise<Extracted> {
