@@ -9,7 +9,7 @@ import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
-import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
+import { formPdf, pdfOf, presentation, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
 import { startWebServer } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -43,6 +43,18 @@ describe('the text of an attached file reaches the model', () => {
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(countPreparedFiles(service) - before).toBe(1);
+  });
+
+  it('with what is left out, and what a form and its encoding need', async () => {
+    const chat = await openAttachmentChat(service);
+    const junk = 'HTTP/1.1 200 OK\r\n\r\n';
+    const file = await chat.upload('a.pdf', Buffer.concat([Buffer.from(junk), formPdf()]), types.pdf);
+    await chat.send('What does it say?', file);
+    expect(lastPrompt(model)).toContain(
+      '<file name=\\"a.pdf\\">\\n[page 2 cannot be read]\\n日本語\\nA note on the page',
+    );
+    expect(lastPrompt(model)).toContain('Full name: Jane Doe');
+    expect(lastPrompt(model)).toContain('The third page');
   });
 
   it('of a request of a batch', async () => {

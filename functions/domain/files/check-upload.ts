@@ -47,7 +47,8 @@ export function describeWrongContent(
 ): string | undefined {
   const essence = essenceOf(contentType);
   if (!isTextType(essence)) {
-    if (detected.includes(essence)) return undefined;
+    if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))
+      return undefined;
     const actual = detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
     return uploadFailures.contentType(actual);
   }
@@ -57,6 +58,10 @@ export function describeWrongContent(
   if (known === undefined && isText(start)) return undefined;
   return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
 }
+
+/** Like other readers, accepts up to 1,024 bytes before the header, such as the rest of an HTTP or mail header. */
+const hasPdfHeader = (start: Uint8Array): boolean =>
+  Buffer.from(start.subarray(0, 1024 + '%PDF-'.length)).includes('%PDF-');
 
 const unknownBinary = 'application/octet-stream';
 
