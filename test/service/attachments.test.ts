@@ -57,6 +57,29 @@ describe('the text of an attached file reaches the model', () => {
     expect(lastPrompt(model)).toContain('The third page');
   });
 
+  it('whatever its encoding, declared or not', async () => {
+    const chat = await openAttachmentChat(service);
+    const gbk = Buffer.from('d0d5c3fb2cb3c7cad00acdf5d0a1c3f72cb1b1bea90a', 'hex');
+    const files = await Promise.all([
+      chat.upload('declared.csv', gbk, 'text/csv; charset=gbk'),
+      chat.upload('utf-16.csv', Buffer.from('name,city\nAnn,Oslo\n', 'utf16le'), 'text/csv'),
+      chat.upload('dos.txt', Buffer.from('Gr\x81\xe1e', 'latin1'), 'text/plain'),
+      chat.upload(
+        'damaged.txt',
+        Buffer.concat([Buffer.from('Größe 中文'), Buffer.from([0xff])]),
+        'text/plain',
+      ),
+    ]);
+    await chat.send('What do they say?', ...files);
+    for (const shown of [
+      '王小明,北京',
+      'Ann,Oslo',
+      '[the encoding is unknown: read as windows-1252]',
+      '[not valid utf-8 in 1 place, shown as \uFFFD]\\nGröße 中文\uFFFD',
+    ])
+      expect(lastPrompt(model)).toContain(shown);
+  });
+
   it('of a request of a batch', async () => {
     const batch = await openAttachmentChat(service);
     const file = await batch.upload('a.pdf', pdfOf([[fact]]), 'application/pdf');
