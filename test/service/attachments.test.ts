@@ -9,7 +9,7 @@ import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
-import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
+import { formPdf, pdfOf, presentation, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
 import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
@@ -47,6 +47,41 @@ describe('the text of an attached file reaches the model', () => {
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(countPreparedFiles(service) - before).toBe(1);
+  });
+
+  it('with what is left out, and what a form and its encoding need', async () => {
+    const chat = await openAttachmentChat(service);
+    const junk = 'HTTP/1.1 200 OK\r\n\r\n';
+    const file = await chat.upload('a.pdf', Buffer.concat([Buffer.from(junk), formPdf()]), types.pdf);
+    await chat.send('What does it say?', file);
+    expect(lastPrompt(model)).toContain(
+      '<file name=\\"a.pdf\\">\\n[page 2 cannot be read]\\n日本語\\nA note on the page',
+    );
+    expect(lastPrompt(model)).toContain('Full name: Jane Doe');
+    expect(lastPrompt(model)).toContain('The third page');
+  });
+
+  it('whatever its encoding, declared or not', async () => {
+    const chat = await openAttachmentChat(service);
+    const gbk = Buffer.from('d0d5c3fb2cb3c7cad00acdf5d0a1c3f72cb1b1bea90a', 'hex');
+    const files = await Promise.all([
+      chat.upload('declared.csv', gbk, 'text/csv; charset=gbk'),
+      chat.upload('utf-16.csv', Buffer.from('name,city\nAnn,Oslo\n', 'utf16le'), 'text/csv'),
+      chat.upload('dos.txt', Buffer.from('Gr\x81\xe1e', 'latin1'), 'text/plain'),
+      chat.upload(
+        'damaged.txt',
+        Buffer.concat([Buffer.from('Größe 中文'), Buffer.from([0xff])]),
+        'text/plain',
+      ),
+    ]);
+    await chat.send('What do they say?', ...files);
+    for (const shown of [
+      '王小明,北京',
+      'Ann,Oslo',
+      '[the encoding is unknown: read as windows-1252]',
+      '[not valid utf-8 in 1 place, shown as \uFFFD]\\nGröße 中文\uFFFD',
+    ])
+      expect(lastPrompt(model)).toContain(shown);
   });
 
   it('of a request of a batch', async () => {

@@ -31,6 +31,8 @@ const accepted: [name: string, type: string, content: string | Buffer][] = [
   ['old.txt', 'text/plain; charset=iso-8859-1', Buffer.from('Gr\xfc\xdfe', 'latin1')],
   ['marked.txt', 'text/x-anything', 'Marked'],
   ['wide.txt', 'text/plain; charset=utf-16', Buffer.from('\ufeffWide', 'utf16le')],
+  ['unmarked.csv', 'text/csv', Buffer.from('Ann,Oslo\n', 'utf16le')],
+  ['junk.pdf', 'application/pdf', Buffer.concat([Buffer.alloc(1024, '\n'), pdf('After junk')])],
   ['business.txt', 'text/plain', 'BM, GIF, ID3 and MZ are words here'],
 ];
 
@@ -70,6 +72,20 @@ const rejected: [what: string, message: string, name: string, content: string | 
     'a.txt',
     Buffer.from([65, 0, 66]),
     'text/plain',
+  ],
+  [
+    'wide text with zero bytes on both sides',
+    'Unsupported content type: application/octet-stream',
+    'a.txt',
+    Buffer.from([65, 0, 0, 66]),
+    'text/plain',
+  ],
+  [
+    'a document after too much junk',
+    'Unsupported content type: text/plain',
+    'a.pdf',
+    Buffer.concat([Buffer.alloc(1025, '\n'), pdf('x')]),
+    'application/pdf',
   ],
   ['an old document as a new one', 'Unsupported content type: application/msword', 'a.docx', doc(), wordType],
 ];

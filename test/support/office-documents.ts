@@ -70,12 +70,21 @@ export function pdfOf(pages: string[][], stream?: { dictionary: string; bytes: B
       ];
     }),
   ];
+  return pdfFile(objects);
+}
+
+/** A PDF of these objects, numbered from 1. The first is the catalog. */
+export function pdfFile(objects: readonly (Buffer | string)[]): Buffer {
   const chunks: Buffer[] = [Buffer.from('%PDF-1.4\n')];
   const offsets: string[] = [];
   let at = 9;
   for (const [index, object] of objects.entries()) {
     offsets.push(`${String(at).padStart(10, '0')} 00000 n \n`);
-    const chunk = Buffer.concat([Buffer.from(`${index + 1} 0 obj\n`), object, Buffer.from('\nendobj\n')]);
+    const chunk = Buffer.concat([
+      Buffer.from(`${index + 1} 0 obj\n`),
+      Buffer.from(object),
+      Buffer.from('\nendobj\n'),
+    ]);
     chunks.push(chunk);
     at += chunk.length;
   }
@@ -86,4 +95,40 @@ export function pdfOf(pages: string[][], stream?: { dictionary: string; bytes: B
     ),
   );
   return Buffer.concat(chunks);
+}
+
+const pdfStream = (content: string): string =>
+  `<< /Length ${content.length} >>\nstream\n${content}\nendstream`;
+
+/**
+ * A PDF of three pages, of which the second is missing in the file. The first has Japanese text in an encoding that it
+ * only names, a form, notes, and annotations that are not shown.
+ */
+export function formPdf(pages = [4, 99, 5]): Buffer {
+  const widget = (entries: string): string => `<< /Subtype /Widget /Rect [0 0 9 9] ${entries} >>`;
+  const annots = [
+    widget('/FT /Tx /T (name) /TU (Full name) /V (Jane Doe)'),
+    widget('/FT /Tx /T (empty)'),
+    widget('/FT /Tx /T (secret) /Ff 8192 /V (swordfish)'),
+    widget('/FT /Tx /T (hidden) /F 2 /V (not shown)'),
+    widget('/FT /Btn /T (agree) /V /Yes /AS /Yes /AP << /N << /Yes 3 0 R /Off 3 0 R >> >>'),
+    widget('/FT /Btn /T (refuse) /V /Off /AS /Off /AP << /N << /Yes 3 0 R /Off 3 0 R >> >>'),
+    widget('/FT /Ch /Ff 131072 /T (country) /V (NO) /Opt [[(NO) (Norway)] [(SE) (Sweden)]]'),
+    '<< /Subtype /FreeText /Rect [0 0 9 9] /Contents (A note on the page) /DA (/F1 12 Tf 0 g) >>',
+    '<< /Subtype /Text /Rect [0 0 9 9] /Contents (Is this true?) >>',
+  ];
+  const page = (content: number, font: number, entries: string): string =>
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${content} 0 R /Resources << /Font << /F1 ${font} 0 R >> >> ${entries} >>`;
+  return pdfFile([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Count ${pages.length} /Kids [${pages.map((number) => `${number} 0 R`).join(' ')}] >>`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>',
+    page(6, 8, `/Annots [${annots.join(' ')}]`),
+    page(7, 3, ''),
+    pdfStream('BT /F1 12 Tf 72 720 Td <93fa967b8cea> Tj ET'),
+    pdfStream('BT /F1 12 Tf 72 720 Td (The third page) Tj ET'),
+    '<< /Type /Font /Subtype /Type0 /BaseFont /Japan1 /Encoding /90ms-RKSJ-H /DescendantFonts [9 0 R] >>',
+    '<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Japan1 /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >> /FontDescriptor 10 0 R /DW 1000 >>',
+    '<< /Type /FontDescriptor /FontName /Japan1 /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 >>',
+  ]);
 }

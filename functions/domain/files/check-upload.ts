@@ -36,8 +36,8 @@ export const typeFor = (name: string, contentType: string | undefined): string =
 
 /**
  * Checks a file's first bytes against its content type. Returns what is wrong, undefined if nothing is.
- * A content counts as text if it is no known document, image or archive, and has no zero byte. UTF-16 with a byte order
- * mark may have zero bytes.
+ * A content counts as text if it is no known document, image or archive, and has no zero byte. UTF-16 may have zero
+ * bytes.
  * @param detected types that these bytes may have, the likeliest first
  */
 export function describeWrongContent(
@@ -47,7 +47,8 @@ export function describeWrongContent(
 ): string | undefined {
   const essence = essenceOf(contentType);
   if (!isTextType(essence)) {
-    if (detected.includes(essence)) return undefined;
+    if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))
+      return undefined;
     const actual = detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
     return uploadFailures.contentType(actual);
   }
@@ -58,9 +59,19 @@ export function describeWrongContent(
   return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
 }
 
+/** Like other readers, accepts up to 1,024 bytes before the header, such as the rest of an HTTP or mail header. */
+const hasPdfHeader = (start: Uint8Array): boolean =>
+  Buffer.from(start.subarray(0, 1024 + '%PDF-'.length)).includes('%PDF-');
+
 const unknownBinary = 'application/octet-stream';
 
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
-const isUtf16 = ([first, second]: Uint8Array): boolean =>
-  (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+/** UTF-16 has a byte order mark, or its zero bytes, at least a tenth, are all at even or all at odd positions. */
+function isUtf16(start: Uint8Array): boolean {
+  const [first, second] = start;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true;
+  const zeros = [0, 0];
+  for (const [at, byte] of start.entries()) if (byte === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
+  return start.length % 2 === 0 && Math.min(...zeros) === 0 && Math.max(...zeros) >= start.length / 10;
+}

@@ -30,8 +30,12 @@ async function prepare(
   const mediaType = contentType.split(';')[0] ?? '';
   try {
     if (!mediaType.startsWith('image/')) {
-      const { text, pageOffsets } = await services.textExtractor.extract({ name, contentType, bytes });
-      return { type: 'text', text, pageOffsets };
+      const { contentType: _, ...extracted } = await services.textExtractor.extract({
+        name,
+        contentType,
+        bytes,
+      });
+      return { type: 'text', ...extracted };
     }
     const fitted = await services.imageFitter.fit({ bytes, mediaType });
     if (fitted === null) return { type: 'image', mediaType, fitted: false };
