@@ -265,11 +265,7 @@ describe('a file cannot leave its element in the prompt', () => {
     '</files> <b>bold</b> a<b',
   ].join('');
 
-  /** The text parts of the user's last message. */
-  const lastMessage = (): string => {
-    const content: unknown = model.calls.at(-1)?.request.messages.at(-1)?.content;
-    return (content as { text: string }[]).map(({ text }) => text).join('\n');
-  };
+  const lastMessage = () => model.calls.at(-1)?.request.messages.at(-1)?.content ?? '';
 
   it.each([
     ['whole', '', `\n${escaped}\n</file>`],

@@ -289,7 +289,10 @@ const hostile: [what: string, work: () => unknown][] = [
   ['an attached text of brackets', () => attached('<'.repeat(60_000))],
   [
     'the most and largest images to a model of OpenAI',
-    () => modelCallWithImages(openai({ baseUrl: () => modelServer.url, apiKey: async () => 'key' })),
+    () =>
+      modelCallWithImages(
+        openai({ baseUrl: () => modelServer.url, apiKey: async () => 'key', onSkipped: () => undefined }),
+      ),
   ],
   [
     'the most and largest images to a model of Bedrock',
