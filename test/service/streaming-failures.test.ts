@@ -122,6 +122,36 @@ describe.concurrent('a model that stalls', () => {
     expect((await send(client, tenant, chatId, 'again')).body.data).toBe('Hello');
   });
 
+  it('does not stall as long as it reasons, or writes the arguments of a tool', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('long thoughts');
+    const responding = client.stream(chatId, { message: 'long thoughts', agent_id: tenant.agentId });
+    const call = await called;
+    const deltas = [
+      { reasoning_content: 'hm ' },
+      { reasoning: 'hm ' },
+      { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] }] },
+      { tool_calls: [{ index: 0, function: { arguments: ' ' } }] },
+    ];
+    // Together they take longer than the timeout of 1 s.
+    for (let round = 0; round < 13; round += 1) {
+      call.raw(`data: ${JSON.stringify({ choices: [{ delta: deltas[round % deltas.length] }] })}\n\n`);
+      await sleep(100);
+    }
+    call.chunk('Done');
+    call.finish();
+    expect(await stepThrough(await responding).rest()).toMatchObject([
+      { type: 'response.created' },
+      { delta: 'Done' },
+      { type: 'response.output_text.completed' },
+      '[DONE]',
+    ]);
+    expect((await historyOf(client, chatId))[1]).toMatchObject({
+      content: 'Done',
+      meta: { reasoning_steps: [] },
+    });
+  });
+
   it('does not stall as long as each word comes in time', async () => {
     const chatId = await createChat(client, tenant);
     const called = callFor('slow but steady');

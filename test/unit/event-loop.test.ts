@@ -85,7 +85,7 @@ async function response(type: 'text' | 'reasoning', count: number): Promise<void
     { type: 'finish', finishReason: { unified: 'stop' }, usage: tokens },
   ];
   const bounds = { text: 2 * megabyte, other: 2 * megabyte };
-  const listener = { text: () => undefined, toolCall: () => ({}) };
+  const listener = { text: () => undefined, progress: () => undefined, toolCall: () => ({}) };
   await readModelResponse(ReadableStream.from(parts) as never, bounds, listener);
 }
 
