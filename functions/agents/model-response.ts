@@ -33,7 +33,11 @@ export interface ModelResponse {
 export async function readModelResponse(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
   bounds: ByteBounds,
-  listener: { text: (delta: string) => void; toolCall: (call: LanguageModelV4ToolCall) => object },
+  listener: {
+    text: (delta: string) => void;
+    progress: () => void;
+    toolCall: (call: LanguageModelV4ToolCall) => object;
+  },
 ): Promise<ModelResponse> {
   const { parts, wasCut } = withinBytes(wellFormedParts(stream), bounds);
   const blocks = new Blocks();
@@ -60,6 +64,10 @@ export async function readModelResponse(
         break;
       case 'reasoning-delta':
         blocks.append('reasoning', part);
+        if (part.delta !== '') listener.progress();
+        break;
+      case 'tool-input-delta':
+        if (part.delta !== '') listener.progress();
         break;
       case 'text-end':
         blocks.addOptions('text', part);
