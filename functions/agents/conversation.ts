@@ -59,7 +59,7 @@ export function addUserMessage(conversation: LanguageModelV4Prompt, content: Use
 }
 
 /** Joins adjacent texts, so that content without images is one text. */
-function joinTexts(content: UserContent): UserContent {
+export function joinTexts(content: UserContent): UserContent {
   const joined: UserContent = [];
   for (const part of content) {
     const last = joined.at(-1);
