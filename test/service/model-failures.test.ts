@@ -498,29 +498,26 @@ describe('a chat whose model fails', () => {
   const failing = failures.filter(
     ({ name, error }) => error !== undefined && !/^silence|connection|longer/.test(name),
   );
-  it.concurrent.for(failing.flatMap((failure) => Object.keys(fileMarks).map((file) => ({ failure, file }))))(
-    'with $failure.name at the file $file takes the next message',
-    async ({ failure, file }, { expect }) => {
-      const name = `${failure.name} at ${file}`;
-      const mark = fileMarks[file] as string;
-      const chatId = await createChat(client, tenant);
-      const failed = script(name, (call, attempt) => {
-        for (const chunk of failure.says ?? []) call.chunk(chunk);
-        failure.fails(call, attempt);
-      });
-      const attached = { attached_file_uuids: [files[file]] };
-      expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
+  it.concurrent.for(failing)('with $name at files takes the next message', async (failure, { expect }) => {
+    const name = `${failure.name} at files`;
+    const chatId = await createChat(client, tenant);
+    const failed = script(name, (call, attempt) => {
+      for (const chunk of failure.says ?? []) call.chunk(chunk);
+      failure.fails(call, attempt);
+    });
+    const attached = { attached_file_uuids: Object.values(files) };
+    expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
+    const calls = script(`after ${name}`, respond);
+    expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
+    for (const mark of Object.values(fileMarks)) {
       expect(promptOf(failed)).toContain(mark);
-      const calls = script(`after ${name}`, respond);
-      expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
       expect(promptOf(calls).includes(mark)).toBe(failure.ofContent !== true);
-      expect(promptOf(calls).split(name)).toHaveLength(failure.ofContent === true ? 2 : 3);
-      expect((await historyOf(client, chatId))[0]).toMatchObject({
-        content: name,
-        attached_files: [{ uuid: files[file] }],
-      });
-    },
-  );
+    }
+    expect(promptOf(calls).split(name)).toHaveLength(failure.ofContent === true ? 2 : 3);
+    const [rejected] = await historyOf(client, chatId);
+    expect(rejected?.content).toBe(name);
+    expect(rejected?.attached_files.map(({ uuid }) => uuid)).toEqual(Object.values(files));
+  });
 
   it('finds nothing with its tool of a turn that was rejected', async () => {
     const chatId = await createChat(client, tenant);
