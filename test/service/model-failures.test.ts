@@ -292,20 +292,26 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
 
   it('that rejects two turns in a row gets both with the third: the reason was not their content', async () => {
     const chatId = await createChat(client, tenant);
-    const messages = ['one', 'two', 'three', 'four', 'five'].map((text) => `${text} with a wrong key`);
-    const prompts: string[] = [];
+    const prompts: string[][] = [];
+    const messages = ['one', 'two', 'three', 'four', 'five', 'six'].map((text) => `${text} with a wrong key`);
     for (const [index, message] of messages.entries()) {
-      const calls = script(message, (call) => (index === 3 ? respond(call) : call.fail(400)));
-      await send(client, tenant, chatId, message);
-      prompts.push(calls[0]?.request.messages.map(({ content }) => content).join('\n\n') ?? '');
+      const calls = script(message, (call) => (index >= 4 ? respond(call) : call.fail(400)));
+      expect((await send(client, tenant, chatId, message)).status).toBe(index >= 4 ? 200 : 500);
+      prompts.push(calls.map(({ request }) => request.messages.map(({ content }) => content).join('\n\n')));
     }
-    const [one, two, three, four, five] = messages;
-    // The third turn was rejected as well, so the fourth prompt has none of the three.
-    const expected = [[one], [two], [one, two, three], [four], [four, 'Here I am', five]];
-    expect(prompts).toEqual(expected.map((contents) => contents.join('\n\n')));
-    expect(contentsOf(await historyOf(client, chatId)).filter((_, index) => index % 2 === 0)).toEqual(
-      messages,
-    );
+    const [one, two, three, four, five, six] = messages;
+    const expected = [
+      [[one]],
+      [[two]],
+      // The third turn is tried with both and without them.
+      [[one, two, three], [three]],
+      [[four]],
+      [[one, two, three, four, five]],
+      [[one, two, three, four, five, 'Here I am', six]],
+    ];
+    expect(prompts).toEqual(expected.map((calls) => calls.map((contents) => contents.join('\n\n'))));
+    const history = contentsOf(await historyOf(client, chatId));
+    expect(history.filter((_, index) => index % 2 === 0)).toEqual(messages);
   });
 
   // Chunks may be lost with a connection that is cut, so such a run has no certain number of calls.
@@ -492,29 +498,26 @@ describe('a chat whose model fails', () => {
   const failing = failures.filter(
     ({ name, error }) => error !== undefined && !/^silence|connection|longer/.test(name),
   );
-  it.concurrent.for(failing.flatMap((failure) => Object.keys(fileMarks).map((file) => ({ failure, file }))))(
-    'with $failure.name at the file $file takes the next message',
-    async ({ failure, file }, { expect }) => {
-      const name = `${failure.name} at ${file}`;
-      const mark = fileMarks[file] as string;
-      const chatId = await createChat(client, tenant);
-      const failed = script(name, (call, attempt) => {
-        for (const chunk of failure.says ?? []) call.chunk(chunk);
-        failure.fails(call, attempt);
-      });
-      const attached = { attached_file_uuids: [files[file]] };
-      expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
+  it.concurrent.for(failing)('with $name at files takes the next message', async (failure, { expect }) => {
+    const name = `${failure.name} at files`;
+    const chatId = await createChat(client, tenant);
+    const failed = script(name, (call, attempt) => {
+      for (const chunk of failure.says ?? []) call.chunk(chunk);
+      failure.fails(call, attempt);
+    });
+    const attached = { attached_file_uuids: Object.values(files) };
+    expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
+    const calls = script(`after ${name}`, respond);
+    expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
+    for (const mark of Object.values(fileMarks)) {
       expect(promptOf(failed)).toContain(mark);
-      const calls = script(`after ${name}`, respond);
-      expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
       expect(promptOf(calls).includes(mark)).toBe(failure.ofContent !== true);
-      expect(promptOf(calls).replaceAll(`after ${name}`, '').includes(name)).toBe(failure.ofContent !== true);
-      expect((await historyOf(client, chatId))[0]).toMatchObject({
-        content: name,
-        attached_files: [{ uuid: files[file] }],
-      });
-    },
-  );
+    }
+    expect(promptOf(calls).split(name)).toHaveLength(failure.ofContent === true ? 2 : 3);
+    const [rejected] = await historyOf(client, chatId);
+    expect(rejected?.content).toBe(name);
+    expect(rejected?.attached_files.map(({ uuid }) => uuid)).toEqual(Object.values(files));
+  });
 
   it('finds nothing with its tool of a turn that was rejected', async () => {
     const chatId = await createChat(client, tenant);
@@ -530,6 +533,26 @@ describe('a chat whose model fails', () => {
       body: { data: 'None' },
     });
     expect(calls[1]?.request.messages.at(-1)?.content).toContain('Nothing that was searched matches');
+  });
+
+  it.each([1, 2, 3, 4])('at %i images in a row takes the next message', async (count) => {
+    const mark = fileMarks['a.png'] as string;
+    const chatId = await createChat(client, tenant);
+    const rejectImages = (call: ModelCall) =>
+      JSON.stringify(call.request.messages).includes(mark) ? call.fail(400) : respond(call);
+    const attached = { attached_file_uuids: [files['a.png']] };
+    for (let turn = 1; turn <= count; turn += 1) {
+      script(`image ${turn} of ${count}`, rejectImages);
+      const { status } = await send(client, tenant, chatId, `image ${turn} of ${count}`, attached);
+      expect(status).toBe(500);
+    }
+    for (const name of ['after', 'long after']) {
+      const calls = script(`${name} ${count} images`, rejectImages);
+      expect((await send(client, tenant, chatId, `${name} ${count} images`)).status).toBe(200);
+      // An even number is tried once, and left out for good.
+      expect(calls).toHaveLength(name === 'after' && count % 2 === 0 ? 2 : 1);
+      expect(JSON.stringify(calls.at(-1)?.request.messages)).not.toContain('image 1');
+    }
   });
 
   it('at the result of a tool takes the next message, without that turn', async () => {

@@ -279,10 +279,11 @@ it.each(seeds)('each history is as the table has it, with the seed %i', async (s
       content: 's'.repeat(below(200)),
     }));
     const store = random() < 0.97 ? messages : stores.messages;
-    rejected[index] = random() < 0.2 ? (rejected[index] as number) + 1 : 0;
+    const kind = random();
+    rejected[index] = kind < 0.2 ? (rejected[index] as number) + 1 : 0;
     const reply = replyMessage(position + 1, 'r'.repeat(below(300)), {
       reasoningSteps,
-      ...(rejected[index] > 0 && { rejectedTurns: rejected[index] }),
+      ...(kind < 0.3 && { rejectedTurns: rejected[index] }),
     });
     await store.put(chat, reply);
     positions[index] = position + 2;

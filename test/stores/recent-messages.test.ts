@@ -129,6 +129,11 @@ describe('turns whose content was rejected', () => {
     { turns: '-+', shown: [2] },
     { turns: '+-+--+', shown: [1, 3, 4, 5, 6] },
     { turns: '+-+---+', shown: [1, 3, 7] },
+    // The next turn was taken only without them.
+    { turns: '+--=', shown: [1, 4] },
+    { turns: '+--=+--', shown: [1, 4, 5, 6, 7] },
+    { turns: '+--=-', shown: [1, 4] },
+    { turns: '+--+=', shown: [1, 2, 3, 4, 5] },
     { turns: `+${'-'.repeat(51)}+`, shown: [1, 53] },
   ])('are in no window if they are an odd number in a row: $turns', async ({ turns, shown }) => {
     const stored = turnsOf(turns);

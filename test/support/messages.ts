@@ -29,7 +29,10 @@ export const replyMessage = (
 export const messageAt = (position: number, content?: string) =>
   position % 2 === 1 ? userMessage(position, content) : replyMessage(position, content);
 
-/** A turn for each letter, `+` for a usual one and `-` for one whose content a provider has rejected. */
+/**
+ * A turn for each letter: `+` for a usual one, `-` for one whose content a provider has rejected, and `=` for one that it
+ * took only without the rejected ones before.
+ */
 export function turnsOf(kinds: string, content?: (position: number) => string): Message[] {
   let rejected = 0;
   return [...kinds].flatMap((kind, index) => {
@@ -37,7 +40,7 @@ export function turnsOf(kinds: string, content?: (position: number) => string): 
     rejected = kind === '-' ? rejected + 1 : 0;
     return [
       userMessage(position, content?.(position)),
-      replyMessage(position + 1, content?.(position + 1), rejected > 0 ? { rejectedTurns: rejected } : {}),
+      replyMessage(position + 1, content?.(position + 1), kind === '+' ? {} : { rejectedTurns: rejected }),
     ];
   });
 }

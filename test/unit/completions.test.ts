@@ -116,7 +116,7 @@ describe('the window', () => {
 describe('the end of a reply', () => {
   const modelEnded = Promise.resolve();
   const reply = {
-    ...{ content: '', error: null, incomplete: null, isContentRejected: false },
+    ...{ content: '', error: null, incomplete: null, rejected: null },
     ...{ usage: noUsage, reasoningSteps: [], calls: [] },
   };
   const failed = (error: unknown) =>
