@@ -19,7 +19,7 @@ export async function titleOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const start = [...message].slice(0, messageCharacters).join('');
-  const { content } = await model.generate({
+  const { content, finishReason } = await model.generate({
     prompt: [
       { role: 'system', content: instructions },
       { role: 'user', content: [{ type: 'text', text: start }] },
@@ -27,6 +27,7 @@ export async function titleOf(
     maxOutputTokens,
     abortSignal: signal,
   });
+  if (finishReason.unified === 'error' || finishReason.unified === 'content-filter') return undefined;
   return trimTitle(content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
 }
 
