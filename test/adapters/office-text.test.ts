@@ -90,6 +90,16 @@ describe('a Word document', () => {
     const ruby = `<w:r><w:ruby><w:rt>${run('toukyou')}</w:rt><w:rubyBase>${run('東京')}</w:rubyBase></w:ruby></w:r>`;
     const math = (text: string) => `<m:r><m:t>${text}</m:t></m:r>`;
     const equation = `<m:oMath>${math('E=')}<m:f><m:num>${math('a')}</m:num><m:den>${math('b')}</m:den></m:f><m:sSup><m:e>${math('c')}</m:e><m:sup>${math('2')}</m:sup></m:sSup><m:sub/></m:oMath>`;
+    const matrix = `<m:m>${[
+      ['1', '2'],
+      ['3', '4'],
+    ]
+      .map((cells) => `<m:mr>${cells.map((cell) => `<m:e>${math(cell)}</m:e>`).join('')}</m:mr>`)
+      .join('')}</m:m>`;
+    const integral = `<m:nary><m:naryPr/><m:sub>${math('0')}</m:sub><m:e><m:d>${math('x')}</m:d></m:e></m:nary>`;
+    expect(await wordText(`<w:p><m:oMath>${integral}=${matrix}</m:oMath></w:p>`)).toBe(
+      '∫_{0}(x)1 2 \\\\ 3 4 \\\\',
+    );
     const symbols =
       '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:noBreakHyphen/><w:sym w:font="Nobody" w:char="F041"/></w:r>';
     expect(await wordText(`<w:p>${ruby}${run(' ')}${equation}${run(' ')}${symbols}</w:p>`)).toBe(
@@ -151,7 +161,7 @@ describe('a Word document', () => {
       `<w:lvl w:ilvl="${at}"><w:start w:val="1"/><w:numFmt w:val="${format}"/><w:lvlText w:val="${text}"/>${more}</w:lvl>`;
     const numbering = part(
       'w:numbering',
-      `<w:abstractNum w:abstractNumId="5">${level(0, 'decimal', '§ %1')}${level(1, 'lowerLetter', '%1.%2)')}${level(2, 'upperRoman', '%3.', '<w:lvlRestart w:val="0"/>')}</w:abstractNum>
+      `<w:abstractNum w:abstractNumId="5">${level(0, 'decimal', '§ %1')}${level(1, 'lowerLetter', '%1.%2)', '<w:pStyle w:val="Linked"/>')}${level(2, 'upperRoman', '%3.', '<w:lvlRestart w:val="0"/>')}</w:abstractNum>
        <w:abstractNum w:abstractNumId="6">${level(0, 'bullet', '\uF0B7')}</w:abstractNum>
        <w:num w:numId="1"><w:abstractNumId w:val="5"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="6"/></w:num>
        <w:num w:numId="3"><w:abstractNumId w:val="5"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="9"/></w:lvlOverride></w:num>`,
@@ -159,13 +169,14 @@ describe('a Word document', () => {
     const styles = part(
       'w:styles',
       `<w:style w:styleId="berschrift1"><w:name w:val="heading 1"/><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>
+       <w:style w:styleId="Linked"><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>
        <w:style w:styleId="Own"><w:basedOn w:val="berschrift1"/></w:style><w:style w:styleId="Loop"><w:basedOn w:val="Loop"/></w:style>`,
     );
     const item = (list: number, at: number, text: string) =>
       `<w:p><w:pPr><w:numPr><w:ilvl w:val="${at}"/><w:numId w:val="${list}"/></w:numPr></w:pPr>${run(text)}</w:p>`;
     const styled = (style: string, text: string) =>
       `<w:p><w:pPr><w:pStyle w:val="${style}"/></w:pPr>${run(text)}</w:p>`;
-    const body = `${styled('berschrift1', 'Scope')}${item(1, 1, 'one')}${item(1, 2, 'deep')}${item(1, 1, 'two')}${item(1, 2, 'on')}${styled('Own', 'Terms')}${item(1, 1, 'one')}
+    const body = `${styled('berschrift1', 'Scope')}${item(1, 1, 'one')}${item(1, 2, 'deep')}${item(1, 1, 'two')}${item(1, 2, 'on')}${styled('Own', 'Terms')}${styled('Linked', 'one')}
       ${item(2, 0, 'bullet')}${item(3, 0, 'nine')}${styled('Loop', 'Plain')}${styled('Heading2', 'By its id')}`;
     const relations: [string, string, string][] = [
       ['n', 'numbering', 'n.xml'],
@@ -327,6 +338,16 @@ describe('a presentation', () => {
         '[comment by Ann]: Too long',
       ].join('\n\n'),
     );
+  });
+
+  it('has the texts of its layouts and masters once, without their placeholders', async () => {
+    const placeholder = shape('Click to edit').replace('<p:txBody>', '<p:nvPr><p:ph/></p:nvPr><p:txBody>');
+    const text = await slidesText(
+      [slide(shape('One')), slide(shape('Two'))],
+      [['l', 'slideLayout', '../l.xml']],
+      { 'ppt/l.xml': part('p:sldLayout', `${placeholder}${shape('Confidential')}<p:pic/>`) },
+    );
+    expect(text).toBe('One\n\n[background]: Confidential\n\nTwo');
   });
 
   it('has one of two alternatives', async () => {

@@ -44,6 +44,14 @@ export class OfficeReader {
     return this.text.closeBlock();
   }
 
+  /** The text of a part whose pictures and objects are decoration. */
+  textOnly(part: string): string {
+    this.uncounted += 1;
+    const text = this.textOf(part);
+    this.uncounted -= 1;
+    return text;
+  }
+
   /** A part that refers to itself is read once. */
   read(part: string): boolean {
     if (this.reading.includes(part) || this.reading.length >= bounds.partLevels) return true;
@@ -75,15 +83,12 @@ export class OfficeReader {
 
   private commonElements(): XmlElements {
     const { text } = this;
-    const bracket = (open: string, close: string): XmlElement => ({
-      open: () => text.openBracket(open),
-      close: () => text.closeBracket(close, open),
-    });
     const textElement: XmlElement = { text: (fragment) => text.text(fragment) };
     return {
       ...this.alternativeElements(),
       ...this.pictureElements(),
       ...this.objectElements(),
+      ...this.equationElements(),
       'a:t': textElement,
       'a:br': { open: () => text.lineBreak() },
       'a:fld': { open: ({ type }) => type !== 'slidenum' },
@@ -91,7 +96,22 @@ export class OfficeReader {
       'a:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'a:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
       'a:tc': { open: () => text.openCell(), close: () => text.closeCell() },
-      'm:t': textElement,
+      'dgm:relIds': { open: ({ 'r:dm': id }) => this.readBox(id) },
+      'v:textpath': { open: ({ string = '' }) => text.text(`${string} `) },
+    };
+  }
+
+  /** Equations as LaTeX, as far as it is needed to understand them. */
+  private equationElements(): XmlElements {
+    const { text } = this;
+    const bracket = (open: string, close: string): XmlElement => ({
+      open: () => text.openBracket(open),
+      close: () => text.closeBracket(close, open),
+    });
+    let matrices = 0;
+    let hasOperator = false;
+    return {
+      'm:t': { text: (fragment) => text.text(fragment) },
       'm:num': bracket('\\frac{', '}'),
       'm:den': bracket('{', '}'),
       'm:sup': bracket('^{', '}'),
@@ -99,9 +119,34 @@ export class OfficeReader {
       'm:rad': bracket('\\sqrt{', '}'),
       'm:deg': bracket('[', ']'),
       'm:d': bracket('(', ')'),
-      'm:chr': { open: ({ 'm:val': character = '' }) => text.text(character) },
-      'dgm:relIds': { open: ({ 'r:dm': id }) => this.readBox(id) },
-      'v:textpath': { open: ({ string = '' }) => text.text(`${string} `) },
+      'm:naryPr': {
+        open: () => {
+          hasOperator = false;
+        },
+        close: () => {
+          if (!hasOperator) text.text('∫');
+        },
+      },
+      'm:chr': {
+        open: ({ 'm:val': character = '' }) => {
+          hasOperator = true;
+          text.text(character);
+        },
+      },
+      'm:m': {
+        open: () => {
+          matrices += 1;
+        },
+        close: () => {
+          matrices -= 1;
+        },
+      },
+      'm:mr': { close: () => text.text('\\\\ ') },
+      'm:e': {
+        close: () => {
+          if (matrices > 0) text.text(' ');
+        },
+      },
     };
   }
 

@@ -1,3 +1,4 @@
+import type { DocumentText } from './document-text.ts';
 import type { Extracted } from './extracted.ts';
 import { joinPages } from './join-pages.ts';
 import { LeftOut } from './left-out.ts';
@@ -6,7 +7,7 @@ import { OfficeReader } from './office-reader.ts';
 import type { XmlElements } from './read-xml.ts';
 
 const readTypes = new Set([
-  ...['slide', 'notesSlide', 'comments', 'commentAuthors', 'authors'],
+  ...['slide', 'slideLayout', 'slideMaster', 'notesSlide', 'comments', 'commentAuthors', 'authors'],
   ...['chart', 'chartEx', 'chartUserShapes', 'diagramData'],
 ]);
 
@@ -29,6 +30,8 @@ class Presentation {
   private readonly order: string[] = [];
   private readonly authors = new Map<string, string>();
   private isPresentation = false;
+  private readonly backgroundsRead = new Set<string>();
+  private isBackground = false;
   private isHidden = false;
   private hidden = 0;
 
@@ -64,11 +67,75 @@ class Presentation {
     }
     const related = ['notesSlide', 'comments'].flatMap((type) => this.reader.package.related(part, type));
     const texts = [slide, ...related.map((relatedPart) => this.reader.textOf(relatedPart))];
-    return texts.filter((text) => text !== '').join('\n\n');
+    return [...texts, ...this.backgrounds(part)].filter((text) => text !== '').join('\n\n');
+  }
+
+  /** The texts that a layout and a master add to all of their slides, with the first of these slides. */
+  private backgrounds(slide: string): string[] {
+    const { package: opened } = this.reader;
+    const layouts = opened.related(slide, 'slideLayout');
+    const masters = layouts.flatMap((layout) => opened.related(layout, 'slideMaster'));
+    const unread = [...layouts, ...masters].filter((part) => !this.backgroundsRead.has(part));
+    this.isBackground = true;
+    const texts = unread.map((part) => this.reader.textOnly(part));
+    this.isBackground = false;
+    for (const part of unread) this.backgroundsRead.add(part);
+    return texts.filter((text) => text !== '').map((text) => `[background]: ${text}`);
   }
 
   private elements({ text }: OfficeReader): XmlElements {
+    let isPlaceholder = false;
     let link: (() => void) | undefined;
+    return {
+      'p:presentation': {
+        open: () => {
+          this.isPresentation = true;
+        },
+      },
+      'p:sldId': { open: ({ 'r:id': id = '' }) => this.order.push(id) },
+      'p:sld': {
+        open: ({ show = '1' }) => {
+          this.isHidden = show === '0' || show === 'false';
+          return !this.isHidden;
+        },
+      },
+      // The placeholders of a background have the texts that an author sees, such as `Click to edit`.
+      'p:sp': {
+        open: () => {
+          isPlaceholder = false;
+        },
+      },
+      'p:ph': {
+        open: () => {
+          isPlaceholder = true;
+        },
+      },
+      'p:txBody': {
+        open: () => {
+          text.endTight();
+          return !(this.isBackground && isPlaceholder);
+        },
+      },
+      'a:r': {
+        close: () => {
+          link?.();
+          link = undefined;
+        },
+      },
+      'a:hlinkClick': {
+        open: ({ 'r:id': id }) => {
+          const address = this.reader.webAddress(id);
+          if (address === undefined) return;
+          const opened = text.openLink(address);
+          link = () => text.closeLink(opened);
+        },
+      },
+      ...this.commentElements(text),
+    };
+  }
+
+  /** Comments as older and newer programs store them. */
+  private commentElements(text: DocumentText): XmlElements {
     const comment = (authorOf: string | undefined): void => {
       const author = this.authors.get(authorOf ?? '') ?? '';
       text.openBlock();
@@ -84,33 +151,6 @@ class Presentation {
     const author = ({ id = '', name = '' }: Readonly<Record<string, string | undefined>>) =>
       this.authors.set(id, name.trim());
     return {
-      'p:presentation': {
-        open: () => {
-          this.isPresentation = true;
-        },
-      },
-      'p:sldId': { open: ({ 'r:id': id = '' }) => this.order.push(id) },
-      'p:sld': {
-        open: ({ show = '1' }) => {
-          this.isHidden = show === '0' || show === 'false';
-          return !this.isHidden;
-        },
-      },
-      'p:txBody': { open: () => text.endTight() },
-      'a:r': {
-        close: () => {
-          link?.();
-          link = undefined;
-        },
-      },
-      'a:hlinkClick': {
-        open: ({ 'r:id': id }) => {
-          const address = this.reader.webAddress(id);
-          if (address === undefined) return;
-          const opened = text.openLink(address);
-          link = () => text.closeLink(opened);
-        },
-      },
       'p:cmAuthor': { open: author },
       'p188:author': { open: author },
       'p:cm': { open: ({ authorId }) => comment(authorId), close: endComment },

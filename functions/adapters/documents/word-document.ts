@@ -106,6 +106,7 @@ export class WordDocument {
         },
       },
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
+      'w:subDoc': { open: () => reader.count('linked document') },
       'w:altChunk': { open: ({ 'r:id': id }) => this.addChunk(id) },
       // What was deleted or moved away, the pronunciation of ruby text, earlier properties, and positions of tabs.
       'w:del': {

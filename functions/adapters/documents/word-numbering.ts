@@ -44,6 +44,7 @@ export class WordNumbering {
   private readonly styles = new Map<string, Style>();
   private readonly definitions = new Map<string, Levels>();
   private readonly styleOfDefinition = new Map<string, string>();
+  private readonly levelOfStyle = new Map<string, number>();
   private readonly lists = new Map<string, List>();
   /** Counters of each definition: lists of the same definition continue each other. */
   private readonly counters = new Map<string, number[]>();
@@ -92,7 +93,7 @@ export class WordNumbering {
       list ??= style.list;
       level ??= style.level;
     }
-    return { list, level };
+    return { list, level: level ?? this.levelOfStyle.get(id ?? '') };
   }
 
   private headingLevelOf(id: string | undefined): number | undefined {
@@ -182,6 +183,7 @@ export class WordNumbering {
           levels.set(at, level);
         },
       },
+      'w:pStyle': { open: ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at) },
       'w:start': {
         open: ({ 'w:val': start }) => {
           level.start = Math.trunc(Number(start)) || 0;
