@@ -9,7 +9,7 @@ import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
-import { formPdf, pdfOf, presentation, wordBody } from '#support/office-documents.ts';
+import { formPdf, pdfOf, presentation, slidesWith, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
 import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
@@ -22,6 +22,10 @@ const { model, service } = await useScriptedService({ recordCalls: true });
 const fact = 'The ferry to Aegina leaves at 10:17';
 const openXml = 'application/vnd.openxmlformats-officedocument';
 
+const boxed = wordBody(
+  `<w:p><w:r><w:pict><v:textbox><w:txbxContent><w:p><w:r><w:t>${fact}</w:t></w:r></w:p></w:txbxContent></v:textbox></w:pict></w:r></w:p>`,
+);
+
 // The first turn of a run starts its functions.
 describe('the text of an attached file reaches the model', () => {
   it.each<[name: string, type: string, content: string | Uint8Array]>([
@@ -32,6 +36,7 @@ describe('the text of an attached file reaches the model', () => {
     ['a.pdf', 'application/pdf', pdfOf([['Ferries'], [fact]])],
     ['a.doc', 'application/msword', wordDocument(fact)],
     ['a.docx', `${openXml}.wordprocessingml.document`, docx(fact)],
+    ['box.docx', `${openXml}.wordprocessingml.document`, boxed],
     ['a.pptx', `${openXml}.presentationml.presentation`, presentation([['Ferries'], [fact]], 'Speak up')],
   ])('%s, and again with a follow-up', async (name, type, content) => {
     const chat = await openAttachmentChat(service);
@@ -82,6 +87,16 @@ describe('the text of an attached file reaches the model', () => {
       '[not valid utf-8 in 1 place, shown as \uFFFD]\\nGröße 中文\uFFFD',
     ])
       expect(lastPrompt(model)).toContain(shown);
+  });
+
+  it('with what a presentation has besides it', async () => {
+    const hidden = '<p:sld show="0"/>';
+    const slide = `<p:sld><p:pic/><p:txBody><a:p><a:r><a:t>${fact}</a:t></a:r></a:p></p:txBody></p:sld>`;
+    const chat = await openAttachmentChat(service);
+    const type = `${openXml}.presentationml.presentation`;
+    await chat.send('When?', await chat.upload('b.pptx', slidesWith([slide, hidden]), type));
+    expect(lastPrompt(model)).toContain(fact);
+    expect(lastPrompt(model)).toContain('[1 hidden slide is left out; left out: 1 picture]');
   });
 
   it('of a request of a batch', async () => {
