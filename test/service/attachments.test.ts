@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { imageDimensionsFromData } from 'image-dimensions';
+import { decode } from 'jpeg-js';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
@@ -8,7 +9,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
-import { pngOf } from '#support/image-bytes.ts';
+import { exifOf, pngChunk, pngOf, smallImages } from '#support/image-bytes.ts';
 import { formPdf, pdfOf, presentation, slidesWith, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
 import type { AgentFields } from '#support/service.ts';
@@ -483,6 +484,41 @@ describe('an image that is too large for models', () => {
     expect(lastPrompt(model)).not.toContain('image_url');
     expect(await chat.send('And without it?')).toBe('Hello');
   });
+});
+
+it('images are shown upright, in RGB, and their first frame alone', async () => {
+  const { turnedWebp, turnedCmykJpeg, turnedJpeg, animatedGif } = smallImages;
+  const redThenBlue = (line: Buffer): void => {
+    for (let at = 0; at < line.length; at += 3) line[at < line.length / 2 ? at : at + 2] = 255;
+  };
+  const size = { width: 8200, height: 80 };
+  const turnedPng = pngOf(size, redThenBlue, size, [pngChunk('eXIf', exifOf(6))]);
+  const chat = await seeing();
+  const files = await Promise.all([
+    chat.upload('a.png', turnedPng, 'image/png'),
+    chat.upload('b.webp', turnedWebp, 'image/webp'),
+    chat.upload('c.jpg', turnedCmykJpeg, 'image/jpeg'),
+    chat.upload('d.jpg', turnedJpeg, 'image/jpeg'),
+    chat.upload('e.gif', animatedGif, 'image/gif'),
+  ]);
+  await chat.send('What are they?', ...files);
+  const content = model.calls.at(-1)?.request.messages[0]?.content as unknown as {
+    text?: string;
+    image_url?: { url: string };
+  }[];
+  const images = content.flatMap(({ image_url }) => image_url?.url.split(';base64,') ?? []);
+  const types = images.filter((_, index) => index % 2 === 0);
+  expect(types).toEqual([...Array.from({ length: 4 }, () => 'data:image/jpeg'), 'data:image/gif']);
+  for (const data of [images[1], images[3], images[5], images[7]]) {
+    const { width, height, data: pixels } = decode(Buffer.from(data ?? '', 'base64'));
+    expect(height).toBeGreaterThan(width);
+    const [top, bottom] = [pixels.subarray(0, 3), pixels.subarray(-4, -1)];
+    expect({ top: (top[0] ?? 0) > 200 && (top[2] ?? 0) < 60, bottom: (bottom[2] ?? 0) > 200 }).toEqual({
+      top: true,
+      bottom: true,
+    });
+  }
+  expect(content.at(-3)?.text).toBe('[The image "e.gif": animated: only its first frame is shown]');
 });
 
 it('an image is shown to batches that go on with its chat, and both are told when it is gone', {
