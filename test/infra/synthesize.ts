@@ -59,9 +59,7 @@ export function createApp(context: Record<string, unknown> = {}): App {
 const plain = { settings: { webFunctions: 'none' } };
 
 /** The service of one stage, without large uploads unless settings are given. */
-export const createService = (
-  context: Record<string, unknown> = {},
-): { app: App; stack: ServiceStack } =>
+export const createService = (context: Record<string, unknown> = {}): { app: App; stack: ServiceStack } =>
   withoutStackTraces(() => {
     const app = createApp({ ...plain, ...context });
     return {
