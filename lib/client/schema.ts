@@ -854,6 +854,10 @@ export interface FailedUpload {
    * Why the upload failed. `message` of the envelope has the same text.
    */
   error_msg: string;
+  /**
+   * What was found, or what to send instead. Only if the extension, the type or the content is rejected. The text may change.
+   */
+  hint?: string;
 }
 /**
  * An uploaded file that was deleted.

@@ -246,6 +246,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
       size: 'The size of the file in bytes, 0 if it is unknown.',
       scope: '`persistent` or `ephemeral`.',
       error_msg: 'Why the upload failed. `message` of the envelope has the same text.',
+      hint: 'What was found, or what to send instead. Only if the extension, the type or the content is rejected. The text may change.',
     },
   },
   Batch: {

@@ -148,7 +148,7 @@ test.each(['all', 'uploads', 'none'])(
                 ([name, executions]) => (reserved.get(name) ?? 0) >= executions,
               ),
             };
-      const failed = Object.entries(rules).flatMap(([rule, holds]) => (holds ? [] : [rule]));
+      const failed = Object.entries(rules).flatMap(([rule, isMet]) => (isMet ? [] : [rule]));
       if (failed.length > 0) broken.push([accountConcurrency, failed]);
       if (reserved.size > 0) before = new Map(reserved);
     }
