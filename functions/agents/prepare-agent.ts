@@ -12,6 +12,7 @@ import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
 import { type RetryingModel, retryingModel } from './retrying-model.ts';
+import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import type { Task } from './task.ts';
 import type { AgentTool } from './tools/agent-tool.ts';
 import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
@@ -97,8 +98,11 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
     isWithoutRejected: () => previous.isWithoutRejected,
-    stream: (exchange, toolChoice) =>
-      streamWithinContext(previous, () => model.stream(optionsOf(exchange, toolChoice)), mayRetryShortened),
+    async stream(exchange, toolChoice) {
+      const open = () => model.stream(optionsOf(exchange, toolChoice));
+      const stream = await streamWithinContext(previous, open, mayRetryShortened);
+      return meta.reasoning_tags === true ? withoutTaggedReasoning(stream) : stream;
+    },
   };
 }
 

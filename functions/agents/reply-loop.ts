@@ -118,6 +118,7 @@ export class ReplyLoop {
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
         text: (delta) => this.emit({ type: 'text', text: this.text.append(delta) }),
+        progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
       },
     );

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { readCompletion } from '#agents/models/completions/read-completion.ts';
 import { openai } from '#agents/models/openai.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type ModelCall, startScriptedModel } from '#support/scripted-model.ts';
@@ -14,7 +15,7 @@ afterEach(() => {
 
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hi' }] }];
 const modelNamed = (name: string) =>
-  openai({ baseUrl: () => server.url, apiKey: async () => 'key' }).model(name);
+  openai({ baseUrl: () => server.url, apiKey: async () => 'key', onSkipped: () => undefined }).model(name);
 
 async function bodyFor(name: string): Promise<unknown> {
   const { stream } = await modelNamed(name).doStream({ prompt, maxOutputTokens: 100 });
@@ -153,6 +154,39 @@ describe('an answer', () => {
       { toolCallId: 'call_1', toolName: 'two', input: '{"broken' },
     ]);
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
+  });
+
+  const events = (fields: object) => `data: ${JSON.stringify(fields)}`;
+  const hello = events({ choices: [{ delta: { content: 'Hé' } }] });
+  const world = events({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });
+  const object = JSON.stringify({ choices: [{ message: { content: 'Hé👋' }, finish_reason: 'stop' }] });
+  it.each([
+    ['LF', `${hello}\n\n${world}\n\ndata: [DONE]\n\n`],
+    ['CRLF', `${hello}\r\n\r\n${world}\r\n\r\ndata: [DONE]\r\n\r\n`],
+    ['CR', `${hello}\r\r${world}\r\rdata: [DONE]\r\r`],
+    ['a byte order mark', `\uFEFF${hello}\n\n${world}\n\n`],
+    [
+      'comments, names, ids and times',
+      `: hi\nevent: message\nid: 1\nretry: 5\n${hello}\n\n:\n\n${world}\n\n`,
+    ],
+    ['data of several lines', `${hello.replaceAll(',', ',\ndata: ')}\n\n${world}\n\n`],
+    ['no space after the colon', `${hello}\n\n${world}\n\n`.replaceAll('data: ', 'data:')],
+    ['a last event without its empty line', `${hello}\n\n${world}`],
+    ['one object', object],
+    ['one object after blanks and a mark', `\uFEFF\n\n  ${object}\n`],
+  ])('may have %s, and be split anywhere', async (_, text) => {
+    const bytes = Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte));
+    const parts = await Array.fromAsync(readCompletion(ReadableStream.from(bytes), () => undefined));
+    expect(parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : [])).join('')).toBe('Hé👋');
+    expect(parts.at(-1)).toMatchObject({ finishReason: { raw: 'stop' } });
+  });
+
+  it.each([
+    ['an event', `data: ${'a'.repeat(17 * 1024 * 1024)}`],
+    ['an object', `{"a": "${'a'.repeat(17 * 1024 * 1024)}`],
+  ])('may not have %s of more than 16 MB', async (_, text) => {
+    const parts = await responseOf((call) => call.raw(text));
+    expect(parts).toMatchObject([{ type: 'error', error: { message: expect.stringContaining('too long') } }]);
   });
 
   it('may come in one piece', async () => {

@@ -240,15 +240,14 @@ async function takeChat(
 }
 
 /**
- * Whether a later attempt can succeed: the model is busy, unavailable or silent, and has sent nothing. A model that
- * fails in the middle of a reply may do so every time.
+ * Whether a later attempt can succeed: the model is busy or unavailable, and has sent nothing. A model that fails in the
+ * middle of a reply may do so every time, and so may one that is silent: it is paid for each attempt.
  */
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&
   reasoningSteps.length === 0 &&
-  (error instanceof ReplyAborted
-    ? error.kind === 'idle-timeout'
-    : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable'));
+  error instanceof ModelFailure &&
+  (error.kind === 'throttled' || error.kind === 'unavailable');
 
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));

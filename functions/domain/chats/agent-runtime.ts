@@ -43,6 +43,8 @@ export interface ReplyRequest {
 /** An event of a running reply. Each reasoning step that starts also ends, unless the reply is aborted. */
 export type ReplyPart =
   | { type: 'text'; text: string }
+  /** The model has sent something else: reasoning, or a piece of a tool call. */
+  | { type: 'progress' }
   | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
   /** A call of a model starts, also one of a called agent. */

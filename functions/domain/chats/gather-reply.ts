@@ -63,6 +63,8 @@ export function gatherReply(
           reply.content += part.text;
           emit({ type: 'response.output_text.delta', delta: part.text });
           break;
+        case 'progress':
+          break;
         case 'call start':
           openCalls.add(part.call);
           break;
