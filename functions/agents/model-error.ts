@@ -48,17 +48,21 @@ function failureOfCall(error: APICallError): ModelFailure {
 }
 
 /** Maps an HTTP error. The headers have lower-case names. */
-export const failureOfStatus = (
+export function failureOfStatus(
   url: string,
   status: number,
   headers: Record<string, string>,
   body: string,
-): ModelFailure =>
-  new ModelFailure(
-    kindOf(status, namesOf(parsed(body), headers['x-amzn-errortype']), body),
+): ModelFailure {
+  const names = namesOf(parsed(body), headers['x-amzn-errortype']);
+  const kind = kindOf(status, names, body);
+  return new ModelFailure(
+    kind,
     `The provider at ${new URL(url).host} answered with status ${status}`,
     retryAfterOf(headers),
+    isOfContent(kind, status, names),
   );
+}
 
 function parsed(body: string): unknown {
   try {
@@ -71,13 +75,12 @@ function parsed(body: string): unknown {
 /** A provider's errors inside the stream are plain objects; only some have the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error);
-  const status = Number(statusCode ?? code);
-  const kind = kindOf(
-    Number.isInteger(status) ? status : undefined,
-    namesOf(error),
-    JSON.stringify(error) ?? '',
-  );
-  return new ModelFailure(kind, `The model's stream reported an error (${kind})`);
+  const number = Number(statusCode ?? code);
+  const status = Number.isInteger(number) && number >= 400 ? number : undefined;
+  const names = namesOf(error);
+  const kind = kindOf(status, names, JSON.stringify(error) ?? '');
+  const message = `The model's stream reported an error (${kind})`;
+  return new ModelFailure(kind, message, undefined, isOfContent(kind, status, names));
 }
 
 /**
@@ -92,8 +95,20 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
     return temporaryStatuses.has(status) || status >= 500 ? 'unavailable' : 'refused';
   if (/unavailable|not.?ready|time.?out|server.?error|server.?exception|model.?stream/i.test(names))
     return 'unavailable';
-  return /invalid|validation|denied|permission|authentication|not.?found/i.test(names) ? 'refused' : 'failed';
+  return accessNames.test(names) || contentNames.test(names) ? 'refused' : 'failed';
 }
+
+const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?found/i;
+const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
+
+/**
+ * Whether a provider rejects what a request contains, and not who sends it. A status counts more than a name, because
+ * it has no spellings.
+ */
+const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
+  kind === 'tooLong' ||
+  (kind === 'refused' &&
+    (status === undefined ? !accessNames.test(names) : status === 400 || status === 413 || status === 422));
 
 /**
  * Whether an error says that a request exceeds the model's context window. Servers have no common code for it; most say

@@ -41,6 +41,8 @@ export interface PreparedAgent {
   /** The maximum of model calls. */
   maxSteps: number;
   offered: OfferedTool[];
+  /** As of `ReplyEnd`. */
+  isWithoutRejected(): boolean;
   /**
    * Calls the model.
    * @param exchange the output of the previous calls of the task, and the results of their tools
@@ -85,9 +87,9 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
     abortSignal: task.signal,
   });
-  const mayRetryShortened = (): boolean => {
+  const mayRetryShortened = (failure: ModelFailureKind): boolean => {
     if (!task.budget.takeModelCall()) return false;
-    settings.onRetry(modelName, 'tooLong');
+    settings.onRetry(modelName, failure);
     return true;
   };
   return {
@@ -95,6 +97,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxOutputTokens,
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
+    isWithoutRejected: () => previous.isWithoutRejected,
     async stream(exchange, toolChoice) {
       const open = () => model.stream(optionsOf(exchange, toolChoice));
       const stream = await streamWithinContext(previous, open, mayRetryShortened);

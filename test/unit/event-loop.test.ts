@@ -184,7 +184,7 @@ async function modelCallWithImages(provider: ModelProvider): Promise<void> {
     { seesImages: true, signal: new AbortController().signal },
   );
   receivedBytes = 0;
-  const prompt = [{ role: 'user' as const, content: [...parts.values()] }];
+  const prompt = [{ role: 'user' as const, content: [...parts.values()].flat() }];
   await rejected(retryingModel(provider.model('model')).stream({ prompt }));
   expect(receivedBytes).toBeGreaterThan(50 * megabyte);
 }

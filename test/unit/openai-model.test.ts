@@ -42,6 +42,54 @@ it.each(['gpt-4o', 'llama3.3', 'openhermes'])(
   },
 );
 
+describe('the content of a message', () => {
+  const texts = ['<file>One</file>', 'Two', 'Three'].map((text) => ({ type: 'text' as const, text }));
+  const image = {
+    ...{ type: 'file' as const, mediaType: 'image/png' },
+    data: { type: 'data' as const, data: new Uint8Array([1, 2, 3]) },
+  };
+  const contentsOf = async (...content: ((typeof texts)[number] | typeof image)[]) => {
+    const { stream } = await modelNamed('scripted').doStream({
+      prompt: [
+        { role: 'system', content: 'Be brief' },
+        { role: 'user', content },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'Let me see' },
+            { type: 'tool-call', toolCallId: 't', toolName: 'one', input: {} },
+          ],
+        },
+        {
+          role: 'tool',
+          content: [
+            { type: 'tool-result', toolCallId: 't', toolName: 'one', output: { type: 'json', value: [1] } },
+          ],
+        },
+        { role: 'user', content },
+      ],
+    });
+    await Array.fromAsync(stream);
+    return server.calls.at(-1)?.request.messages.map((message) => message.content);
+  };
+
+  it('without an image is one string', async () => {
+    const text = '<file>One</file>\n\nTwo\n\nThree';
+    expect(await contentsOf(...texts)).toEqual(['Be brief', text, 'Let me see', '[1]', text]);
+  });
+
+  it('with an image has parts', async () => {
+    const url = { url: 'data:image/png;base64,AQID' };
+    const parts = [
+      { type: 'text', text: '<file>One</file>\n\nTwo\n\nThree' },
+      { type: 'image_url', image_url: url },
+      { type: 'text', text: '<file>One</file>' },
+    ];
+    const found = await contentsOf(...texts, image, texts[0] as (typeof texts)[0]);
+    expect(found).toEqual(['Be brief', parts, 'Let me see', '[1]', parts]);
+  });
+});
+
 it('sends its key', async () => {
   await bodyFor('scripted');
   expect(server.calls.at(-1)?.headers.authorization).toBe('Bearer key');

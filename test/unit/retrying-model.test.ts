@@ -365,14 +365,15 @@ describe('thirty replies of a throttled provider, in simulated time', () => {
 });
 
 describe('names of errors', () => {
-  const kindOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
+  const failureOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
     const server = await wires[wire].start();
     server.onCall = fails;
     const { error } = await send(retryingModel(wires[wire].modelAt(server.url), { attempts: 1 }));
     await server.close();
     delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
-    return (error as ModelFailure).kind;
+    return error as ModelFailure;
   };
+  const kindOf = async (...call: Parameters<typeof failureOf>) => (await failureOf(...call)).kind;
 
   it.each([
     [400, 'ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/', 'throttled'],
@@ -397,6 +398,36 @@ describe('names of errors', () => {
     ['just a text', 'failed'],
   ])("%j among OpenAI's events is %s", async (error, kind) => {
     expect(await kindOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`))).toBe(kind);
+  });
+
+  it.each([
+    ...[400, 413, 422].map((status) => [status, true] as const),
+    ...[401, 402, 403, 404, 408, 409, 429, 500, 503].map((status) => [status, false] as const),
+  ])('status %i is about the content: %j', async (status, isOfContent) => {
+    for (const wire of ['openai', 'bedrock'] as const) {
+      const failure = await failureOf(wire, (call) => call.fail(status));
+      expect(failure).toMatchObject({ isOfContent });
+    }
+  });
+
+  it.each([
+    [{ message: 'm', code: 400 }, true],
+    [{ message: 'm', code: '422', type: 'authentication_error' }, true],
+    [{ message: 'm', code: 401, type: 'invalid_request_error' }, false],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_value' }, true],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_api_key' }, false],
+    [{ message: 'm', type: 'authentication_error' }, false],
+    [{ message: 'm', code: 'model_not_found' }, false],
+    [{ message: 'm', code: 'content_filter' }, true],
+    [{ message: 'm', type: 'content_policy_violation', code: null }, true],
+    [{ message: 'm', type: 'guardrail_intervened' }, true],
+    [{ message: 'm', code: 'context_length_exceeded' }, true],
+    [{ message: 'm', type: 'server_error', code: 'content_filter' }, false],
+    [{ message: 'm', code: 0, type: 'content_filter' }, true],
+    [{ message: 'content_filter' }, false],
+  ])("%j among OpenAI's events is about the content: %j", async (error, isOfContent) => {
+    const failure = await failureOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`));
+    expect(failure).toMatchObject({ isOfContent });
   });
 
   it.each([

@@ -6,6 +6,7 @@ import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { readHistory } from '#domain/chats/read-history.ts';
+import { rejectedTurnsOf } from '#domain/chats/rejected-turns.ts';
 import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
@@ -285,6 +286,7 @@ async function storeTurn(
     tokenUsage: reply.usage,
     error: reply.error,
     incomplete: reply.incomplete,
+    ...(await rejectedTurnsOf(services, turn, reply)),
   });
   return isStored ? reply : ((await readTurn(services, turn)).reply ?? reply);
 }

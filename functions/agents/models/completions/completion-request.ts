@@ -3,6 +3,7 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
 } from '@ai-sdk/provider';
+import { joinTexts } from '../../conversation.ts';
 import { resultText } from '../prompt-without-tools.ts';
 import { serverOptionsOf } from './server-options.ts';
 
@@ -58,10 +59,11 @@ function messagesOf(message: LanguageModelV4Message): object[] {
   }
 }
 
-/** Some servers accept only one text as content, so there are parts only with an image. */
+/** Strict servers accept only a string, so there are parts only with an image. */
 function userContent(content: Message<'user'>['content']): string | object[] {
-  const texts = content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-  return texts.length === content.length ? texts.join('\n\n') : content.map(userPart);
+  const parts = joinTexts(content);
+  const [first] = parts;
+  return parts.length === 1 && first?.type === 'text' ? first.text : parts.map(userPart);
 }
 
 function userPart(part: Content<'user'>): object {
