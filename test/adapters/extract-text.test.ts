@@ -79,6 +79,14 @@ describe('the text of', () => {
     expect(await textOf('a.doc', wordDocument('Fourteen “days”: 多い'))).toBe('Fourteen “days”: 多い');
   });
 
+  it('what is called .doc, and is an HTML page or a .docx', async () => {
+    expect(await textOf('page.doc', '\n<html><p>A page')).toBe('A page');
+    expect(await textOf('new.doc', wordBody(paragraph('A new document')))).toBe('A new document');
+    await expect(extract('rich.doc', '{\\rtf1 Hello}')).rejects.toThrow(
+      'is an RTF document: save it as .docx',
+    );
+  });
+
   it('a presentation, slide by slide in their order, with notes and without numbers', async () => {
     const { text, pageOffsets } = await extract(
       'a.pptx',

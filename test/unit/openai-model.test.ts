@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { readCompletion } from '#agents/models/completions/read-completion.ts';
 import { openai } from '#agents/models/openai.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type ModelCall, startScriptedModel } from '#support/scripted-model.ts';
@@ -14,7 +15,7 @@ afterEach(() => {
 
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hi' }] }];
 const modelNamed = (name: string) =>
-  openai({ baseUrl: () => server.url, apiKey: async () => 'key' }).model(name);
+  openai({ baseUrl: () => server.url, apiKey: async () => 'key', onSkipped: () => undefined }).model(name);
 
 async function bodyFor(name: string): Promise<unknown> {
   const { stream } = await modelNamed(name).doStream({ prompt, maxOutputTokens: 100 });
@@ -39,6 +40,54 @@ it.each(['gpt-4o', 'llama3.3', 'openhermes'])(
     expect(body).not.toHaveProperty('max_completion_tokens');
   },
 );
+
+describe('the content of a message', () => {
+  const texts = ['<file>One</file>', 'Two', 'Three'].map((text) => ({ type: 'text' as const, text }));
+  const image = {
+    ...{ type: 'file' as const, mediaType: 'image/png' },
+    data: { type: 'data' as const, data: new Uint8Array([1, 2, 3]) },
+  };
+  const contentsOf = async (...content: ((typeof texts)[number] | typeof image)[]) => {
+    const { stream } = await modelNamed('scripted').doStream({
+      prompt: [
+        { role: 'system', content: 'Be brief' },
+        { role: 'user', content },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'Let me see' },
+            { type: 'tool-call', toolCallId: 't', toolName: 'one', input: {} },
+          ],
+        },
+        {
+          role: 'tool',
+          content: [
+            { type: 'tool-result', toolCallId: 't', toolName: 'one', output: { type: 'json', value: [1] } },
+          ],
+        },
+        { role: 'user', content },
+      ],
+    });
+    await Array.fromAsync(stream);
+    return server.calls.at(-1)?.request.messages.map((message) => message.content);
+  };
+
+  it('without an image is one string', async () => {
+    const text = '<file>One</file>\n\nTwo\n\nThree';
+    expect(await contentsOf(...texts)).toEqual(['Be brief', text, 'Let me see', '[1]', text]);
+  });
+
+  it('with an image has parts', async () => {
+    const url = { url: 'data:image/png;base64,AQID' };
+    const parts = [
+      { type: 'text', text: '<file>One</file>\n\nTwo\n\nThree' },
+      { type: 'image_url', image_url: url },
+      { type: 'text', text: '<file>One</file>' },
+    ];
+    const found = await contentsOf(...texts, image, texts[0] as (typeof texts)[0]);
+    expect(found).toEqual(['Be brief', parts, 'Let me see', '[1]', parts]);
+  });
+});
 
 it('sends its key', async () => {
   await bodyFor('scripted');
@@ -105,6 +154,39 @@ describe('an answer', () => {
       { toolCallId: 'call_1', toolName: 'two', input: '{"broken' },
     ]);
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
+  });
+
+  const events = (fields: object) => `data: ${JSON.stringify(fields)}`;
+  const hello = events({ choices: [{ delta: { content: 'Hé' } }] });
+  const world = events({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });
+  const object = JSON.stringify({ choices: [{ message: { content: 'Hé👋' }, finish_reason: 'stop' }] });
+  it.each([
+    ['LF', `${hello}\n\n${world}\n\ndata: [DONE]\n\n`],
+    ['CRLF', `${hello}\r\n\r\n${world}\r\n\r\ndata: [DONE]\r\n\r\n`],
+    ['CR', `${hello}\r\r${world}\r\rdata: [DONE]\r\r`],
+    ['a byte order mark', `\uFEFF${hello}\n\n${world}\n\n`],
+    [
+      'comments, names, ids and times',
+      `: hi\nevent: message\nid: 1\nretry: 5\n${hello}\n\n:\n\n${world}\n\n`,
+    ],
+    ['data of several lines', `${hello.replaceAll(',', ',\ndata: ')}\n\n${world}\n\n`],
+    ['no space after the colon', `${hello}\n\n${world}\n\n`.replaceAll('data: ', 'data:')],
+    ['a last event without its empty line', `${hello}\n\n${world}`],
+    ['one object', object],
+    ['one object after blanks and a mark', `\uFEFF\n\n  ${object}\n`],
+  ])('may have %s, and be split anywhere', async (_, text) => {
+    const bytes = Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte));
+    const parts = await Array.fromAsync(readCompletion(ReadableStream.from(bytes), () => undefined));
+    expect(parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : [])).join('')).toBe('Hé👋');
+    expect(parts.at(-1)).toMatchObject({ finishReason: { raw: 'stop' } });
+  });
+
+  it.each([
+    ['an event', `data: ${'a'.repeat(17 * 1024 * 1024)}`],
+    ['an object', `{"a": "${'a'.repeat(17 * 1024 * 1024)}`],
+  ])('may not have %s of more than 16 MB', async (_, text) => {
+    const parts = await responseOf((call) => call.raw(text));
+    expect(parts).toMatchObject([{ type: 'error', error: { message: expect.stringContaining('too long') } }]);
   });
 
   it('may come in one piece', async () => {

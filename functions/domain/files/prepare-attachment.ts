@@ -40,7 +40,8 @@ async function prepare(
     const fitted = await services.imageFitter.fit({ bytes, mediaType });
     if (fitted === null) return { type: 'image', mediaType, fitted: false };
     await services.preparation.putImage(addresses, fitted.bytes);
-    return { type: 'image', mediaType: fitted.mediaType, fitted: true };
+    const { bytes: _, ...image } = fitted;
+    return { type: 'image', ...image, fitted: true };
   } catch (error) {
     if (!(error instanceof ExtractionFailure)) throw error;
     return { type: 'unreadable', reason: error.message };
