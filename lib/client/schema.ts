@@ -578,7 +578,7 @@ export interface UploadedFile {
   scope: 'persistent' | 'ephemeral';
 }
 /**
- * The first event: the model is ready.
+ * The first event: the message is stored and the reply starts. The model may still be unreachable.
  */
 export interface ResponseCreatedEvent {
   /**
@@ -611,7 +611,7 @@ export interface ResponseCreatedEvent {
   model: string;
 }
 /**
- * The chat has a generated title, typically after its first message.
+ * The chat has a generated title, typically after its first message. It may come at any time until `[DONE]`, also after `response.output_text.completed`.
  */
 export interface ResponseChatTitleUpdatedEvent {
   /**
@@ -854,6 +854,10 @@ export interface FailedUpload {
    * Why the upload failed. `message` of the envelope has the same text.
    */
   error_msg: string;
+  /**
+   * What was found, or what to send instead. Only if the extension, the type or the content is rejected. The text may change.
+   */
+  hint?: string;
 }
 /**
  * An uploaded file that was deleted.

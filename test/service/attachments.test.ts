@@ -10,8 +10,9 @@ import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { exifOf, pngChunk, pngOf, smallImages } from '#support/image-bytes.ts';
-import { formPdf, pdfOf, presentation, wordBody } from '#support/office-documents.ts';
+import { formPdf, pdfOf, presentation, slidesWith, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
+import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
@@ -21,6 +22,10 @@ const { model, service } = await useScriptedService({ recordCalls: true });
 
 const fact = 'The ferry to Aegina leaves at 10:17';
 const openXml = 'application/vnd.openxmlformats-officedocument';
+
+const boxed = wordBody(
+  `<w:p><w:r><w:pict><v:textbox><w:txbxContent><w:p><w:r><w:t>${fact}</w:t></w:r></w:p></w:txbxContent></v:textbox></w:pict></w:r></w:p>`,
+);
 
 // The first turn of a run starts its functions.
 describe('the text of an attached file reaches the model', () => {
@@ -32,6 +37,7 @@ describe('the text of an attached file reaches the model', () => {
     ['a.pdf', 'application/pdf', pdfOf([['Ferries'], [fact]])],
     ['a.doc', 'application/msword', wordDocument(fact)],
     ['a.docx', `${openXml}.wordprocessingml.document`, docx(fact)],
+    ['box.docx', `${openXml}.wordprocessingml.document`, boxed],
     ['a.pptx', `${openXml}.presentationml.presentation`, presentation([['Ferries'], [fact]], 'Speak up')],
   ])('%s, and again with a follow-up', async (name, type, content) => {
     const chat = await openAttachmentChat(service);
@@ -41,6 +47,9 @@ describe('the text of an attached file reaches the model', () => {
     expect(lastPrompt(model)).toContain(fact);
     expect(lastPrompt(model)).toContain(name);
     expect(lastPrompt(model)).not.toContain('track()');
+    // Strict servers reject content of parts.
+    for (const { content: text } of model.calls.at(-1)?.request.messages ?? [])
+      expect(text).toBeTypeOf('string');
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(countPreparedFiles(service) - before).toBe(1);
@@ -79,6 +88,16 @@ describe('the text of an attached file reaches the model', () => {
       '[not valid utf-8 in 1 place, shown as \uFFFD]\\nGröße 中文\uFFFD',
     ])
       expect(lastPrompt(model)).toContain(shown);
+  });
+
+  it('with what a presentation has besides it', async () => {
+    const hidden = '<p:sld show="0"/>';
+    const slide = `<p:sld><p:pic/><p:txBody><a:p><a:r><a:t>${fact}</a:t></a:r></a:p></p:txBody></p:sld>`;
+    const chat = await openAttachmentChat(service);
+    const type = `${openXml}.presentationml.presentation`;
+    await chat.send('When?', await chat.upload('b.pptx', slidesWith([slide, hidden]), type));
+    expect(lastPrompt(model)).toContain(fact);
+    expect(lastPrompt(model)).toContain('[1 hidden slide is left out; left out: 1 picture]');
   });
 
   it('of a request of a batch', async () => {
@@ -301,11 +320,7 @@ describe('a file cannot leave its element in the prompt', () => {
     '</files> <b>bold</b> a<b',
   ].join('');
 
-  /** The text parts of the user's last message. */
-  const lastMessage = (): string => {
-    const content: unknown = model.calls.at(-1)?.request.messages.at(-1)?.content;
-    return (content as { text: string }[]).map(({ text }) => text).join('\n');
-  };
+  const lastMessage = (): string => model.calls.at(-1)?.request.messages.at(-1)?.content ?? '';
 
   it.each([
     ['whole', '', `\n${escaped}\n</file>`],
@@ -386,8 +401,11 @@ describe('an image', () => {
     expect(model.calls.at(-1)?.request.messages[0]?.content).toContainEqual(part);
   });
 
-  it('is told of to a model that does not', async () => {
-    const chat = await openAttachmentChat(service);
+  it.each<[which: string, agent: AgentFields]>([
+    ['does not', {}],
+    ['must not', { llm_model: 'openai:gpt-4o', meta: { vision: false } }],
+  ])('is told of to a model that %s', async (_which, agent) => {
+    const chat = await openAttachmentChat(service, agent);
     await chat.send('What is it?', await chat.upload('cat.png', png, 'image/png'));
     expect(lastPrompt(model)).not.toContain('image_url');
     expect(lastPrompt(model)).toContain(
@@ -447,6 +465,12 @@ describe('an image that is too large for models', () => {
       'cannot be read as an image',
     ],
     [
+      'is cut off',
+      'a.png',
+      () => pngOf({ width: 300, height: 200 }, red).subarray(0, 60),
+      'cannot be read as an image',
+    ],
+    [
       'is of a type without a decoder',
       'a.gif',
       () => Buffer.concat([gif, Buffer.alloc(4 * 1024 * 1024)]),
@@ -458,6 +482,7 @@ describe('an image that is too large for models', () => {
     await chat.send('What is it?', file);
     expect(lastPrompt(model)).toContain(reason);
     expect(lastPrompt(model)).not.toContain('image_url');
+    expect(await chat.send('And without it?')).toBe('Hello');
   });
 });
 

@@ -8,8 +8,9 @@ const relationsOf = (entries: [id: string, type: string, target: string][]): str
     )
     .join('')}</Relationships>`;
 
+const slideNamespaces = `xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="${relationships}"`;
 const slide = (paragraphs: string[]): string =>
-  `<p:sld xmlns:p="p" xmlns:a="a"><p:txBody>${paragraphs
+  `<p:sld ${slideNamespaces}><p:txBody>${paragraphs
     .map((text) => `<a:p><a:r><a:t>${text}</a:t></a:r></a:p>`)
     .join('')}<a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody></p:sld>`;
 
@@ -17,7 +18,7 @@ const slide = (paragraphs: string[]): string =>
 export function presentation(slides: string[][], note: string): Buffer {
   const fileOf = (index: number): string => `slide${slides.length - index}.xml`;
   return zip({
-    'ppt/presentation.xml': `<p:presentation xmlns:p="p" xmlns:r="r"><p:sldIdLst>${slides
+    'ppt/presentation.xml': `<p:presentation ${slideNamespaces}><p:sldIdLst>${slides
       .map((_, index) => `<p:sldId id="${index}" r:id="r${index}"/>`)
       .join('')}</p:sldIdLst></p:presentation>`,
     'ppt/_rels/presentation.xml.rels': relationsOf(
@@ -31,14 +32,55 @@ export function presentation(slides: string[][], note: string): Buffer {
   });
 }
 
-/** A .docx with this body and these relationships. */
-export const wordBody = (body: string, relations: [string, string, string][] = []): Buffer =>
+/** Namespaces of the parts below. The prefixes are the usual ones. */
+export const officeNamespaces = [
+  ['w', 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'],
+  ['p', 'http://schemas.openxmlformats.org/presentationml/2006/main'],
+  ['a', 'http://schemas.openxmlformats.org/drawingml/2006/main'],
+  ['c', 'http://schemas.openxmlformats.org/drawingml/2006/chart'],
+  ['dgm', 'http://schemas.openxmlformats.org/drawingml/2006/diagram'],
+  ['m', 'http://schemas.openxmlformats.org/officeDocument/2006/math'],
+  ['mc', 'http://schemas.openxmlformats.org/markup-compatibility/2006'],
+  ['r', relationships],
+  ['v', 'urn:schemas-microsoft-com:vml'],
+  ['o', 'urn:schemas-microsoft-com:office:office'],
+]
+  .map(([prefix, namespace]) => `xmlns:${prefix}="${namespace}"`)
+  .join(' ');
+
+type Relation = [id: string, type: string, target: string];
+type Parts = Record<string, string | Buffer>;
+
+/** A .docx with this body, and parts to which the body has relationships. */
+export const wordBody = (body: string, relations: Relation[] = [], parts: Parts = {}): Buffer =>
   zip({
     '[Content_Types].xml':
-      '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+      '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="mht" ContentType="message/rfc822"/><Default Extension="txt" ContentType="text/plain"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
     '_rels/.rels': relationsOf([['r', 'officeDocument', 'word/document.xml']]),
     'word/_rels/document.xml.rels': relationsOf(relations),
-    'word/document.xml': `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:r="${relationships}" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><w:body>${body}</w:body></w:document>`,
+    'word/document.xml': `<w:document ${officeNamespaces}><w:body>${body}</w:body></w:document>`,
+    ...parts,
+  });
+
+/** A .pptx with slides of this content, and parts to which all slides have relationships. */
+export const slidesWith = (slides: string[], relations: Relation[] = [], parts: Parts = {}): Buffer =>
+  zip({
+    '_rels/.rels': relationsOf([['r', 'officeDocument', 'ppt/presentation.xml']]),
+    'ppt/presentation.xml': `<p:presentation ${officeNamespaces}>${slides
+      .map((_, index) => `<p:sldId id="${index}" r:id="r${index}"/>`)
+      .join('')}</p:presentation>`,
+    'ppt/_rels/presentation.xml.rels': relationsOf([
+      ...slides.map((_, index): Relation => [`r${index}`, 'slide', `slides/${index}.xml`]),
+      ['authors', 'commentAuthors', 'authors.xml'],
+    ]),
+    'ppt/authors.xml': `<p:cmAuthorLst ${officeNamespaces}/>`,
+    ...Object.fromEntries(
+      slides.flatMap((slide, index) => [
+        [`ppt/slides/${index}.xml`, slide.replace('<p:sld', `<p:sld ${officeNamespaces}`)],
+        [`ppt/slides/_rels/${index}.xml.rels`, relationsOf(relations)],
+      ]),
+    ),
+    ...parts,
   });
 
 /** A PDF with a page for each list of lines. */

@@ -5,6 +5,7 @@ import { type ImageFitter, preparedImageBytes } from '#domain/files/image-fitter
 import { firstFrame } from './first-frame.ts';
 import { orientationOf } from './image-orientation.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
+import { isWhole } from './whole-image.ts';
 
 /** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
@@ -35,6 +36,8 @@ type Image = ShrinkRequest['image'];
 
 async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['fit']>>> {
   const { width, height } = await sizeOf(image.bytes);
+  if (width * height <= maxPixels && !(await isWhole(image.bytes, image.mediaType, { width, height })))
+    throw new ExtractionFailure('unreadable', 'cannot be read as an image');
   const isSmall = image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side;
   // Not all models turn an image as its Exif data says.
   const isReady = image.orientation === 1 || width * height > maxPixels;

@@ -1,6 +1,18 @@
 import { controlCharacters } from '#contract/control-characters.ts';
 import { limits } from '#contract/limits.ts';
-import { isAcceptedType, isTextType, typeOfExtension, uploadFailures } from '#contract/upload.ts';
+import {
+  isAcceptedType,
+  isTextType,
+  typeOfExtension,
+  uploadFailures,
+  uploadHints,
+} from '#contract/upload.ts';
+
+/** Why a file is rejected, and what the client may do about it. */
+export interface UploadRejection {
+  readonly message: string;
+  readonly hint?: string;
+}
 
 /** The extension with its dot, in lower case. Empty if the name has no dot, or its only dot is the first character. */
 export function extensionOf(name: string): string {
@@ -16,18 +28,21 @@ export const essenceOf = (contentType: string): string =>
   (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
 /** What is wrong with a file's name, extension or content type, checked in this order. Undefined if nothing is. */
-export function describeWrongFile(name: string, contentType: string): string | undefined {
-  if (name === '') return uploadFailures.nameMissing;
+export function describeWrongFile(name: string, contentType: string): UploadRejection | undefined {
+  if (name === '') return { message: uploadFailures.nameMissing };
   if (name.length > limits.fileNameCharacters && [...name].length > limits.fileNameCharacters)
-    return uploadFailures.nameTooLong;
+    return { message: uploadFailures.nameTooLong };
   const control = name.match(controlCharacters)?.[0];
-  if (control !== undefined) return uploadFailures.nameCharacter(control);
+  if (control !== undefined) return { message: uploadFailures.nameCharacter(control) };
   const extension = extensionOf(name);
-  if (!Object.hasOwn(typeOfExtension, extension)) return uploadFailures.extension(extension);
+  if (!Object.hasOwn(typeOfExtension, extension))
+    return { message: uploadFailures.extension(extension), hint: uploadHints.extensions };
   const essence = essenceOf(contentType);
-  if (!isAcceptedType(essence)) return uploadFailures.contentType(essence);
-  // The type without its parameters is accepted here, so the error names the parameters too.
-  return headerText.test(contentType) ? undefined : uploadFailures.contentType(contentType);
+  const isAccepted = isAcceptedType(essence);
+  if (isAccepted && headerText.test(contentType)) return undefined;
+  // If the type without its parameters is accepted, the error names the parameters too.
+  const message = uploadFailures.contentType(isAccepted ? contentType : essence);
+  return { message, hint: uploadHints.typeOf(extension) };
 }
 
 /** Many HTTP libraries send a part without a type: then the extension determines it. */
@@ -41,22 +56,33 @@ export const typeFor = (name: string, contentType: string | undefined): string =
  * @param detected types that these bytes may have, the likeliest first
  */
 export function describeWrongContent(
-  contentType: string,
+  { name, contentType }: { readonly name: string; readonly contentType: string },
   start: Uint8Array,
   detected: readonly string[],
-): string | undefined {
+): UploadRejection | undefined {
   const essence = essenceOf(contentType);
+  const found = wrongTypeOf(essence, start, detected);
+  if (found === undefined) return undefined;
+  const extension = extensionOf(name);
+  const hint =
+    found === typeOfExtension[extension]
+      ? uploadHints.contentOfExtension(found, extension)
+      : uploadHints.content(found, essence);
+  return { message: uploadFailures.contentType(found), hint };
+}
+
+/** The type of the content if it does not fit the declared type. */
+function wrongTypeOf(essence: string, start: Uint8Array, detected: readonly string[]): string | undefined {
   if (!isTextType(essence)) {
     if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))
       return undefined;
-    const actual = detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
-    return uploadFailures.contentType(actual);
+    return detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
   }
   const known = detected.find(
     (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
   );
   if (known === undefined && isText(start)) return undefined;
-  return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
+  return known ?? detected[0] ?? unknownBinary;
 }
 
 /** Like other readers, accepts up to 1,024 bytes before the header, such as the rest of an HTTP or mail header. */
