@@ -65,6 +65,7 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'send-message': [
     `A chat has at most ${count(limits.messagesOfChat)} messages, and one reply at a time.`,
     `A reply takes at most ${limits.replySeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as JSON.`,
+    `A reply fails when its model sends nothing for ${settings.streamTimeoutSeconds} seconds: no text, no reasoning, and no piece of a tool call.`,
     `A reply has at most ${count(settings.replyBytes)} bytes of text, and makes at most ${settings.replyModelCalls} calls of models and ${settings.replyToolUses} uses of tools.`,
     `A stream ends with response.error when ${count(limits.unreadStreamCharacters)} characters wait for its reader.`,
   ],
@@ -75,7 +76,7 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
     `The port of the webhook may be none of other protocols: ${deniedPorts.join(', ')}.`,
     'An agent that does not exist, or has no published version, gets 400 and not 404: the error names the field.',
     `A workspace has at most ${count(settings.openBatches)} open batches.`,
-    `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
+    `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds, and one that breaks off or stalls is retried twice.`,
   ],
 };
 

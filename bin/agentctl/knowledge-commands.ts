@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
-import { addDocuments } from '#domain/knowledge/add-documents.ts';
+import { type AddedDocument, addDocuments } from '#domain/knowledge/add-documents.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import { listDocuments } from '#domain/knowledge/list-documents.ts';
 import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
@@ -41,13 +41,8 @@ export function knowledgeCommands(report: Report): Command {
           })),
         });
         return {
-          json: {
-            documents: added.map(({ document, replaced }) => ({ ...jsonOf(document), replaced })),
-          },
-          lines: textTable(
-            [...columns, 'replaced'],
-            added.map(({ document, replaced }) => [...cellsOf(document), replaced ? 'yes' : 'no']),
-          ),
+          json: { documents: added.map(({ document, ...rest }) => ({ ...jsonOf(document), ...rest })) },
+          lines: linesOf(added),
         };
       }),
     );
@@ -82,6 +77,14 @@ export function knowledgeCommands(report: Report): Command {
     );
   return group;
 }
+
+const linesOf = (added: readonly AddedDocument[]): string[] => [
+  ...textTable(
+    [...columns, 'replaced'],
+    added.map(({ document, replaced }) => [...cellsOf(document), replaced ? 'yes' : 'no']),
+  ),
+  ...added.flatMap(({ document, notices }) => notices.map((notice) => `${document.name}: ${notice}`)),
+];
 
 async function readDocument(file: string): Promise<Uint8Array> {
   try {

@@ -108,8 +108,9 @@ export function attachmentReader(
     }
     if (found === undefined) return gone;
     if (found.type !== 'image') return found;
-    const bytes = found.fitted ? await prepared.getImage(file) : await originalOf(files, file);
-    return bytes === undefined ? gone : { type: 'image', bytes, mediaType: found.mediaType };
+    const { fitted, ...image } = found;
+    const bytes = fitted ? await prepared.getImage(file) : await originalOf(files, file);
+    return bytes === undefined ? gone : { ...image, bytes };
   };
 
   return {
@@ -151,7 +152,8 @@ function within({ content, bounds }: Cached, requested: TextBounds): AttachmentC
   if (content.type === 'text') {
     const characters = content.text.length;
     if (characters <= requested.whole) return content;
-    return { type: 'beginning', text: startOfText(content.text, requested.start), characters };
+    const { pageOffsets: _, ...text } = content;
+    return { ...text, type: 'beginning', text: startOfText(content.text, requested.start), characters };
   }
   if (content.type !== 'beginning') return content;
   const isTooLong = requested.whole < (content.characters ?? bounds.whole + 1);
@@ -166,8 +168,9 @@ const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
  * failures, such as an unavailable bucket: they may be temporary.
  */
 function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
-  if (errorType === 'Sandbox.Timedout' || errorMessage.includes('Task timed out'))
-    return 'takes too long to read';
+  const seconds = /Task timed out after (\d{1,3})\b/.exec(errorMessage)?.[1];
+  if (seconds !== undefined) return `takes longer than ${seconds} s to read`;
+  if (errorType === 'Sandbox.Timedout') return 'takes too long to read';
   // Lambda reports "Runtime exited" when the process was killed, for lack of memory.
   if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
     return 'takes too much memory to read';

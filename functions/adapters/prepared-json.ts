@@ -1,4 +1,5 @@
 import type { TextBounds } from '#domain/files/attachment-reader.ts';
+import { readNotices } from '#domain/files/notices.ts';
 import type { PreparedAttachment, PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
@@ -9,8 +10,8 @@ type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
  */
 export function preparedJson(prepared: PreparedAttachment): string {
   if (prepared.type !== 'text') return JSON.stringify(prepared);
-  const { type, text, pageOffsets } = prepared;
-  return JSON.stringify({ type, characters: text.length, pageOffsets, text });
+  const { type, text, pageOffsets, notices } = prepared;
+  return JSON.stringify({ type, characters: text.length, pageOffsets, notices, text });
 }
 
 /**
@@ -43,6 +44,7 @@ interface Fields {
   type: 'text';
   characters?: number;
   pageOffsets?: number[];
+  notices?: unknown;
 }
 
 class PreparedParser {
@@ -89,15 +91,20 @@ class PreparedParser {
       type: 'beginning',
       text: startOfText(this.segments.join(''), characters),
       ...(total !== undefined && { characters: total }),
+      ...readNotices(this.fields?.notices),
     };
   }
 
   end(): Read {
-    if (this.fields === undefined) return JSON.parse(this.unread) as PreparedAttachment;
+    if (this.fields === undefined) {
+      const { notices, ...prepared } = JSON.parse(this.unread) as PreparedAttachment & { notices?: unknown };
+      return { ...prepared, ...readNotices(notices) };
+    }
     if (!this.hasEnded) throw new Error('A prepared attachment ended within its text');
     const rest = JSON.parse(`{"type":"text"${this.unread}`) as Pick<Fields, 'pageOffsets'>;
     const { pageOffsets = [] } = { ...this.fields, ...rest };
-    return { type: 'text', text: this.segments.join('').toWellFormed(), pageOffsets };
+    const text = this.segments.join('').toWellFormed();
+    return { type: 'text', text, pageOffsets, ...readNotices(this.fields.notices) };
   }
 }
 

@@ -21,7 +21,8 @@ const filesListed = 100;
 const concurrentReads = 10;
 
 export interface Shown {
-  parts: Map<string, LanguageModelV4TextPart | LanguageModelV4FilePart>;
+  /** By the files' uuids. */
+  parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
   /** True if the prompt lacks a part of some file: the model then needs the search tool. */
   isSearchNeeded: boolean;
 }
@@ -59,19 +60,20 @@ export async function showAttachments(
   const show = (file: StoredFile, read: Content): void => {
     if (read.type === 'image') {
       imagesLeft -= 1;
-      parts.set(file.uuid, {
-        type: 'file',
-        data: { type: 'data', data: read.bytes },
-        mediaType: read.mediaType,
-        filename: file.name,
-      });
+      const { bytes: data, mediaType, notices } = read;
+      parts.set(file.uuid, [
+        ...(notices === undefined
+          ? []
+          : [textPart(`[The image ${quoted(file.name)}: ${notices.join('; ')}]`)]),
+        { type: 'file', data: { type: 'data', data }, mediaType, filename: file.name },
+      ]);
       return;
     }
     // The files are read concurrently: a newer file may have used the room after this one was read.
-    const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read.text) : read;
+    const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read) : read;
     if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
     isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));
-    parts.set(file.uuid, { type: 'text', text: textFor(file, content, seesImages) });
+    parts.set(file.uuid, [textPart(textFor(file, content, seesImages))]);
   };
 
   const listedFiles = newestFirst.slice(0, filesListed);
@@ -82,16 +84,22 @@ export async function showAttachments(
   }
   const [unlisted] = newestFirst.slice(filesListed);
   if (unlisted !== undefined)
-    parts.set(unlisted.uuid, {
-      type: 'text',
-      text: `[${newestFirst.length - filesListed} files that were attached by then are not listed here.]`,
-    });
+    parts.set(unlisted.uuid, [
+      textPart(`[${newestFirst.length - filesListed} files that were attached by then are not listed here.]`),
+    ]);
   return { parts, isSearchNeeded };
 }
 
 const isImage = ({ contentType }: StoredFile): boolean => contentType.startsWith('image/');
 
-const startOf = (text: string): AttachmentContent => ({
+const textPart = (text: string): LanguageModelV4TextPart => ({ type: 'text', text });
+
+const startOf = ({
+  text,
+  pageOffsets: _,
+  ...rest
+}: Extract<AttachmentContent, { type: 'text' }>): AttachmentContent => ({
+  ...rest,
   type: 'beginning',
   text: text.slice(0, previewCharacters).toWellFormed(),
   characters: text.length,
@@ -110,12 +118,12 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
         ? `[The image ${name} was attached earlier and is not shown again.]`
         : `[The image ${name} is attached, but this model cannot see images.]`;
     case 'text':
-      return `<file name=${name}>\n${inElement(content.text)}\n</file>`;
+      return `<file name=${name}>\n${contentOf(content)}\n</file>`;
     case 'beginning': {
       const characters = content.characters === undefined ? '' : ` characters="${content.characters}"`;
       return [
         `<file name=${name}${characters}>`,
-        inElement(content.text),
+        contentOf(content),
         '</file>',
         `[This is only the beginning of ${name}. Search the rest with the tool consultant_lookup.]`,
       ].join('\n');
@@ -132,6 +140,10 @@ const fileTag =
 
 /** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
+
+/** The text after a line of what it lacks. */
+const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>
+  inElement(notices === undefined ? text : `[${notices.join('; ')}]\n${text}`);
 
 /** The name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
 const quoted = (name: string): string =>

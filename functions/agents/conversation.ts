@@ -51,21 +51,23 @@ function contentOf(part: PromptPart, seesImages: boolean): UserContent[number] {
     : { type: 'text', text: '[An image is attached, but this model cannot see images.]' };
 }
 
-/** Joins two adjacent texts, because some servers accept only one text as content. */
+/** Adds to the last message if it is of the user. */
 export function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
   const last = conversation.at(-1);
-  if (last?.role !== 'user') {
-    conversation.push({ role: 'user', content });
-    return;
+  if (last?.role === 'user') last.content = joinTexts([...last.content, ...content]);
+  else conversation.push({ role: 'user', content });
+}
+
+/** Joins adjacent texts, so that content without images is one text. */
+export function joinTexts(content: UserContent): UserContent {
+  const joined: UserContent = [];
+  for (const part of content) {
+    const last = joined.at(-1);
+    if (last?.type === 'text' && part.type === 'text')
+      joined[joined.length - 1] = { type: 'text', text: `${last.text}\n\n${part.text}` };
+    else joined.push(part);
   }
-  const [end, [start, ...rest]] = [last.content.at(-1), content];
-  if (end?.type === 'text' && start?.type === 'text')
-    last.content = [
-      ...last.content.slice(0, -1),
-      { type: 'text', text: `${end.text}\n\n${start.text}` },
-      ...rest,
-    ];
-  else last.content = [...last.content, ...content];
+  return joined;
 }
 
 function replyMessages(

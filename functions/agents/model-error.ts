@@ -35,20 +35,10 @@ function withoutMessage({ name, message, stack = '' }: Error): Error {
 }
 
 function failureOfCall(error: APICallError): ModelFailure {
+  const { statusCode, responseHeaders = {}, responseBody = '' } = error;
+  if (statusCode !== undefined && statusCode >= 400)
+    return failureOfStatus(error.url, statusCode, responseHeaders, responseBody);
   const provider = `The provider at ${new URL(error.url).host}`;
-  const { statusCode, responseHeaders = {} } = error;
-  if (statusCode !== undefined && statusCode >= 400) {
-    const kind = kindOf(
-      statusCode,
-      namesOf(error.data, responseHeaders['x-amzn-errortype']),
-      error.responseBody ?? '',
-    );
-    return new ModelFailure(
-      kind,
-      `${provider} answered with status ${statusCode}`,
-      retryAfterOf(responseHeaders),
-    );
-  }
   const code = networkCodeOf(error);
   if (statusCode === undefined)
     return new ModelFailure('unavailable', `${provider} could not be reached (${code ?? 'no reason given'})`);
@@ -57,16 +47,40 @@ function failureOfCall(error: APICallError): ModelFailure {
     : new ModelFailure('unavailable', `${provider} broke off its answer (${code})`);
 }
 
+/** Maps an HTTP error. The headers have lower-case names. */
+export function failureOfStatus(
+  url: string,
+  status: number,
+  headers: Record<string, string>,
+  body: string,
+): ModelFailure {
+  const names = namesOf(parsed(body), headers['x-amzn-errortype']);
+  const kind = kindOf(status, names, body);
+  return new ModelFailure(
+    kind,
+    `The provider at ${new URL(url).host} answered with status ${status}`,
+    retryAfterOf(headers),
+    isOfContent(kind, status, names),
+  );
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A provider's errors inside the stream are plain objects; only some have the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error);
-  const status = Number(statusCode ?? code);
-  const kind = kindOf(
-    Number.isInteger(status) ? status : undefined,
-    namesOf(error),
-    JSON.stringify(error) ?? '',
-  );
-  return new ModelFailure(kind, `The model's stream reported an error (${kind})`);
+  const number = Number(statusCode ?? code);
+  const status = Number.isInteger(number) && number >= 400 ? number : undefined;
+  const names = namesOf(error);
+  const kind = kindOf(status, names, JSON.stringify(error) ?? '');
+  const message = `The model's stream reported an error (${kind})`;
+  return new ModelFailure(kind, message, undefined, isOfContent(kind, status, names));
 }
 
 /**
@@ -81,8 +95,20 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
     return temporaryStatuses.has(status) || status >= 500 ? 'unavailable' : 'refused';
   if (/unavailable|not.?ready|time.?out|server.?error|server.?exception|model.?stream/i.test(names))
     return 'unavailable';
-  return /invalid|validation|denied|permission|authentication|not.?found/i.test(names) ? 'refused' : 'failed';
+  return accessNames.test(names) || contentNames.test(names) ? 'refused' : 'failed';
 }
+
+const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?found/i;
+const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
+
+/**
+ * Whether a provider rejects what a request contains, and not who sends it. A status counts more than a name, because
+ * it has no spellings.
+ */
+const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
+  kind === 'tooLong' ||
+  (kind === 'refused' &&
+    (status === undefined ? !accessNames.test(names) : status === 400 || status === 413 || status === 422));
 
 /**
  * Whether an error says that a request exceeds the model's context window. Servers have no common code for it; most say
@@ -117,7 +143,7 @@ const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {};
 
 /** The first network code of the error or its causes, such as ECONNREFUSED or UND_ERR_SOCKET. */
-function networkCodeOf(error: unknown): string | undefined {
+export function networkCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^(E(?!RR_)[A-Z_]+|UND_ERR_[A-Z_]+|CERT_.+)$/.test(code)
@@ -125,15 +151,11 @@ function networkCodeOf(error: unknown): string | undefined {
     : networkCodeOf(error.cause);
 }
 
-/** Milliseconds: `retry-after-ms`, or `Retry-After` as seconds or as a date. */
+/** Milliseconds: `retry-after-ms`, or `Retry-After` as seconds or as a date. Undefined if it is no time in the future. */
 function retryAfterOf(headers: Record<string, string>): number | undefined {
-  const milliseconds = numberOf(headers['retry-after-ms']);
-  if (milliseconds !== undefined) return milliseconds;
-  const seconds = numberOf(headers['retry-after']);
-  if (seconds !== undefined) return seconds * 1000;
-  const date = Date.parse(headers['retry-after'] ?? '');
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+  const { 'retry-after-ms': milliseconds = '', 'retry-after': text = '' } = headers;
+  const until = /^[A-Z].* GMT$/.test(text) ? Date.parse(text) - Date.now() : 0;
+  return [numberOf(milliseconds), numberOf(text) * 1000, until].find((time) => time > 0);
 }
 
-const numberOf = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : undefined;
+const numberOf = (text: string): number => (/^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : 0);

@@ -33,7 +33,11 @@ export interface ModelResponse {
 export async function readModelResponse(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
   bounds: ByteBounds,
-  listener: { text: (delta: string) => void; toolCall: (call: LanguageModelV4ToolCall) => object },
+  listener: {
+    text: (delta: string) => void;
+    progress: () => void;
+    toolCall: (call: LanguageModelV4ToolCall) => object;
+  },
 ): Promise<ModelResponse> {
   const { parts, wasCut } = withinBytes(wellFormedParts(stream), bounds);
   const blocks = new Blocks();
@@ -42,37 +46,19 @@ export async function readModelResponse(
   for await (const part of parts) {
     // Hundreds of thousands of deltas may have arrived at once.
     if (isTurnOver()) await nextTurn();
-    switch (part.type) {
-      case 'text-start':
-        blocks.start('text', part);
-        break;
-      case 'reasoning-start':
-        blocks.start('reasoning', part);
-        break;
-      case 'text-delta':
-        blocks.append('text', part);
-        if (part.delta === '') break;
-        listener.text(part.delta);
-        // Node.js writes to a socket only after the chunks that have arrived were read. A model often sends several at
-        // once, so without this pause the client would receive the first text after all of them were processed.
-        if (isFirstText) await nextTurn();
-        isFirstText = false;
-        break;
-      case 'reasoning-delta':
-        blocks.append('reasoning', part);
-        break;
-      case 'text-end':
-        blocks.addOptions('text', part);
-        break;
-      case 'reasoning-end':
-        blocks.addOptions('reasoning', part);
-        break;
-      case 'tool-call':
-        blocks.addToolCall(part, listener.toolCall(part));
-        break;
-      case 'finish':
-        finish = part;
+    if (part.type === 'finish') finish = part;
+    else if (part.type === 'tool-call') blocks.addToolCall(part, listener.toolCall(part));
+    else blocks.read(part);
+    if (!('delta' in part) || part.delta === '') continue;
+    if (part.type !== 'text-delta') {
+      listener.progress();
+      continue;
     }
+    listener.text(part.delta);
+    // Node.js writes to a socket only after the chunks that have arrived were read. A model often sends several at
+    // once, so without this pause the client would receive the first text after all of them were processed.
+    if (isFirstText) await nextTurn();
+    isFirstText = false;
   }
   if (wasCut()) return { content: [], finishReason: 'bytes', usage: unknownUsage };
   if (finish === undefined) throw new ModelFailure('failed', 'The model ended its reply without a finish');
@@ -91,22 +77,37 @@ class Blocks {
   private readonly all: Content = [];
   private readonly open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
 
-  start(type: BlockType, part: BlockPart): void {
+  read(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case 'text-start':
+        this.#start('text', part);
+        break;
+      case 'reasoning-start':
+        this.#start('reasoning', part);
+        break;
+      case 'text-delta':
+      case 'text-end':
+        this.#append('text', part);
+        break;
+      case 'reasoning-delta':
+      case 'reasoning-end':
+        this.#append('reasoning', part);
+        break;
+    }
+  }
+
+  #start(type: BlockType, part: BlockPart): void {
     const block = { type, text: '', ...optionsOf(part) } as const;
     this.open.set(`${type} ${part.id}`, block);
     this.all.push(block);
   }
 
-  append(type: BlockType, part: BlockPart & { delta: string }): void {
-    const block = this.addOptions(type, part);
-    if (block !== undefined) block.text += part.delta;
-  }
-
   /** The end of a reasoning block may carry the provider's signature. The provider requires it in the next call. */
-  addOptions(type: BlockType, part: BlockPart) {
+  #append(type: BlockType, part: BlockPart & { delta?: string }): void {
     const block = this.open.get(`${type} ${part.id}`);
-    if (block !== undefined) Object.assign(block, optionsOf(part));
-    return block;
+    if (block === undefined) return;
+    Object.assign(block, optionsOf(part));
+    if (part.delta !== undefined) block.text += part.delta;
   }
 
   addToolCall(call: LanguageModelV4ToolCall, input: object): void {

@@ -12,6 +12,7 @@ import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
 import { type RetryingModel, retryingModel } from './retrying-model.ts';
+import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import type { Task } from './task.ts';
 import type { AgentTool } from './tools/agent-tool.ts';
 import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
@@ -40,6 +41,8 @@ export interface PreparedAgent {
   /** The maximum of model calls. */
   maxSteps: number;
   offered: OfferedTool[];
+  /** As of `ReplyEnd`. */
+  isWithoutRejected(): boolean;
   /**
    * Calls the model.
    * @param exchange the output of the previous calls of the task, and the results of their tools
@@ -84,9 +87,9 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
     abortSignal: task.signal,
   });
-  const mayRetryShortened = (): boolean => {
+  const mayRetryShortened = (failure: ModelFailureKind): boolean => {
     if (!task.budget.takeModelCall()) return false;
-    settings.onRetry(modelName, 'tooLong');
+    settings.onRetry(modelName, failure);
     return true;
   };
   return {
@@ -94,8 +97,12 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxOutputTokens,
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
-    stream: (exchange, toolChoice) =>
-      streamWithinContext(previous, () => model.stream(optionsOf(exchange, toolChoice)), mayRetryShortened),
+    isWithoutRejected: () => previous.isWithoutRejected,
+    async stream(exchange, toolChoice) {
+      const open = () => model.stream(optionsOf(exchange, toolChoice));
+      const stream = await streamWithinContext(previous, open, mayRetryShortened);
+      return meta.reasoning_tags === true ? withoutTaggedReasoning(stream) : stream;
+    },
   };
 }
 

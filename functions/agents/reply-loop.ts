@@ -54,7 +54,7 @@ export class ReplyLoop {
       // steps.
       if (response.finishReason === 'bytes' && !this.isReply) await calls.results();
       const end = this.endAfter(response, agent, { step, mustRespond });
-      if (end !== undefined) return end;
+      if (end !== undefined) return agent.isWithoutRejected() ? { ...end, isWithoutRejected: true } : end;
       exchange.push(
         { role: 'assistant', content: response.content },
         { role: 'tool', content: await calls.results() },
@@ -118,6 +118,7 @@ export class ReplyLoop {
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
         text: (delta) => this.emit({ type: 'text', text: this.text.append(delta) }),
+        progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
       },
     );

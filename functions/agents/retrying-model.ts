@@ -11,10 +11,12 @@ import { errorOfCall, modelFailureOf } from './model-error.ts';
 export interface RetryTiming {
   /** Attempts in all, the first included. */
   attempts: number;
-  /** Milliseconds before the second attempt. Each further wait is twice as long. */
+  /** The longest wait before the second attempt, in milliseconds. It doubles with each further attempt. */
   firstDelay: number;
   /** The longest `Retry-After` that is waited for, in milliseconds. */
   maxRetryAfter: number;
+  /** Milliseconds. */
+  now: () => number;
   /** Returns a number from 0 to 1, for the jitter. */
   random: () => number;
   /** Called before each wait. Returns false if the reply's budget has no model call left. */
@@ -26,18 +28,26 @@ export interface RetryTiming {
 }
 
 /**
- * Four attempts wait 0.5 + 1 + 2 = 3.5 s, and 4.4 s with the most jitter: short throttling is over by then, and a user
- * accepts the delay. Three waits of the longest `Retry-After` are 60 s, less than the stream's idle timeout of 90 s.
+ * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s: short throttling is over by then, and a user accepts the delay. The
+ * whole wait is random, so that replies that failed together do not call together again. Four waits of the longest
+ * `Retry-After`, the first for another reply, are 80 s, less than the idle timeout of 90 s.
  */
 const defaultTiming: RetryTiming = {
   attempts: 4,
   firstDelay: 500,
   maxRetryAfter: 20_000,
+  now: () => performance.now(),
   random: Math.random,
   mayRetry: () => true,
   onRetry: () => undefined,
   wait: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }),
 };
+
+/**
+ * When the provider of a model may be called again, because it has asked to wait. A process has one object for each
+ * model, with its endpoint and key, so all its replies wait.
+ */
+const readyAt = new WeakMap<LanguageModelV4, number>();
 
 /**
  * A model with retries while it is throttled or unavailable. After the first output there is no retry, because clients
@@ -52,9 +62,10 @@ export interface RetryingModel {
 export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): RetryingModel {
   const times = { ...defaultTiming, ...timing };
   return {
-    generate: (options) => withRetries(() => model.doGenerate(options), options.abortSignal, times),
+    generate: (options) => withRetries(model, () => model.doGenerate(options), options.abortSignal, times),
     async stream(options) {
       const { buffered, reader } = await withRetries(
+        model,
         async () => upToFirstOutput((await model.doStream(options)).stream.getReader()),
         options.abortSignal,
         times,
@@ -85,22 +96,46 @@ async function* streamFrom(
 }
 
 async function withRetries<Result>(
+  model: LanguageModelV4,
   call: () => PromiseLike<Result>,
   signal: AbortSignal | undefined,
   timing: RetryTiming,
 ): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1)
+  for (let attempt = 1, delay = 0; ; attempt += 1)
     try {
+      await waitUntilReady(model, delay, signal, timing);
       return await call();
     } catch (error) {
       if (signal?.aborted) throw error;
       const failure = errorOfCall(error);
       if (!(failure instanceof ModelFailure)) throw failure;
-      const delay = delayAfter(failure, attempt, timing);
+      noteReadiness(model, failure, timing);
+      delay = delayAfter(failure, attempt, timing);
       if (!timing.mayRetry()) throw failure;
       timing.onRetry(failure.kind);
-      await timing.wait(delay, signal);
     }
+}
+
+function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, timing: RetryTiming): void {
+  if (retryAfter === undefined || retryAfter > timing.maxRetryAfter) return;
+  readyAt.set(model, Math.max(timing.now() + retryAfter, readyAt.get(model) ?? 0));
+}
+
+/** Waits for the delay, and at most as long as for a `Retry-After` until the provider may be called. */
+async function waitUntilReady(
+  model: LanguageModelV4,
+  delay: number,
+  signal: AbortSignal | undefined,
+  timing: RetryTiming,
+): Promise<void> {
+  const start = timing.now();
+  const latest = start + timing.maxRetryAfter;
+  for (let now = start; ; now = timing.now()) {
+    // Other replies may be told to wait longer meanwhile.
+    const until = Math.max(start + delay, Math.min(readyAt.get(model) ?? 0, latest));
+    if (now >= until) return;
+    await timing.wait(until - now, signal);
+  }
 }
 
 /**
@@ -108,18 +143,17 @@ async function withRetries<Result>(
  * @throws ModelFailure if there is no further attempt
  */
 function delayAfter(failure: ModelFailure, attempt: number, timing: RetryTiming): number {
-  const { kind, message, retryAfter } = failure;
+  const { kind, message, retryAfter = 0 } = failure;
   if (kind !== 'throttled' && kind !== 'unavailable') throw failure;
   if (attempt >= timing.attempts)
-    throw new ModelFailure(kind, `${message}, the last of ${attempt} times`, retryAfter);
-  if (retryAfter === undefined) return timing.firstDelay * 2 ** (attempt - 1) * (0.75 + timing.random() / 2);
+    throw new ModelFailure(kind, `${message}, the last of ${attempt} times`, failure.retryAfter);
   if (retryAfter > timing.maxRetryAfter)
     throw new ModelFailure(
       kind,
       `${message} and asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${timing.maxRetryAfter / 1000} s that a reply waits`,
       retryAfter,
     );
-  return retryAfter;
+  return Math.max(timing.firstDelay * 2 ** (attempt - 1) * timing.random(), retryAfter);
 }
 
 /** Parts that come before a model's first output. */

@@ -19,7 +19,7 @@ export async function titleOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const start = [...message].slice(0, messageCharacters).join('');
-  const { content } = await model.generate({
+  const { content, finishReason } = await model.generate({
     prompt: [
       { role: 'system', content: instructions },
       { role: 'user', content: [{ type: 'text', text: start }] },
@@ -27,23 +27,20 @@ export async function titleOf(
     maxOutputTokens,
     abortSignal: signal,
   });
+  if (finishReason.unified === 'error' || finishReason.unified === 'content-filter') return undefined;
   return trimTitle(content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
 }
 
 /**
- * The first line with text, without the marks that models put around a title, cut after the last whole word within 60
- * characters. A longer first word is cut with an ellipsis.
+ * The first line with words, without the marks that models put around a title, cut after the last whole word within 60
+ * characters. A longer first word is cut with an ellipsis. Undefined if the text has reasoning alone, JSON or tags.
  */
 export function trimTitle(text: string): string | undefined {
-  const line = text
-    .slice(0, readCharacters)
-    .toWellFormed()
-    .split('\n')
-    .map((candidate) => withoutTrailingMarks(candidate.replace(leadingMarks, '')))
-    .find((candidate) => candidate !== '');
-  const words = line?.split(/\s+/u) ?? [];
-  let title = words.shift();
-  if (title === undefined) return undefined;
+  const reply = withoutReasoning(text).slice(0, readCharacters).toWellFormed().trimStart();
+  const line = /^[{[]/.test(reply) ? undefined : reply.split(lineBreak).map(titleIn).find(hasWords);
+  if (line === undefined || /[{}]|<[^<>]*>/.test(line)) return undefined;
+  const words = line.split(/\s+/u);
+  let title = words.shift() ?? '';
   for (const word of words) {
     if ([...title, ' ', ...word].length > titleCharacters) break;
     title += ` ${word}`;
@@ -54,7 +51,32 @@ export function trimTitle(text: string): string | undefined {
     : `${characters.slice(0, titleCharacters - 1).join('')}…`;
 }
 
-const leadingMarks = /^[\s#*_"'“”„«»`]*(title\s*:)?[\s*_"'“”„«»`]*/iu;
+/** Also without a start tag, which some models get with the prompt. Reasoning without an end takes the whole text. */
+function withoutReasoning(text: string): string {
+  const end = Math.max(
+    ...['</think>', '</thinking>'].map((tag) => {
+      const at = text.toLowerCase().lastIndexOf(tag);
+      return at < 0 ? 0 : at + tag.length;
+    }),
+  );
+  const reply = text.slice(end);
+  return /^\s*<think(ing)?>/i.test(reply) ? '' : reply;
+}
+
+const lineBreak = /[\n\r\v\f\u2028\u2029]/;
+
+/** Empty if the line announces a title, or starts or ends a fence. */
+function titleIn(line: string): string {
+  if (/^\s*(```|~~~)/.test(line)) return '';
+  const title = withoutTrailingMarks(line.replace(announcement, '').replace(leadingMarks, ''));
+  return title.endsWith(':') || title.endsWith('：') ? '' : title;
+}
+
+const hasWords = (line: string): boolean => /[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(line);
+
+const announcement =
+  /^[\s*_]*(?:(?:sure|certainly|of course|okay|ok)\b[,.!\s]*)?here(?:'s|’s| is) [^:]*(?::|$)/iu;
+const leadingMarks = /^[\s#*_"'“”„«»`]*(?:title\s*:)?[\s*_"'“”„«»`]*/iu;
 const trailingMark = /[\s*_"'“”„«»`]/u;
 
 /** A pattern that ends in `+$` would take time by the square of the length. */

@@ -32,6 +32,8 @@ const agentMeta = z.looseObject({
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
   /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
   vision: z.boolean().optional(),
+  /** Whether a text that starts with `<think>…</think>` or `<thinking>…</thinking>` starts with reasoning. */
+  reasoning_tags: z.boolean().optional(),
 });
 
 /** An agent as an operator writes it: the content of agent.json. */

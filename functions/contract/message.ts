@@ -35,7 +35,7 @@ export const reasoningStep = z
 
 export type ReasoningStep = z.infer<typeof reasoningStep>;
 
-/** `data` of the response to an upload that failed (specification, section 2.7). */
+/** `data` of the response to an upload that failed (specification, section 2.7). `hint` is an addition. */
 export const failedUpload = z
   .object({
     original_name: z.string(),
@@ -43,6 +43,7 @@ export const failedUpload = z
     size: count,
     scope: uploadScope,
     error_msg: z.string(),
+    hint: z.string().optional(),
   })
   .meta({ id: 'FailedUpload' });
 

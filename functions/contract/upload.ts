@@ -64,3 +64,17 @@ export const uploadFailures = {
   tooSlow: `The body comes too slowly (min speed: ${limits.uploadBytesPerMinute / 1024} KB a minute)`,
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;
+
+/** What the `data.hint` of a failed upload says, an addition: what was found, or what to send. */
+export const uploadHints = {
+  extensions: `These extensions are allowed: ${Object.keys(typeOfExtension).join(', ')}`,
+  /** @param extension a key of `typeOfExtension` */
+  typeOf: (extension: string) =>
+    `The file name ends with ${extension}: send the content type ${typeOfExtension[extension]}`,
+  /** @param found the type detected from the content; `declared` is in the data as `content_type` */
+  content: (found: string, declared: string) =>
+    `The content looks like ${found}, and the content type is ${declared}`,
+  /** Of content that is of the type of its extension, and was declared to be of another one. */
+  contentOfExtension: (found: string, extension: string) =>
+    `The content looks like ${found}, and the file name ends with ${extension}: send the content type ${found}`,
+} as const;

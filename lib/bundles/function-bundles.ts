@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -54,6 +55,12 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Data of packages that a function reads. It is in `node_modules` next to `index.mjs`, where Node.js finds it. */
+const packageData: Readonly<Record<string, readonly string[]>> = {
+  // The library that reads PDFs needs the tables of Chinese, Japanese and Korean encodings: 1.1 MB.
+  'prepare-attachment': ['pdfjs-dist/package.json', 'pdfjs-dist/cmaps'],
+};
+
 /** Functions whose deferred imports share modules with them: esbuild splits these bundles into chunks. */
 const splitBundles: readonly string[] = [
   'send-message',
@@ -91,7 +98,7 @@ export async function bundleFunctions(names: readonly string[]): Promise<Functio
     const built = await buildBundles(entryPointsOf(sources));
     rejectMissing(built.metafile);
     const servers = names.filter((name) => sources.get(name)?.startsWith('functions/web/'));
-    writeBundles(built, servers, folder);
+    writeBundles(built, names, servers, folder);
   }
   utimesSync(folder, new Date(), new Date());
   removeOldBundles();
@@ -134,6 +141,7 @@ function rejectMissing({ outputs }: Metafile): void {
 /** Renames a complete draft into place, so that a concurrent synth never reads an incomplete bundle. */
 function writeBundles(
   { outputFiles, metafile }: BuiltBundles,
+  names: readonly string[],
   servers: readonly string[],
   folder: string,
 ): void {
@@ -143,6 +151,11 @@ function writeBundles(
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, file.contents);
   }
+  for (const name of names)
+    for (const data of packageData[name] ?? []) {
+      const [from, to] = [projectFolder, join(draft, name)].map((root) => join(root, 'node_modules', data));
+      cpSync(from as string, to as string, { recursive: true });
+    }
   for (const server of servers)
     for (const [file, content] of Object.entries(serverFiles))
       writeFileSync(join(draft, server, file), content);

@@ -5,7 +5,7 @@ import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from
 export interface UploadParams extends UploadData {
   /** The file name, with its extension. Required unless the file is a `File`. */
   name?: string;
-  /** The content type; by default that of the file, else the one of the extension. */
+  /** The content type; by default the one of the extension. A text keeps that of the file, which may have a charset. */
   type?: string;
 }
 
@@ -25,6 +25,13 @@ export const contentTypes: Readonly<Record<string, string>> = {
   gif: 'image/gif',
   webp: 'image/webp',
 };
+
+/** Systems often give a file no type, or that of the program that opens it: `application/vnd.ms-excel` for .csv. */
+function typeOf(name: string, ownType: string): string {
+  const known = contentTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()];
+  if (known === undefined) return ownType || 'application/octet-stream';
+  return known.startsWith('text/') && ownType.startsWith('text/') ? ownType : known;
+}
 
 export class Files {
   readonly #transport: Transport;
@@ -49,9 +56,7 @@ export class Files {
       return apiPromise(Promise.reject(new ChatBatchError('The file has no name: give one')));
     if (!(file instanceof Blob || file instanceof Uint8Array || file instanceof ArrayBuffer))
       return apiPromise(Promise.reject(new ChatBatchError('The file must be a File, a Blob or bytes')));
-    const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-    const ownType = file instanceof Blob ? file.type : '';
-    const contentType = type ?? (ownType || contentTypes[extension] || 'application/octet-stream');
+    const contentType = type ?? typeOf(name, file instanceof Blob ? file.type : '');
     const content =
       file instanceof Blob
         ? file.slice(0, file.size, contentType)

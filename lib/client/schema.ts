@@ -582,7 +582,7 @@ export interface UploadedFile {
   scope: 'persistent' | 'ephemeral';
 }
 /**
- * The first event: the model is ready.
+ * The first event: the message is stored and the reply starts. The model may still be unreachable.
  */
 export interface ResponseCreatedEvent {
   /**
@@ -615,7 +615,7 @@ export interface ResponseCreatedEvent {
   model: string;
 }
 /**
- * The chat has a generated title, typically after its first message.
+ * The chat has a generated title, typically after its first message. It may come at any time until `[DONE]`, also after `response.output_text.completed`.
  */
 export interface ResponseChatTitleUpdatedEvent {
   /**
@@ -858,6 +858,10 @@ export interface FailedUpload {
    * Why the upload failed. `message` of the envelope has the same text.
    */
   error_msg: string;
+  /**
+   * What was found, or what to send instead. Only if the extension, the type or the content is rejected. The text may change.
+   */
+  hint?: string;
 }
 /**
  * An uploaded file that was deleted.

@@ -6,6 +6,7 @@ import type { MessageResource, UploadedFile } from '#contract/message.ts';
 import type { responses } from '#contract/responses.ts';
 import type { DocumentedRouteName } from '#contract/routes/route.ts';
 import type { routes } from '#contract/routes.ts';
+import { uploadFailures, uploadHints } from '#contract/upload.ts';
 
 /** Ids, texts and numbers of the examples belong together, as those of one client's day. */
 const agentId = '0197f2ac-8a4e-4c1b-9d52-3f6e1b0a7c44';
@@ -308,7 +309,7 @@ export const failureExamples: Readonly<Record<string, unknown>> = {
 
 export const accessDeniedExample = failure(10001, 'Access denied');
 
-const uploadFailure = 'Unsupported file extension: .exe';
+const uploadFailure = uploadFailures.extension('.exe');
 
 export const failedUploadExample = {
   data: {
@@ -317,6 +318,7 @@ export const failedUploadExample = {
     size: 0,
     scope: 'persistent',
     error_msg: uploadFailure,
+    hint: uploadHints.extensions,
   },
   message: uploadFailure,
   error_code: 10006,

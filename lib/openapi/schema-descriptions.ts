@@ -31,7 +31,8 @@ const events: Readonly<Record<string, SchemaDescription>> = {
     properties: {},
   },
   ResponseCreatedEvent: {
-    schema: 'The first event: the model is ready.',
+    schema:
+      'The first event: the message is stored and the reply starts. The model may still be unreachable.',
     properties: {
       ...eventFields,
       message_id: replyId,
@@ -40,7 +41,8 @@ const events: Readonly<Record<string, SchemaDescription>> = {
     },
   },
   ResponseChatTitleUpdatedEvent: {
-    schema: 'The chat has a generated title, typically after its first message.',
+    schema:
+      'The chat has a generated title, typically after its first message. It may come at any time until `[DONE]`, also after `response.output_text.completed`.',
     properties: { ...eventFields, name: 'The new name of the chat.' },
   },
   ResponseReasoningStepStartEvent: {
@@ -247,6 +249,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
       size: 'The size of the file in bytes, 0 if it is unknown.',
       scope: '`persistent` or `ephemeral`.',
       error_msg: 'Why the upload failed. `message` of the envelope has the same text.',
+      hint: 'What was found, or what to send instead. Only if the extension, the type or the content is rejected. The text may change.',
     },
   },
   Batch: {

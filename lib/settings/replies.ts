@@ -11,7 +11,8 @@ export const replySettings = {
     .meta({
       limits: withinReplyTimeout,
       description: `
-        A reply fails when its model sends nothing for this time. The interface specifies 90 s.`,
+        A reply fails when its model sends nothing for this time: no text, no reasoning, and no piece of a
+        tool call. The interface specifies 90 s.`,
     }),
 
   plainReplySeconds: z

@@ -110,10 +110,12 @@ async function send({ method, path, body, file }, { signal, idempotencyKey }) {
 
 /** @param {Response} response */
 async function failureOf(response) {
-  /** @type {Partial<Envelope<unknown>>} */
-  const { message, error_code } = await response.json().catch(() => ({}));
+  /** @type {Partial<Envelope<{ hint?: string } | null>>} */
+  const { message, error_code, data } = await response.json().catch(() => ({}));
+  // Of an upload: what to do.
+  const hint = data?.hint === undefined ? '' : ` ${data.hint}`;
   return new RequestFailed(
-    message ?? `The response has the status ${response.status}`,
+    (message ?? `The response has the status ${response.status}`) + hint,
     response.status,
     error_code,
   );

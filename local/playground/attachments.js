@@ -1,13 +1,7 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { call } from './api.js';
+import { contentTypes } from './content-types.js';
 import { element, fill, iconButton, sizeOf } from './dom.js';
-
-/** Types of text files that some systems do not know. The service rejects a file without a type. */
-const typeByExtension = /** @type {Record<string, string>} */ ({
-  md: 'text/markdown',
-  csv: 'text/csv',
-  txt: 'text/plain',
-});
 
 /** The files of a message that is not sent yet. A file is uploaded when it is chosen. */
 export class Attachments {
@@ -32,7 +26,7 @@ export class Attachments {
     this.node.hidden = false;
     try {
       const extension = file.name.split('.').at(-1)?.toLowerCase() ?? '';
-      const type = file.type || typeByExtension[extension] || '';
+      const type = contentTypes[extension] ?? file.type;
       const { data } = await call('POST', '/chats/upload-file', {
         file: new File([file], file.name, { type }),
       });

@@ -105,8 +105,13 @@ export class Composer {
    * @param {number} chatId
    */
   setChat(chatId) {
+    storeDraft(chatId, storedDraft(this.#chatId));
     storeDraft(this.#chatId, { text: '', files: [] });
     this.#chatId = chatId;
+  }
+
+  /** The service has the message: until now, a reload would have brought it back. */
+  forgetSent() {
     this.#store();
   }
 
@@ -157,7 +162,6 @@ export class Composer {
     const { files } = this.#attachments;
     this.#input.value = '';
     this.#attachments.clear();
-    this.#store();
     this.#events.onSend({ text, files, stream: this.#stream.checked });
   }
 }

@@ -196,6 +196,7 @@ export class Conversation {
         this.#composer.restore(draft);
         this.showError(error);
       },
+      () => this.#composer.restore(draft),
     );
   }
 
@@ -225,14 +226,17 @@ export class Conversation {
   /**
    * @param {(reply: Reply, signal: AbortSignal) => Promise<void>} exchange
    * @param {(error: RequestFailed) => void} onRejected
+   * @param {() => void} [onLost] without a rejection, and without an event
    */
-  async #run(exchange, onRejected) {
+  async #run(exchange, onRejected, onLost) {
     const reply = this.#createReply();
     const abort = new AbortController();
     this.#log.append(reply.node);
     this.#closeForms();
     this.#scrollToEnd();
-    this.#running = { responseId: undefined, abort };
+    /** @type {{ responseId: string | undefined, abort: AbortController }} */
+    const running = { responseId: undefined, abort };
+    this.#running = running;
     this.#composer.setRunning(true);
     /** @type {RequestFailed | undefined} */
     let rejection;
@@ -240,7 +244,10 @@ export class Conversation {
       await exchange(reply, abort.signal);
     } catch (error) {
       if (error instanceof RequestFailed && error.isRejection) rejection = error;
-      else reply.fail(error instanceof Error ? error.message : String(error));
+      else {
+        reply.fail(error instanceof Error ? error.message : String(error));
+        if (running.responseId === undefined) onLost?.();
+      }
     }
     this.#running = undefined;
     this.#composer.setRunning(false);
@@ -297,7 +304,10 @@ export class Conversation {
       this.#eventList.add(raw, event);
       if (event === undefined) break;
       if (this.#running !== undefined) this.#running.responseId = event.response_id;
-      if (event.type === 'response.created') storeRunningReply(chatId, event.response_id);
+      if (event.type === 'response.created') {
+        storeRunningReply(chatId, event.response_id);
+        this.#composer.forgetSent();
+      }
       if (event.type === 'response.chat.title.updated') this.rename(event.name);
       else reply.apply(event, 'send' in source ? (performance.now() - startedAt) / 1000 : undefined);
     }
@@ -310,6 +320,7 @@ export class Conversation {
    */
   async #readReply(send, reply) {
     await send();
+    this.#composer.forgetSent();
     // The response is the text alone. The history also has its id, steps and usage.
     const { messages } = await this.#readHistory({ limit: 1 });
     if (messages[0] !== undefined) reply.show(messages[0]);

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { constants, createBrotliCompress, createDeflate, createGzip, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { httpFetch } from '#agents/models/http/http-fetch.ts';
 
@@ -84,14 +85,104 @@ it.each([204, 205, 304])('takes an answer without a body: %i', async (status) =>
   expect(response).toMatchObject({ status, body: null });
 });
 
-it('follows no redirect: the key is for one server', async () => {
-  const received: (string | undefined)[] = [];
-  respond = (request, response) => {
-    received.push(request.url);
-    response.writeHead(307, { location: '/elsewhere' }).end();
+it.each([307, 308])('repeats a request on the same server after a %i', async (status) => {
+  const received: string[] = [];
+  respond = async (request, response) => {
+    received.push(`${request.url} ${request.headers.authorization} ${await text(request)}`);
+    if (received.length === 1) response.writeHead(status, { location: '/elsewhere' }).end();
+    else response.end('found');
   };
-  expect(await httpFetch(url, { method: 'POST', body: '{}' })).toMatchObject({ status: 307, ok: false });
-  expect(received).toEqual(['/v1/chat?version=1']);
+  const headers = { Authorization: 'Bearer key' };
+  const body = { [Symbol.asyncIterator]: () => Readable.from([Buffer.from('{}')])[Symbol.asyncIterator]() };
+  const found = await httpFetch(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-length': '2' },
+    body: body as never,
+  });
+  expect(await found.text()).toBe('found');
+  expect(received).toEqual(['/v1/chat?version=1 Bearer key {}', '/elsewhere Bearer key {}']);
+});
+
+it.each([
+  ['to another server: the key is for one', 308, 'http://localhost:1/v1'],
+  ['to another scheme', 308, 'https://127.0.0.1/v1'],
+  ['without an address', 308, undefined],
+  ['to no address', 307, 'http://['],
+  ['that changes the method', 301, '/elsewhere'],
+  ['that changes the method', 303, '/elsewhere'],
+])('follows no redirect %s', async (_, status, location) => {
+  let received = 0;
+  respond = (_request, response) => {
+    received += 1;
+    response.writeHead(status, location === undefined ? {} : { location }).end();
+  };
+  expect(await httpFetch(url, { method: 'POST', body: '{}' })).toMatchObject({ status, ok: false });
+  expect(received).toBe(1);
+});
+
+it('follows three redirects of a call, and not the fourth', async () => {
+  let received = 0;
+  respond = (_request, response) => {
+    received += 1;
+    response.writeHead(308, { location: '/again' }).end();
+  };
+  expect(await httpFetch(url)).toMatchObject({ status: 308 });
+  expect(received).toBe(4);
+});
+
+describe('a compressed answer, which nobody has asked for', () => {
+  const encoders = {
+    gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
+    'X-GZIP': () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
+    deflate: () => createDeflate({ flush: constants.Z_SYNC_FLUSH }),
+    br: () => createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH }),
+  };
+
+  it.each(Object.entries(encoders))('by %s is decoded as it comes', async (encoding, encoder) => {
+    const encoded = encoder();
+    respond = (_request, response) => {
+      response.writeHead(200, { 'content-encoding': encoding });
+      encoded.pipe(response);
+      encoded.write('one');
+    };
+    const { body } = await httpFetch(url);
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect(await reader?.read()).toEqual({ done: false, value: 'one' });
+    encoded.end('two');
+    expect(await reader?.read()).toEqual({ done: false, value: 'two' });
+    expect(await reader?.read()).toEqual({ done: true, value: undefined });
+  });
+
+  it.each([
+    ['is cut', gzipSync('a'.repeat(1000)).subarray(0, -20)],
+    ['is garbage', Buffer.from('no gzip')],
+  ])('that %s is an error', async (_, bytes) => {
+    respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+    expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
+  });
+
+  it('of a gigabyte is read no faster than its reader reads', async () => {
+    const block = gzipSync(Buffer.alloc(1024 * 1024));
+    let sent = 0;
+    const closed = Promise.withResolvers<void>();
+    respond = (_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).once('close', closed.resolve);
+      const send = (): void => {
+        for (let more = true; more && sent < 1024; sent += 1) more = response.write(block);
+        if (sent < 1024) response.once('drain', send);
+        else response.end();
+      };
+      send();
+    };
+    const { body } = await httpFetch(url);
+    const reader = body?.getReader();
+    const before = process.memoryUsage().rss;
+    let bytes = 0;
+    while (bytes < 64 * 1024 * 1024) bytes += (await reader?.read())?.value?.length ?? 0;
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+    await reader?.cancel();
+    await closed.promise;
+  });
 });
 
 it('keeps a connection for the next call', async () => {

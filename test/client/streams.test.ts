@@ -7,6 +7,7 @@ import {
   type StreamEvent,
   StreamInterruptedError,
   StreamTimeoutError,
+  toUIMessageStream,
 } from '#lib/client/index.ts';
 import { startFront } from '#support/front-server.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -183,6 +184,23 @@ async function openStreams(...streams: (string | Uint8Array)[][]) {
   return { front, client: new ChatBatchClient({ baseUrl: front.baseUrl, apiKey: 'ak_x', retryDelay: 1 }) };
 }
 const send = { message: 'Hi', agent_id: 'a' };
+
+test('a title may come after the text, until [DONE]', async () => {
+  const title = event(4, { type: 'response.chat.title.updated', name: 'Greetings' });
+  const parts = [created, hello, world, completed, title, done];
+  const { client: reader } = await openStreams(parts, parts);
+  const stream = reader.messages.stream(7, send);
+  expect((await Array.fromAsync(stream)).map(({ type }) => type).slice(-2)).toEqual([
+    'response.output_text.completed',
+    'response.chat.title.updated',
+  ]);
+  expect(await stream.finalMessage()).toMatchObject({ text: 'Hello wörld', title: 'Greetings' });
+  const chunks = await Array.fromAsync(toUIMessageStream(reader.messages.stream(7, send)));
+  expect(chunks.slice(-2)).toEqual([
+    { type: 'finish', finishReason: 'stop', messageMetadata: { usage: {} } },
+    { type: 'data-chat-title', data: { name: 'Greetings' }, transient: true },
+  ]);
+});
 
 test('a stream may come in chunks of any size, with comments and other line ends', async () => {
   const text = `: ping\n\n${created}${hello}: ping\n\n${world}${completed}${done}`;

@@ -28,6 +28,17 @@ test('a Blob, a File, a Buffer and a file of the disk are uploaded with their na
     [client.files.upload(Buffer.from(text), { name: 'buffer.CSV' }), 'buffer.CSV', 'text/csv'],
     [client.files.upload(new File([text], 'a.csv'), { name: 'b.txt', type: 'text/x' }), 'b.txt', 'text/x'],
     [client.files.upload(await openFile(path)), 'disk é.csv', 'text/csv'],
+    // As a browser names it where a spreadsheet program opens .csv.
+    [
+      client.files.upload(new File([text], 'sheet.csv', { type: 'application/vnd.ms-excel' })),
+      'sheet.csv',
+      'text/csv',
+    ],
+    [
+      client.files.upload(new File([text], 'old.csv', { type: 'text/plain;charset=windows-1252' })),
+      'old.csv',
+      'text/plain;charset=windows-1252',
+    ],
   ];
   for (const [upload, original_name, content_type] of uploads) {
     const file = await upload;
@@ -39,7 +50,11 @@ test('a Blob, a File, a Buffer and a file of the disk are uploaded with their na
   await expect(client.files.upload(Buffer.from(text))).rejects.toThrow('The file has no name');
 });
 
-test('the library knows the type of each extension', () => {
+test('the library and the playground know the type of each extension', async () => {
   const ofContract = Object.entries(typeOfExtension).map(([extension, type]) => [extension.slice(1), type]);
   expect(contentTypes).toEqual(Object.fromEntries(ofContract));
+  const ofPlayground = await import(
+    String(new URL('../../local/playground/content-types.js', import.meta.url))
+  );
+  expect(ofPlayground.contentTypes).toEqual(contentTypes);
 });

@@ -113,14 +113,24 @@ function dataOf(
   };
 }
 
+/** The states of alarms that a situation does not concern, by all that they depend on. */
+const statesOfOthers = new Map<string, AlarmState[]>();
+
 /** For each alarm of a stage the states through a situation, in each reading of AWS's documents. */
 function statesThrough(situation: Situation, form: Form) {
-  const { alarms, ...account } = templateOf(form, situation.settings);
+  const { settings, trouble, minutes, changes } = situation;
+  const { alarms, ...account } = templateOf(form, settings);
   const data = dataOf(situation, form, account);
   return readings.map((reading) =>
-    alarms.map(
-      ([id, properties]) => [id, statesOf(properties, (metric) => data(nameOf(metric)), reading)] as const,
-    ),
+    alarms.map(([id, properties]) => {
+      const calculate = () => statesOf(properties, (metric) => data(nameOf(metric)), reading);
+      const concerned = queryOf(properties).series.some(({ metric }) => nameOf(metric) in changes);
+      if (concerned) return [id, calculate()] as const;
+      const key = JSON.stringify([id, form, settings, trouble, minutes, reading]);
+      const states = statesOfOthers.get(key) ?? calculate();
+      statesOfOthers.set(key, states);
+      return [id, states] as const;
+    }),
   );
 }
 

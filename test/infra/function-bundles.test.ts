@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -56,7 +65,10 @@ describe.each(allNames)('%s', (name) => {
   const folder = bundles.folderOf(name);
 
   test('is modules and their source maps: no native code, which would be of another processor', () => {
-    const files = readdirSync(folder, { recursive: true }).map(String).toSorted();
+    const files = readdirSync(folder, { recursive: true })
+      .map(String)
+      .filter((file) => !file.startsWith('node_modules'))
+      .toSorted();
     const modules = files.filter((file) => file.endsWith('.mjs'));
     const maps = modules.map((module) => `${module}.map`);
     expect(files).toEqual(
@@ -70,6 +82,15 @@ describe.each(allNames)('%s', (name) => {
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
   });
 
+  test('has data of a package if it reads PDFs', () => {
+    const data = join(folder, 'node_modules');
+    const files = existsSync(data) ? readdirSync(data, { recursive: true }).map(String) : [];
+    if (name !== 'prepare-attachment') return expect(files).toEqual([]);
+    const expected = /^pdfjs-dist(\/package\.json|\/cmaps(\/[\w-]+\.bcmap|\/LICENSE)?)?$/;
+    expect(files.filter((file) => !expected.test(file))).toEqual([]);
+    expect(files).toContain('pdfjs-dist/cmaps/UniJIS-UTF16-H.bcmap');
+  });
+
   test('needs nothing but its own files and Node.js', () => {
     const outside = outputsOf(name)
       .flatMap(({ imports }) => imports)
@@ -80,7 +101,8 @@ describe.each(allNames)('%s', (name) => {
   });
 
   test('is far from the 50 MB that Lambda takes at once, and the 250 MB that it unpacks', () => {
-    const bytes = readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+    const files = readdirSync(folder, { recursive: true }).map(String);
+    const bytes = files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
     expect(bytes).toBeGreaterThan(1000);
     expect(bytes).toBeLessThan(25_000_000);
   });

@@ -59,12 +59,24 @@ export function createApp(context: Record<string, unknown> = {}): App {
 const plain = { settings: { webFunctions: 'none' } };
 
 /** The service of one stage, without large uploads unless settings are given. */
-export function createService(context: Record<string, unknown> = {}): { app: App; stack: ServiceStack } {
-  const app = createApp({ ...plain, ...context });
-  return {
-    app,
-    stack: new ServiceStack(app, 'AgentService', { stage: readStage(app.node), bundles: withoutCode }),
-  };
+export const createService = (context: Record<string, unknown> = {}): { app: App; stack: ServiceStack } =>
+  withoutStackTraces(() => {
+    const app = createApp({ ...plain, ...context });
+    return {
+      app,
+      stack: new ServiceStack(app, 'AgentService', { stage: readStage(app.node), bundles: withoutCode }),
+    };
+  });
+
+/** The CDK captures a stack trace for each value that it makes later: an eighth of a synthesis. */
+function withoutStackTraces<Result>(build: () => Result): Result {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return build();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 /** The statements of each role by its logical id, without `Role` and the hash: of the role itself and of attached policies. */
@@ -87,11 +99,24 @@ export function statementsByRole(template: Template): Map<string, Statement[]> {
   );
 }
 
-/** The template of one stage, with its resources by type. */
+/** The templates of this worker by their context: most test files read the same few. */
+const synthesized = new Map<string, ReturnType<typeof synthesizeNew>>();
+
+/** The template of one stage, with its resources by type. Nothing may change it: other test files read it too. */
 export function synthesize(context: Record<string, unknown> = {}) {
-  const template = Template.fromStack(createService(context).stack);
+  const key = JSON.stringify({ ...plain, ...context });
+  const stage = synthesized.get(key) ?? synthesizeNew(context);
+  synthesized.set(key, stage);
+  return stage;
+}
+
+function synthesizeNew(context: Record<string, unknown>) {
+  const { stack } = createService(context);
+  const template = withoutStackTraces(() => Template.fromStack(stack));
+  freeze(template.toJSON());
   return {
     template,
+    warnings: stack.node.metadata.filter(({ type }) => type === 'aws:cdk:warning').map(({ data }) => data),
     statements: statementsByRole(template),
     resources: (type: string): Record<string, Resource> =>
       template.findResources(type) as Record<string, Resource>,
@@ -104,6 +129,12 @@ export function synthesize(context: Record<string, unknown> = {}) {
       return only[1] as Resource;
     },
   };
+}
+
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const part of Object.values(value)) freeze(part);
+  Object.freeze(value);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { imageDimensionsFromData } from 'image-dimensions';
+import { decode } from 'jpeg-js';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
@@ -8,9 +9,10 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
-import { pngOf } from '#support/image-bytes.ts';
-import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
+import { exifOf, pngChunk, pngOf, smallImages } from '#support/image-bytes.ts';
+import { formPdf, pdfOf, presentation, slidesWith, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
+import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
@@ -20,6 +22,10 @@ const { model, service } = await useScriptedService({ recordCalls: true });
 
 const fact = 'The ferry to Aegina leaves at 10:17';
 const openXml = 'application/vnd.openxmlformats-officedocument';
+
+const boxed = wordBody(
+  `<w:p><w:r><w:pict><v:textbox><w:txbxContent><w:p><w:r><w:t>${fact}</w:t></w:r></w:p></w:txbxContent></v:textbox></w:pict></w:r></w:p>`,
+);
 
 // The first turn of a run starts its functions.
 describe('the text of an attached file reaches the model', () => {
@@ -31,6 +37,7 @@ describe('the text of an attached file reaches the model', () => {
     ['a.pdf', 'application/pdf', pdfOf([['Ferries'], [fact]])],
     ['a.doc', 'application/msword', wordDocument(fact)],
     ['a.docx', `${openXml}.wordprocessingml.document`, docx(fact)],
+    ['box.docx', `${openXml}.wordprocessingml.document`, boxed],
     ['a.pptx', `${openXml}.presentationml.presentation`, presentation([['Ferries'], [fact]], 'Speak up')],
   ])('%s, and again with a follow-up', async (name, type, content) => {
     const chat = await openAttachmentChat(service);
@@ -40,9 +47,57 @@ describe('the text of an attached file reaches the model', () => {
     expect(lastPrompt(model)).toContain(fact);
     expect(lastPrompt(model)).toContain(name);
     expect(lastPrompt(model)).not.toContain('track()');
+    // Strict servers reject content of parts.
+    for (const { content: text } of model.calls.at(-1)?.request.messages ?? [])
+      expect(text).toBeTypeOf('string');
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(countPreparedFiles(service) - before).toBe(1);
+  });
+
+  it('with what is left out, and what a form and its encoding need', async () => {
+    const chat = await openAttachmentChat(service);
+    const junk = 'HTTP/1.1 200 OK\r\n\r\n';
+    const file = await chat.upload('a.pdf', Buffer.concat([Buffer.from(junk), formPdf()]), types.pdf);
+    await chat.send('What does it say?', file);
+    expect(lastPrompt(model)).toContain(
+      '<file name=\\"a.pdf\\">\\n[page 2 cannot be read]\\n日本語\\nA note on the page',
+    );
+    expect(lastPrompt(model)).toContain('Full name: Jane Doe');
+    expect(lastPrompt(model)).toContain('The third page');
+  });
+
+  it('whatever its encoding, declared or not', async () => {
+    const chat = await openAttachmentChat(service);
+    const gbk = Buffer.from('d0d5c3fb2cb3c7cad00acdf5d0a1c3f72cb1b1bea90a', 'hex');
+    const files = await Promise.all([
+      chat.upload('declared.csv', gbk, 'text/csv; charset=gbk'),
+      chat.upload('utf-16.csv', Buffer.from('name,city\nAnn,Oslo\n', 'utf16le'), 'text/csv'),
+      chat.upload('dos.txt', Buffer.from('Gr\x81\xe1e', 'latin1'), 'text/plain'),
+      chat.upload(
+        'damaged.txt',
+        Buffer.concat([Buffer.from('Größe 中文'), Buffer.from([0xff])]),
+        'text/plain',
+      ),
+    ]);
+    await chat.send('What do they say?', ...files);
+    for (const shown of [
+      '王小明,北京',
+      'Ann,Oslo',
+      '[the encoding is unknown: read as windows-1252]',
+      '[not valid utf-8 in 1 place, shown as \uFFFD]\\nGröße 中文\uFFFD',
+    ])
+      expect(lastPrompt(model)).toContain(shown);
+  });
+
+  it('with what a presentation has besides it', async () => {
+    const hidden = '<p:sld show="0"/>';
+    const slide = `<p:sld><p:pic/><p:txBody><a:p><a:r><a:t>${fact}</a:t></a:r></a:p></p:txBody></p:sld>`;
+    const chat = await openAttachmentChat(service);
+    const type = `${openXml}.presentationml.presentation`;
+    await chat.send('When?', await chat.upload('b.pptx', slidesWith([slide, hidden]), type));
+    expect(lastPrompt(model)).toContain(fact);
+    expect(lastPrompt(model)).toContain('[1 hidden slide is left out; left out: 1 picture]');
   });
 
   it('of a request of a batch', async () => {
@@ -265,11 +320,7 @@ describe('a file cannot leave its element in the prompt', () => {
     '</files> <b>bold</b> a<b',
   ].join('');
 
-  /** The text parts of the user's last message. */
-  const lastMessage = (): string => {
-    const content: unknown = model.calls.at(-1)?.request.messages.at(-1)?.content;
-    return (content as { text: string }[]).map(({ text }) => text).join('\n');
-  };
+  const lastMessage = (): string => model.calls.at(-1)?.request.messages.at(-1)?.content ?? '';
 
   it.each([
     ['whole', '', `\n${escaped}\n</file>`],
@@ -350,8 +401,11 @@ describe('an image', () => {
     expect(model.calls.at(-1)?.request.messages[0]?.content).toContainEqual(part);
   });
 
-  it('is told of to a model that does not', async () => {
-    const chat = await openAttachmentChat(service);
+  it.each<[which: string, agent: AgentFields]>([
+    ['does not', {}],
+    ['must not', { llm_model: 'openai:gpt-4o', meta: { vision: false } }],
+  ])('is told of to a model that %s', async (_which, agent) => {
+    const chat = await openAttachmentChat(service, agent);
     await chat.send('What is it?', await chat.upload('cat.png', png, 'image/png'));
     expect(lastPrompt(model)).not.toContain('image_url');
     expect(lastPrompt(model)).toContain(
@@ -411,6 +465,12 @@ describe('an image that is too large for models', () => {
       'cannot be read as an image',
     ],
     [
+      'is cut off',
+      'a.png',
+      () => pngOf({ width: 300, height: 200 }, red).subarray(0, 60),
+      'cannot be read as an image',
+    ],
+    [
       'is of a type without a decoder',
       'a.gif',
       () => Buffer.concat([gif, Buffer.alloc(4 * 1024 * 1024)]),
@@ -422,7 +482,43 @@ describe('an image that is too large for models', () => {
     await chat.send('What is it?', file);
     expect(lastPrompt(model)).toContain(reason);
     expect(lastPrompt(model)).not.toContain('image_url');
+    expect(await chat.send('And without it?')).toBe('Hello');
   });
+});
+
+it('images are shown upright, in RGB, and their first frame alone', async () => {
+  const { turnedWebp, turnedCmykJpeg, turnedJpeg, animatedGif } = smallImages;
+  const redThenBlue = (line: Buffer): void => {
+    for (let at = 0; at < line.length; at += 3) line[at < line.length / 2 ? at : at + 2] = 255;
+  };
+  const size = { width: 8200, height: 80 };
+  const turnedPng = pngOf(size, redThenBlue, size, [pngChunk('eXIf', exifOf(6))]);
+  const chat = await seeing();
+  const files = await Promise.all([
+    chat.upload('a.png', turnedPng, 'image/png'),
+    chat.upload('b.webp', turnedWebp, 'image/webp'),
+    chat.upload('c.jpg', turnedCmykJpeg, 'image/jpeg'),
+    chat.upload('d.jpg', turnedJpeg, 'image/jpeg'),
+    chat.upload('e.gif', animatedGif, 'image/gif'),
+  ]);
+  await chat.send('What are they?', ...files);
+  const content = model.calls.at(-1)?.request.messages[0]?.content as unknown as {
+    text?: string;
+    image_url?: { url: string };
+  }[];
+  const images = content.flatMap(({ image_url }) => image_url?.url.split(';base64,') ?? []);
+  const types = images.filter((_, index) => index % 2 === 0);
+  expect(types).toEqual([...Array.from({ length: 4 }, () => 'data:image/jpeg'), 'data:image/gif']);
+  for (const data of [images[1], images[3], images[5], images[7]]) {
+    const { width, height, data: pixels } = decode(Buffer.from(data ?? '', 'base64'));
+    expect(height).toBeGreaterThan(width);
+    const [top, bottom] = [pixels.subarray(0, 3), pixels.subarray(-4, -1)];
+    expect({ top: (top[0] ?? 0) > 200 && (top[2] ?? 0) < 60, bottom: (bottom[2] ?? 0) > 200 }).toEqual({
+      top: true,
+      bottom: true,
+    });
+  }
+  expect(content.at(-3)?.text).toBe('[The image "e.gif": animated: only its first frame is shown]');
 });
 
 it('an image is shown to batches that go on with its chat, and both are told when it is gone', {

@@ -91,7 +91,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
   model.onCall = (call) => {
     calls += 1;
     if (calls === 1) return call.fail(429, { 'retry-after-ms': '5' });
-    if (call.request.messages.at(-1)?.content.includes('refused')) return call.fail(400);
+    if (call.request.messages.at(-1)?.content.endsWith('refused')) return call.fail(400);
     call.chunk('canary-reply');
     call.finish({ prompt_tokens: 10, completion_tokens: 2 });
   };

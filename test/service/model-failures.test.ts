@@ -1,13 +1,16 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { UploadedFile } from '#contract/message.ts';
 import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { png } from '#support/sample-files.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
 /** Longer than all waits between four calls together, which are at most 4.4 s. */
@@ -34,6 +37,8 @@ const service = await useService({
 const busy = { code: 10005, message: 'The model is busy: try again later' };
 const unreachable = { code: 10005, message: 'The model cannot be reached: try again later' };
 const rejected = { code: 10005, message: 'The model refused the request' };
+const tooLong = { code: 10005, message: 'The message is too long for the model' };
+const filtered = { code: 10005, message: 'The reply was cut by the content filter of the model' };
 const broken = { code: 10005, message: 'The model could not complete the reply' };
 
 interface Failure {
@@ -47,6 +52,8 @@ interface Failure {
   counted?: 0;
   /** The reply's error; undefined if the reply `Here I am` is complete in the end. */
   error?: { code: number; message: string };
+  /** The provider rejects the content: the next prompt is without this turn. */
+  ofContent?: true;
 }
 
 const respond = (call: ModelCall): void => {
@@ -87,7 +94,7 @@ const failures: Failure[] = [
     counted: 0,
     error: busy,
   },
-  { name: '500, then an answer', fails: thenResponds(3, (call) => call.fail(500, soon)), received: 4 },
+  { name: '500, then an answer', fails: thenResponds(1, (call) => call.fail(500, soon)), received: 2 },
   {
     name: '500 and nothing else',
     fails: (call) => call.fail(500, soon),
@@ -96,7 +103,19 @@ const failures: Failure[] = [
     error: unreachable,
   },
   { name: '503 for half a second', fails: thenResponds(1, (call) => call.fail(503)), received: 2 },
-  { name: '400', fails: (call) => call.fail(400), received: 1, counted: 0, error: rejected },
+  ...([400, 422] as const).map(
+    (status): Failure => ({
+      name: `${status}`,
+      fails: (call) => call.fail(status),
+      ...{ received: 1, counted: 0, error: rejected, ofContent: true },
+    }),
+  ),
+  {
+    name: '413',
+    fails: (call) => call.fail(413),
+    ...{ received: 1, counted: 0, error: tooLong, ofContent: true },
+  },
+  { name: '401', fails: (call) => call.fail(401), received: 1, counted: 0, error: rejected },
   { name: '403', fails: (call) => call.fail(403), received: 1, counted: 0, error: rejected },
   { name: '404', fails: (call) => call.fail(404), received: 1, counted: 0, error: rejected },
   {
@@ -112,9 +131,13 @@ const failures: Failure[] = [
   {
     name: 'a refusal in the stream before the first word',
     fails: (call) => call.failInStream('invalid request'),
-    received: 1,
-    counted: 0,
-    error: rejected,
+    ...{ received: 1, counted: 0, error: rejected, ofContent: true },
+  },
+  {
+    name: 'a refusal in the stream behind some words',
+    says: ['One, ', 'two'],
+    fails: (call) => call.failInStream('invalid request'),
+    ...{ received: 1, error: rejected, ofContent: true },
   },
   {
     name: 'a server error in the stream behind some words',
@@ -158,7 +181,7 @@ const failures: Failure[] = [
     error: broken,
   },
   {
-    name: 'an empty reply',
+    name: 'an empty answer',
     fails: (call) => call.finish(),
     received: 1,
     error: { code: 10005, message: 'The model gave an empty reply' },
@@ -168,7 +191,13 @@ const failures: Failure[] = [
     says: ['One, '],
     fails: (call) => call.cut('content_filter'),
     received: 1,
-    error: { code: 10005, message: 'The reply was cut by the content filter of the model' },
+    error: filtered,
+    ofContent: true,
+  },
+  {
+    name: 'a filter at once',
+    fails: (call) => call.cut('content_filter'),
+    ...{ received: 1, error: filtered, ofContent: true },
   },
   {
     name: 'garbage at once',
@@ -216,7 +245,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   });
 
   it.concurrent.for(failures)('that answers with $name', async (failure, { expect }) => {
-    const { name, says = [], fails, received, counted = 1, error } = failure;
+    const { name, says = [], fails, received, counted = 1, error, ofContent = false } = failure;
     const text = error === undefined ? 'Here I am' : says.join('');
     const chatId = await createChat(client, tenant);
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
@@ -252,23 +281,44 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       body: { data: 'Here I am', error_code: 0 },
     });
     expect(contentsOf(await historyOf(client, chatId))).toEqual([name, text, after, 'Here I am']);
+    const last = { role: 'user', content: after };
+    const withReply = [{ role: 'user', content: name }, { role: 'assistant', content: text }, last];
     // Some models reject two user messages in a row.
+    const withoutReply = [{ role: 'user', content: `${name}\n\n${after}` }];
     expect(callsAfter[0]?.request.messages).toEqual(
-      text === ''
-        ? [{ role: 'user', content: `${name}\n\n${after}` }]
-        : [
-            { role: 'user', content: name },
-            { role: 'assistant', content: text },
-            { role: 'user', content: after },
-          ],
+      ofContent ? [last] : text === '' ? withoutReply : withReply,
     );
+  });
+
+  it('that rejects two turns in a row gets both with the third: the reason was not their content', async () => {
+    const chatId = await createChat(client, tenant);
+    const prompts: string[][] = [];
+    const messages = ['one', 'two', 'three', 'four', 'five', 'six'].map((text) => `${text} with a wrong key`);
+    for (const [index, message] of messages.entries()) {
+      const calls = script(message, (call) => (index >= 4 ? respond(call) : call.fail(400)));
+      expect((await send(client, tenant, chatId, message)).status).toBe(index >= 4 ? 200 : 500);
+      prompts.push(calls.map(({ request }) => request.messages.map(({ content }) => content).join('\n\n')));
+    }
+    const [one, two, three, four, five, six] = messages;
+    const expected = [
+      [[one]],
+      [[two]],
+      // The third turn is tried with both and without them.
+      [[one, two, three], [three]],
+      [[four]],
+      [[one, two, three, four, five]],
+      [[one, two, three, four, five, 'Here I am', six]],
+    ];
+    expect(prompts).toEqual(expected.map((calls) => calls.map((contents) => contents.join('\n\n'))));
+    const history = contentsOf(await historyOf(client, chatId));
+    expect(history.filter((_, index) => index % 2 === 0)).toEqual(messages);
   });
 
   // Chunks may be lost with a connection that is cut, so such a run has no certain number of calls.
   const failing = failures.filter(({ name, error }) => error !== undefined && !name.includes('cut behind'));
   it.concurrent.for(failing)(
     'that answers with $name gets no second run from OpenAI’s client, whose own retries are on',
-    async ({ name, says = [], fails, received }, { expect }) => {
+    async ({ name, says = [], fails, received, error }, { expect }) => {
       const openai = new OpenAI({ apiKey: tenant.apiKey, baseURL: `${service.baseUrl}/openai` });
       const complete = async (stream: boolean) => {
         const content = `${name}, for OpenAI, ${stream}`;
@@ -284,8 +334,8 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
               .then((chunks) => chunks.at(-1)?.choices[0]?.finish_reason)
           : openai.chat.completions.create(request).then(({ choices }) => choices[0]?.finish_reason);
         const outcome = await work.catch((error: unknown) => error);
-        if (name === 'an empty reply') expect(outcome).toBe('stop');
-        else if (name === 'a reply cut by a filter') expect(outcome).toBe('content_filter');
+        if (name === 'an empty answer') expect(outcome).toBe('stop');
+        else if (error === filtered) expect(outcome).toBe('content_filter');
         else expect(outcome).toBeInstanceOf(OpenAI.APIError);
         expect(calls).toHaveLength(received);
       };
@@ -423,6 +473,116 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   });
 });
 
+describe('a chat whose model fails', () => {
+  let tenant: Tenant;
+  let client: Client;
+  let script: ReturnType<typeof scriptByMessage>;
+  const files: Record<string, string> = {};
+  beforeAll(async () => {
+    script = scriptByMessage(models.openai);
+    const unified_tools = [{ type: 'consultant_lookup' }];
+    const agent = { meta: { vision: true }, unified_tools };
+    tenant = await createTenant({ model: 'openai:scripted', titles: false, agent });
+    client = clientOf(service, tenant);
+    for (const [name, content, type] of [
+      ['a.txt', 'The text of the file', 'text/plain'],
+      ['a.png', png, 'image/png'],
+    ] as const) {
+      const { body } = await uploaderOf(service, tenant).file(name, content, { type });
+      files[name] = (body.data as UploadedFile).uuid;
+    }
+  });
+  const promptOf = (calls: readonly ModelCall[]): string => JSON.stringify(calls[0]?.request.messages);
+
+  // Silence and lost connections fail a reply as an early end does, but after seconds.
+  const failing = failures.filter(
+    ({ name, error }) => error !== undefined && !/^silence|connection|longer/.test(name),
+  );
+  it.concurrent.for(failing)('with $name at files takes the next message', async (failure, { expect }) => {
+    const name = `${failure.name} at files`;
+    const chatId = await createChat(client, tenant);
+    const failed = script(name, (call, attempt) => {
+      for (const chunk of failure.says ?? []) call.chunk(chunk);
+      failure.fails(call, attempt);
+    });
+    const attached = { attached_file_uuids: Object.values(files) };
+    expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
+    const calls = script(`after ${name}`, respond);
+    expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
+    for (const mark of Object.values(fileMarks)) {
+      expect(promptOf(failed)).toContain(mark);
+      expect(promptOf(calls).includes(mark)).toBe(failure.ofContent !== true);
+    }
+    expect(promptOf(calls).split(name)).toHaveLength(failure.ofContent === true ? 2 : 3);
+    const [rejected] = await historyOf(client, chatId);
+    expect(rejected?.content).toBe(name);
+    expect(rejected?.attached_files.map(({ uuid }) => uuid)).toEqual(Object.values(files));
+  });
+
+  it('finds nothing with its tool of a turn that was rejected', async () => {
+    const chatId = await createChat(client, tenant);
+    const attached = { attached_file_uuids: [files['a.txt']] };
+    script('a rejected text', (call) => call.fail(400));
+    expect((await send(client, tenant, chatId, 'a rejected text', attached)).status).toBe(500);
+    const calls = script('What text was there?', (call, attempt) => {
+      if (attempt === 1) call.callTools({ name: 'consultant_lookup', arguments: { query: 'text' } });
+      else call.chunk('None');
+      call.finish();
+    });
+    expect(await send(client, tenant, chatId, 'What text was there?')).toMatchObject({
+      body: { data: 'None' },
+    });
+    expect(calls[1]?.request.messages.at(-1)?.content).toContain('Nothing that was searched matches');
+  });
+
+  it.each([1, 2, 3, 4])('at %i images in a row takes the next message', async (count) => {
+    const mark = fileMarks['a.png'] as string;
+    const chatId = await createChat(client, tenant);
+    const rejectImages = (call: ModelCall) =>
+      JSON.stringify(call.request.messages).includes(mark) ? call.fail(400) : respond(call);
+    const attached = { attached_file_uuids: [files['a.png']] };
+    for (let turn = 1; turn <= count; turn += 1) {
+      script(`image ${turn} of ${count}`, rejectImages);
+      const { status } = await send(client, tenant, chatId, `image ${turn} of ${count}`, attached);
+      expect(status).toBe(500);
+    }
+    for (const name of ['after', 'long after']) {
+      const calls = script(`${name} ${count} images`, rejectImages);
+      expect((await send(client, tenant, chatId, `${name} ${count} images`)).status).toBe(200);
+      // An even number is tried once, and left out for good.
+      expect(calls).toHaveLength(name === 'after' && count % 2 === 0 ? 2 : 1);
+      expect(JSON.stringify(calls.at(-1)?.request.messages)).not.toContain('image 1');
+    }
+  });
+
+  it('at the result of a tool takes the next message, without that turn', async () => {
+    const chatId = await createChat(client, tenant);
+    script('a rejected result', (call, attempt) => {
+      if (attempt === 2) return call.fail(400);
+      call.callTools({ name: 'consultant_lookup', arguments: { query: 'text' } });
+      call.finish();
+    });
+    expect((await send(client, tenant, chatId, 'a rejected result')).status).toBe(500);
+    const calls = script('after a rejected result', respond);
+    expect((await send(client, tenant, chatId, 'after a rejected result')).status).toBe(200);
+    expect(calls[0]?.request.messages).toEqual([{ role: 'user', content: 'after a rejected result' }]);
+  });
+
+  it('for a request of a batch takes the next one', async () => {
+    const chatId = await createChat(client, tenant);
+    const run = async (message: string) => {
+      const requests = [{ custom_id: 'one', message, history_id: chatId }];
+      await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+    };
+    script('a rejected request', (call) => call.fail(422));
+    await run('a rejected request');
+    const calls = script('the next request', respond);
+    await run('the next request');
+    expect(calls[0]?.request.messages).toEqual([{ role: 'user', content: 'the next request' }]);
+    expect(contentsOf(await historyOf(client, chatId))[0]).toBe('a rejected request');
+  });
+});
+
 it('leaves no message and no word of a provider in the logs', () => {
   expect(logged.some((line) => line.includes('A reply was not completed'))).toBe(true);
   const words = [...failures.map(({ name }) => name), 'Here I am', 'One, ', 'scripted 4', 'scripted 5'];
@@ -430,6 +590,12 @@ it('leaves no message and no word of a provider in the logs', () => {
   const revealing = words.filter((word) => word.length > 5);
   expect(logged.filter((line) => revealing.some((word) => line.includes(word)))).toEqual([]);
 });
+
+/** What a prompt has of an attached file. */
+const fileMarks: Readonly<Record<string, string>> = {
+  'a.txt': 'The text of the file',
+  'a.png': png.toString('base64'),
+};
 
 function modelOf(wire: Wire): ScriptedModel {
   const model = models[wire];
@@ -444,8 +610,10 @@ function scriptByMessage(model: ScriptedModel) {
     { calls: ModelCall[]; script: (call: ModelCall, attempt: number) => void }
   >();
   model.onCall = (call) => {
-    // A previous message without a reply is in the same content, before a blank line.
-    const message = call.request.messages.at(-1)?.content.split('\n\n').at(-1) ?? '';
+    // Files and a previous message without a reply are in the same content, before a blank line or in parts of their own.
+    const content: unknown = call.request.messages.findLast(({ role }) => role === 'user')?.content;
+    const text = Array.isArray(content) ? content.at(-1).text : content;
+    const message = String(text).split('\n\n').at(-1) ?? '';
     const entry = scripts.get(message);
     if (entry === undefined) throw new Error(`No script for the message ${message}`);
     entry.script(call, entry.calls.push(call));

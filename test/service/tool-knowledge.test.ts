@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
-import { pdfOf, presentation } from '#support/office-documents.ts';
+import { formPdf, pdfOf, presentation } from '#support/office-documents.ts';
 import { docx } from '#support/sample-files.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
@@ -22,6 +22,7 @@ interface Document {
   passages: number;
   added_at: string;
   replaced?: boolean;
+  notices?: string[];
 }
 
 const service = await useService();
@@ -159,6 +160,17 @@ describe('the knowledge of a workspace', () => {
       success: true,
       data: { results: [expect.objectContaining({ text: expect.stringContaining('twelve characters') })] },
     });
+  });
+
+  it('says of what is added what could not be read', async () => {
+    const tenant = await createTenant();
+    const file = await fileOf('form.pdf', formPdf());
+    expect(await add(tenant.workspaceId, file)).toMatchObject([{ notices: ['page 2 cannot be read'] }]);
+    const lines = await agentctl.lines('knowledge', 'add', '--workspace', tenant.workspaceId, file);
+    expect(lines.at(-1)).toBe('form.pdf: page 2 cannot be read');
+    const { results } = await (await open(tenant)).search('日本語 Norway');
+    expect(results[0]?.text).toContain('日本語');
+    expect(results[0]?.text).not.toContain('cannot be read');
   });
 
   it('gives as many passages as the agent wants, each of them whole', async () => {

@@ -31,38 +31,144 @@ const accepted: [name: string, type: string, content: string | Buffer][] = [
   ['old.txt', 'text/plain; charset=iso-8859-1', Buffer.from('Gr\xfc\xdfe', 'latin1')],
   ['marked.txt', 'text/x-anything', 'Marked'],
   ['wide.txt', 'text/plain; charset=utf-16', Buffer.from('\ufeffWide', 'utf16le')],
+  ['unmarked.csv', 'text/csv', Buffer.from('Ann,Oslo\n', 'utf16le')],
+  ['junk.pdf', 'application/pdf', Buffer.concat([Buffer.alloc(1024, '\n'), pdf('After junk')])],
   ['business.txt', 'text/plain', 'BM, GIF, ID3 and MZ are words here'],
 ];
 
-const rejected: [what: string, message: string, name: string, content: string | Buffer, type: string][] = [
+/** What the hint says of a type that is not allowed. */
+const sendFor = (extension: string, type: string) =>
+  `The file name ends with ${extension}: send the content type ${type}`;
+/** What the hint says of content that is not of its type. */
+const foundType = (found: string, declared: string) =>
+  `The content looks like ${found}, and the content type is ${declared}`;
+const extensions =
+  'These extensions are allowed: .pdf, .txt, .md, .csv, .docx, .doc, .pptx, .jpeg, .jpg, .png, .gif, .webp, .html';
+
+const rejected: [
+  what: string,
+  message: string,
+  name: string,
+  content: string | Buffer,
+  type: string,
+  hint?: string,
+][] = [
   ['a file without a name', 'File name is missing', '', 'x', 'application/zip'],
-  ['an extension that is not taken', 'Unsupported file extension: .exe', 'run.EXE', 'x', 'application/zip'],
-  ['a name without an extension', 'Unsupported file extension: ', 'README', 'x', 'text/plain'],
-  ['a name that is an extension', 'Unsupported file extension: ', '.pdf', 'x', 'text/plain'],
-  ['a type that is not taken', 'Unsupported content type: application/zip', 'a.pdf', '', 'application/zip'],
-  ['every text at once', 'Unsupported content type: text/*', 'a.txt', 'x', 'text/*'],
-  ['half a type', 'Unsupported content type: text/', 'a.txt', 'x', 'text/'],
+  [
+    'an extension that is not taken',
+    'Unsupported file extension: .exe',
+    'run.EXE',
+    'x',
+    'application/zip',
+    extensions,
+  ],
+  ['a name without an extension', 'Unsupported file extension: ', 'README', 'x', 'text/plain', extensions],
+  ['a name that is an extension', 'Unsupported file extension: ', '.pdf', 'x', 'text/plain', extensions],
+  [
+    'a type that is not taken',
+    'Unsupported content type: application/zip',
+    'a.pdf',
+    '',
+    'application/zip',
+    sendFor('.pdf', 'application/pdf'),
+  ],
+  [
+    'what curl and Go send',
+    'Unsupported content type: application/octet-stream',
+    'Letter.DOCX',
+    docx('x'),
+    'application/octet-stream',
+    sendFor('.docx', wordType),
+  ],
+  [
+    'every text at once',
+    'Unsupported content type: text/*',
+    'a.txt',
+    'x',
+    'text/*',
+    sendFor('.txt', 'text/plain'),
+  ],
+  ['half a type', 'Unsupported content type: text/', 'a.txt', 'x', 'text/', sendFor('.txt', 'text/plain')],
   [
     'a type with what no header holds',
     'Unsupported content type: text/plain; x=ü',
     'a.txt',
     'x',
     'text/plain; x=ü',
+    sendFor('.txt', 'text/plain'),
   ],
-  ['what is no type', 'Unsupported content type: pdf', 'a.pdf', pdf('x'), 'pdf'],
-  ['a drawing', 'Unsupported content type: image/svg+xml', 'a.png', '<svg/>', 'image/svg+xml; charset=utf-8'],
+  [
+    'what is no type',
+    'Unsupported content type: pdf',
+    'a.pdf',
+    pdf('x'),
+    'pdf',
+    sendFor('.pdf', 'application/pdf'),
+  ],
+  [
+    'a drawing',
+    'Unsupported content type: image/svg+xml',
+    'a.png',
+    '<svg/>',
+    'image/svg+xml; charset=utf-8',
+    sendFor('.png', 'image/png'),
+  ],
   ['an empty file', 'File is empty (size must be greater than 0 bytes)', 'a.txt', '', 'text/plain'],
-  ['an image as a document', 'Unsupported content type: image/png', 'a.pdf', png, 'application/pdf'],
-  ['text as a document', 'Unsupported content type: text/plain', 'a.pdf', 'Hello', 'application/pdf'],
-  ['text as an image', 'Unsupported content type: text/plain', 'a.png', 'Hello', 'image/png'],
-  ['a document as text', 'Unsupported content type: application/pdf', 'a.txt', pdf('x'), 'text/plain'],
-  ['an archive as text', 'Unsupported content type: application/zip', 'a.csv', zip({ a: 'b' }), 'text/csv'],
+  [
+    'an image as a document',
+    'Unsupported content type: image/png',
+    'a.pdf',
+    png,
+    'application/pdf',
+    foundType('image/png', 'application/pdf'),
+  ],
+  [
+    'a PNG named JPEG by its type alone',
+    'Unsupported content type: image/png',
+    'a.PNG',
+    png,
+    'image/jpeg',
+    'The content looks like image/png, and the file name ends with .png: send the content type image/png',
+  ],
+  [
+    'text as a document',
+    'Unsupported content type: text/plain',
+    'a.pdf',
+    'Hello',
+    'application/pdf',
+    foundType('text/plain', 'application/pdf'),
+  ],
+  [
+    'text as an image',
+    'Unsupported content type: text/plain',
+    'a.png',
+    'Hello',
+    'image/png',
+    foundType('text/plain', 'image/png'),
+  ],
+  [
+    'a document as text',
+    'Unsupported content type: application/pdf',
+    'a.txt',
+    pdf('x'),
+    'text/plain; charset=utf-8',
+    foundType('application/pdf', 'text/plain'),
+  ],
+  [
+    'an archive as text',
+    'Unsupported content type: application/zip',
+    'a.csv',
+    zip({ a: 'b' }),
+    'text/csv',
+    foundType('application/zip', 'text/csv'),
+  ],
   [
     'a program as text',
     'Unsupported content type: application/x-executable',
     'a.html',
     Buffer.from('7f454c46020101000000', 'hex'),
     'text/html',
+    foundType('application/x-executable', 'text/html'),
   ],
   [
     'unknown bytes as text',
@@ -70,8 +176,32 @@ const rejected: [what: string, message: string, name: string, content: string | 
     'a.txt',
     Buffer.from([65, 0, 66]),
     'text/plain',
+    foundType('application/octet-stream', 'text/plain'),
   ],
-  ['an old document as a new one', 'Unsupported content type: application/msword', 'a.docx', doc(), wordType],
+  [
+    'an old document as a new one',
+    'Unsupported content type: application/msword',
+    'a.docx',
+    doc(),
+    wordType,
+    foundType('application/msword', wordType),
+  ],
+  [
+    'wide text with zero bytes on both sides',
+    'Unsupported content type: application/octet-stream',
+    'a.txt',
+    Buffer.from([65, 0, 0, 66]),
+    'text/plain',
+    foundType('application/octet-stream', 'text/plain'),
+  ],
+  [
+    'a document after too much junk',
+    'Unsupported content type: text/plain',
+    'a.pdf',
+    Buffer.concat([Buffer.alloc(1025, '\n'), pdf('x')]),
+    'application/pdf',
+    foundType('text/plain', 'application/pdf'),
+  ],
 ];
 
 /** The file in the response to an upload without a file. */
@@ -117,7 +247,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
     expect(download.headers.get('content-disposition')).toMatch(/^attachment; filename=/);
   });
 
-  it.each(rejected)('refuses %s: %s', async (_what, message, name, content, type) => {
+  it.each(rejected)('refuses %s: %s', async (_what, message, name, content, type, hint) => {
     const { status, body } = await upload.raw(form(filePart(name, content, type)));
     expect({ status, body }).toEqual({
       status: 400,
@@ -128,6 +258,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
           size: Buffer.byteLength(content),
           scope: 'persistent',
           error_msg: message,
+          ...(hint !== undefined && { hint }),
         },
         message,
         error_code: 10006,

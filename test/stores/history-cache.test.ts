@@ -7,7 +7,7 @@ import { type Message, noUsage } from '#domain/chats/message.ts';
 import type { MessageStore } from '#domain/chats/message-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { file } from '#support/frozen/entities.ts';
-import { messageAt, replyMessage, userMessage } from '#support/messages.ts';
+import { messageAt, replyMessage, turnsOf, userMessage } from '#support/messages.ts';
 import { openStores, seeds } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
@@ -224,6 +224,35 @@ it('the oldest histories leave when all have 8,000,000 characters', async () => 
   expect(areRead.indexOf(true)).toBe(39);
 });
 
+it('a turn that prompts do without is not read again, and is back after the next such turn', async () => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  const turns = turnsOf('+--+');
+  for (const [position, shown] of [
+    [1, []],
+    [3, [1]],
+    [5, [1]],
+    [7, [1, 2, 3]],
+  ] as const) {
+    const turn = turns.slice(position - 1, position + 1) as [Message, Message];
+    const expected = shown.flatMap((number) => turns.slice(2 * number - 2, 2 * number));
+    expect(await take(environment, chat, turn)).toEqual(expected);
+  }
+  expect(environment.reads).toBe(1);
+});
+
+it('a history that lacks its last turn starts no pause', async () => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  const turns = turnsOf('+-+');
+  for (const message of turns.slice(0, 4)) await stores.messages.put(chat, message);
+  // A send that stores nothing.
+  expect(await environment.messages.recent(chat, 4, 60_000)).toEqual(turns.slice(0, 2));
+  expect(await take(environment, chat, turns.slice(4) as [Message, Message])).toEqual(turns.slice(0, 2));
+  const expected = [...turns.slice(0, 2), ...turns.slice(4)];
+  expect(await take(environment, chat, turnAt(7))).toEqual(expected);
+  expect(await take(environment, chat, turnAt(9))).toEqual([...expected, ...turnAt(7)]);
+  expect(environment.reads).toBe(3);
+});
+
 it.each(seeds)('each history is as the table has it, with the seed %i', async (seed) => {
   const random = seededRandom(seed);
   const below = (end: number) => Math.floor(random() * end);
@@ -234,6 +263,7 @@ it.each(seeds)('each history is as the table has it, with the seed %i', async (s
   const environments = [openEnvironment(), openEnvironment()];
   const chats = await Promise.all([create(), create(), create()]);
   const positions = chats.map(() => 1);
+  const rejected = chats.map(() => 0);
   for (let turn = 0; turn < 120; turn += 1) {
     const index = below(chats.length);
     const chat = chats[index] as Chat;
@@ -251,7 +281,13 @@ it.each(seeds)('each history is as the table has it, with the seed %i', async (s
       content: 's'.repeat(below(200)),
     }));
     const store = random() < 0.97 ? messages : stores.messages;
-    await store.put(chat, replyMessage(position + 1, 'r'.repeat(below(300)), { reasoningSteps }));
+    const kind = random();
+    rejected[index] = kind < 0.2 ? (rejected[index] as number) + 1 : 0;
+    const reply = replyMessage(position + 1, 'r'.repeat(below(300)), {
+      reasoningSteps,
+      ...(kind < 0.3 && { rejectedTurns: rejected[index] }),
+    });
+    await store.put(chat, reply);
     positions[index] = position + 2;
     await clock.advance(below(40_000));
   }

@@ -4,7 +4,7 @@ import type { ReasoningStep } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { messageAt, replyMessage } from '#support/messages.ts';
+import { messageAt, replyMessage, turnsOf } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 
 const { stores } = closeAfterTests(await openStores());
@@ -102,18 +102,57 @@ it('characters are UTF-16 code units, also of a text outside of the table', asyn
 });
 
 describe('a window of 1,000 messages at most', () => {
-  const stored = messagesTo(1002, () => 'm');
+  const stored = turnsOf(`${'+'.repeat(500)}-`, () => 'm');
   let chat: Chat;
   beforeAll(async () => {
     chat = await create(stored);
   });
 
   it.each([
-    { upTo: 1000, first: 1 },
-    { upTo: 1001, first: 3 },
-    { upTo: 1002, first: 3 },
-  ])('starts at $first if it ends at $upTo', async ({ upTo, first }) => {
-    expect(await messages.recent(chat, upTo, 1_000_000)).toEqual(stored.slice(first - 1, upTo));
+    { upTo: 1000, first: 1, last: 1000 },
+    { upTo: 1001, first: 3, last: 1001 },
+    // The last turn was rejected. It counts all the same.
+    { upTo: 1002, first: 3, last: 1000 },
+  ])('starts at $first if it ends at $upTo', async ({ upTo, first, last }) => {
+    expect(await messages.recent(chat, upTo, 1_000_000)).toEqual(stored.slice(first - 1, last));
+  });
+});
+
+describe('turns whose content was rejected', () => {
+  it.each([
+    { turns: '+-', shown: [1] },
+    { turns: '+--', shown: [1, 2, 3] },
+    { turns: '+---', shown: [1] },
+    { turns: '+----', shown: [1, 2, 3, 4, 5] },
+    { turns: '-', shown: [] },
+    { turns: '--', shown: [1, 2] },
+    { turns: '-+', shown: [2] },
+    { turns: '+-+--+', shown: [1, 3, 4, 5, 6] },
+    { turns: '+-+---+', shown: [1, 3, 7] },
+    // The next turn was taken only without them.
+    { turns: '+--=', shown: [1, 4] },
+    { turns: '+--=+--', shown: [1, 4, 5, 6, 7] },
+    { turns: '+--=-', shown: [1, 4] },
+    { turns: '+--+=', shown: [1, 2, 3, 4, 5] },
+    { turns: `+${'-'.repeat(51)}+`, shown: [1, 53] },
+  ])('are in no window if they are an odd number in a row: $turns', async ({ turns, shown }) => {
+    const stored = turnsOf(turns);
+    const chat = await create(stored);
+    const expected = shown.flatMap((turn) => stored.slice(2 * turn - 2, 2 * turn));
+    expect(await messages.recent(chat, stored.length, 60_000)).toEqual(expected);
+    expect(await messages.recent(chat, Promise.resolve(stored.length), 60_000)).toEqual(expected);
+  });
+
+  it('take no characters of the window, nor does a window end the row that it begins in', async () => {
+    const stored = turnsOf('+---+--', () => 'm'.repeat(100));
+    const chat = await create(stored);
+    const shown = (upTo: number, characters: number) => messages.recent(chat, upTo, characters);
+    expect(positionsOf(await shown(10, 400))).toEqual([1, 2, 9, 10]);
+    expect(positionsOf(await shown(10, 399))).toEqual([9, 10]);
+    expect(positionsOf(await shown(14, 200))).toEqual([13, 14]);
+    expect(positionsOf(await shown(6, 600))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(positionsOf(await shown(6, 200))).toEqual([5, 6]);
+    expect(positionsOf(await shown(8, 400))).toEqual([1, 2]);
   });
 });
 

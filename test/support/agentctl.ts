@@ -44,6 +44,13 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
   };
   return {
     run,
+    /** The output for a person, in lines. */
+    async lines(...args: string[]): Promise<string[]> {
+      await written;
+      const command = [...args, '--data', data];
+      const { stdout } = await runAgentctlCommand(`${data} ${endpoints.dynamodb}`, command, {});
+      return stdout.trimEnd().split('\n');
+    },
     /** Runs it in a process of its own, which a test may end. */
     async start(...args: string[]): Promise<RunningCommand> {
       await written;

@@ -52,7 +52,8 @@ await reader.read({ ...(files[0] as StoredFile), uuid: 'small' }, { whole: 100, 
 let shownCharacters = 0;
 const shownMegabytes = await peakBeyond(async () => {
   const { parts } = await showAttachments(reader, files, { seesImages: true, signal });
-  for (const part of parts.values()) shownCharacters += part.type === 'text' ? part.text.length : 0;
+  for (const part of [...parts.values()].flat())
+    shownCharacters += part.type === 'text' ? part.text.length : 0;
 });
 let notes: string[] = [];
 let found = 0;

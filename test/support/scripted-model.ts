@@ -37,7 +37,7 @@ export function callsByMessage(model: ScriptedModel): (message: string) => Promi
   const takers = new Map<string, (call: ModelCall) => void>();
   const { onCall } = model;
   model.onCall = (call) => {
-    // A previous message without a reply is in the same content, before a blank line. Content with files has parts.
+    // A previous message without a reply is in the same content, before a blank line. Content with images has parts.
     const content: unknown = call.request.messages.at(-1)?.content;
     const message = (typeof content === 'string' && content.split('\n\n').at(-1)) || '';
     const take = takers.get(message) ?? onCall;

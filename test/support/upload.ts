@@ -4,7 +4,7 @@ import { checkResponse } from './check-response.ts';
 import type { ApiResponse } from './client.ts';
 import type { Service, Tenant } from './service.ts';
 
-export type RejectedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string };
+export type RejectedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string; hint?: string };
 
 type Uploader = (init: RequestInit) => Promise<ApiResponse<UploadedFile | RejectedFile | null>>;
 

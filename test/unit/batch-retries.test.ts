@@ -104,18 +104,6 @@ describe('a request whose model is busy', () => {
     await untilEnd(world, batch);
     expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 2 });
   });
-
-  it('may have a model that is silent: its attempt ends at the idle timeout', async () => {
-    const world = batchWorld();
-    world.model.replyTo = (message, attempt) => (attempt === 1 ? 'silence' : message);
-    const times = timesOfCalls(world);
-    const batch = await world.create(1);
-    await world.workflow.step(world.functions);
-    await world.advanceDuring(world.deliver(), 1000);
-    await untilEnd(world, batch);
-    expect(times[1]).toBeGreaterThanOrEqual(94);
-    expect(await world.read(batch)).toMatchObject({ completed: 1 });
-  });
 });
 
 describe('a reply that the model breaks off', () => {
@@ -149,6 +137,25 @@ describe('a reply that the model breaks off', () => {
     expect((await Array.fromAsync(pages)).flat()).toMatchObject([{ message: { content: 'Half a' } }]);
     // The tokens of all attempts are counted.
     expect(world.state.uses.flatMap(({ calls }) => calls)).toHaveLength(3);
+  });
+
+  it.each([
+    [2, { status: 'success', response_content: 'Question 0' }],
+    [3, { status: 'failed', error_message: 'Stream timed out' }],
+  ])('may be silence until the idle timeout, %i times', async (times, result) => {
+    const world = batchWorld();
+    world.model.replyTo = (message, attempt) => (attempt <= times ? 'silence' : message);
+    const callTimes = timesOfCalls(world);
+    const batch = await world.create(1);
+    await world.workflow.step(world.functions);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await world.advanceDuring(world.deliver(), 1000);
+      await world.clock.advance(15_000);
+    }
+    await untilEnd(world, batch);
+    expect(await world.results(batch)).toMatchObject([result]);
+    expect(callTimes).toHaveLength(3);
+    expect(callTimes[1]).toBeGreaterThanOrEqual(94);
   });
 
   it('is counted apart from a busy model', async () => {

@@ -115,7 +115,10 @@ describe('the window', () => {
 
 describe('the end of a reply', () => {
   const modelEnded = Promise.resolve();
-  const reply = { content: '', error: null, incomplete: null, usage: noUsage, reasoningSteps: [], calls: [] };
+  const reply = {
+    ...{ content: '', error: null, incomplete: null, rejected: null },
+    ...{ usage: noUsage, reasoningSteps: [], calls: [] },
+  };
   const failed = (error: unknown) =>
     outcomeOf({
       ...{ reply: { ...reply, error: { code: 10005, message: 'A text' } }, error, reason: undefined },

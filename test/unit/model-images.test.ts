@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 const providers: [name: string, ModelProvider][] = [
-  ['OpenAI', openai({ baseUrl: () => server.url, apiKey: async () => 'key' })],
+  ['OpenAI', openai({ baseUrl: () => server.url, apiKey: async () => 'key', onSkipped: () => undefined })],
   [
     'Bedrock',
     bedrock({

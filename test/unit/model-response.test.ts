@@ -28,6 +28,7 @@ it('lets Node.js send the first text before it reads the rest of a burst, once',
         order.push(delta);
         setImmediate(() => order.push(`after ${delta}`));
       },
+      progress: () => undefined,
       toolCall: () => ({}),
     },
   );

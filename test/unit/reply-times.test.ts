@@ -36,6 +36,25 @@ describe('a reply may take', () => {
     expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
   });
 
+  it('as long as the model makes progress, and 90 s of silence after it', async () => {
+    const memory = await openMemoryChat();
+    const chat = await memory.createChat();
+    memory.model.pause();
+    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline: 300_000 }));
+    const [reply] = memory.model.replies;
+    for (let round = 0; round < 2; round += 1) {
+      reply?.emit({ type: 'progress' });
+      await memory.clock.advance(89_999);
+    }
+    reply?.emit({ type: 'progress' });
+    await memory.clock.advance(89_999);
+    expect(reply?.request.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    const { reply: ended, events } = await finishing;
+    expect(ended).toMatchObject({ content: '', error: { message: 'Stream timed out' }, reasoningSteps: [] });
+    expect(events.map(({ type }) => type)).toEqual(['response.created', 'response.error']);
+  });
+
   it('110 s from its request on, as JSON', () => {
     vi.stubEnv(variables.plainReplySeconds, '110');
     expect(timeForModel(sendMessage, false, left(sendMessage, 2000))).toBe(108_000);

@@ -7,11 +7,13 @@ import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
+import { seededRandom } from '#support/seeded-random.ts';
 
 const wires = {
   openai: {
     start: startScriptedModel,
-    modelAt: (url: string) => openai({ baseUrl: () => url, apiKey: async () => 'key' }).model('scripted'),
+    modelAt: (url: string) =>
+      openai({ baseUrl: () => url, apiKey: async () => 'key', onSkipped: () => undefined }).model('scripted'),
   },
   bedrock: {
     start: startScriptedBedrock,
@@ -49,12 +51,18 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   });
 
   let waits: number[];
+  let time: number;
   const timing: Partial<RetryTiming> = {
+    now: () => time,
     random: () => 0.5,
-    wait: async (milliseconds) => waits.push(milliseconds),
+    wait: async (milliseconds) => {
+      waits.push(milliseconds);
+      time += milliseconds;
+    },
   };
   beforeEach(() => {
     waits = [];
+    time = 0;
     server.calls.length = 0;
     model = retryingModel(modelAt(server.url), timing);
   });
@@ -76,7 +84,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   it.each([408, 409, 424, 429, 500, 502, 503, 529])('asks again after HTTP %i', async (status) => {
     failFirst((call) => call.fail(status));
     expect(await send(model)).toEqual({ text: 'Hello' });
-    expect(waits).toEqual([500]);
+    expect(waits).toEqual([250]);
   });
 
   it('asks again after a connection that is cut before or behind the headers', async () => {
@@ -88,7 +96,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       },
     );
     expect(await send(model)).toEqual({ text: 'Hello' });
-    expect(waits).toEqual([500, 1000]);
+    expect(waits).toEqual([250, 500]);
   });
 
   it.each(['throttled', 'overloaded', 'server error'] as const)(
@@ -135,28 +143,30 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       message: `The provider at ${new URL(server.url).host} answered with status 503, the last of 4 times`,
     });
     expect(server.calls).toHaveLength(4);
-    expect(waits).toEqual([500, 1000, 2000]);
+    expect(waits).toEqual([250, 500, 1000]);
   });
 
-  it.each([
-    [0, 375],
-    [1, 625],
-  ])('waits a quarter less or more: at %d it is %d ms', async (random, delay) => {
-    failFirst((call) => call.fail(500));
-    await send(retryingModel(modelAt(server.url), { ...timing, random: () => random }));
-    expect(waits).toEqual([delay]);
+  it('may wait any time up to the whole one', async () => {
+    failFirst(...Array.from({ length: 3 }, () => (call: ModelCall) => call.fail(500)));
+    const randoms = [0.01, 0.99, 0.5];
+    await send(retryingModel(modelAt(server.url), { ...timing, random: () => randoms.shift() ?? 0 }));
+    expect(waits).toEqual([5, 990, 1000]);
   });
 
-  it.each([
-    [{ 'Retry-After': '7' }, 7000, 7000],
-    [{ 'Retry-After': '0' }, 0, 0],
-    [{ 'retry-after-ms': '250', 'Retry-After': '7' }, 250, 250],
-    [{ 'Retry-After': 'soon' }, 500, 500],
-  ])('waits as it is told: %j', async (headers, least, most) => {
+  it.each<[headers: Record<string, string>, wait: number]>([
+    [{ 'Retry-After': '7' }, 7000],
+    [{ 'Retry-After': '20' }, 20_000],
+    [{ 'retry-after-ms': '400', 'Retry-After': '7' }, 400],
+    [{ 'retry-after-ms': '0', 'Retry-After': '7' }, 7000],
+    [{ 'retry-after-ms': '240' }, 250],
+    [{ 'Retry-After': '0.1' }, 250],
+    ...['0', '-3', '5, 10', 'NaN', 'Infinity', '1e1', '', 'soon', '2999-01-01', 'May 5'].map(
+      (text): [Record<string, string>, number] => [{ 'Retry-After': text }, 250],
+    ),
+  ])('waits longer than by itself if it is told: %j', async (headers, wait) => {
     failFirst((call) => call.fail(429, headers));
     expect(await send(model)).toEqual({ text: 'Hello' });
-    expect(waits[0]).toBeGreaterThanOrEqual(least);
-    expect(waits[0]).toBeLessThanOrEqual(most);
+    expect(waits).toEqual([wait]);
   });
 
   it('waits until the time that it is told', async () => {
@@ -169,7 +179,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     // HTTP dates are whole seconds.
     expect(waits[0]).toBeGreaterThan(6000);
     expect(waits[0]).toBeLessThanOrEqual(9000);
-    expect(waits[1]).toBe(0);
+    expect(waits[1]).toBe(500);
   });
 
   it('gives up at once when it is told to wait longer than a reply waits', async () => {
@@ -180,6 +190,37 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       message: expect.stringContaining('asks to wait 21 s, longer than the 20 s that a reply waits'),
     });
     expect(server.calls).toHaveLength(1);
+  });
+
+  it('waits for what another reply is told, also before its first attempt', async () => {
+    const shared = modelAt(server.url);
+    failFirst((call) => call.fail(429, { 'Retry-After': '7' }));
+    let startOther = () => {};
+    const other = new Promise<void>((resolve) => {
+      startOther = resolve;
+    }).then(() => send(retryingModel(shared, timing)));
+    const first = retryingModel(shared, {
+      ...timing,
+      wait: async (milliseconds) => {
+        startOther();
+        await other;
+        time += milliseconds;
+      },
+    });
+    expect(await send(first)).toEqual({ text: 'Hello' });
+    // The second reply has moved the clock to the end of its wait.
+    expect([waits, time]).toEqual([[7000], 14_000]);
+  });
+
+  it('does not wait for what a reply of another model is told, nor after a wait that is too long', async () => {
+    const shared = modelAt(server.url);
+    failFirst((call) => call.fail(429, { 'Retry-After': '21' }));
+    await send(retryingModel(shared, timing));
+    failFirst((call) => call.fail(429, { 'Retry-After': '7' }));
+    server.calls.length = 0;
+    await send(retryingModel(modelAt(server.url), { ...timing, attempts: 1 }));
+    await send(retryingModel(shared, timing));
+    expect(waits).toEqual([]);
   });
 
   it('ends its wait when it is aborted', async () => {
@@ -213,7 +254,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     const { content } = await model.generate({ prompt });
     server.onPlainCall = onPlainCall;
     expect(content).toEqual([{ type: 'text', text: 'Short answer' }]);
-    expect(waits).toEqual([500]);
+    expect(waits).toEqual([250]);
   });
 
   it('passes each piece on as it comes', async () => {
@@ -261,15 +302,78 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   });
 });
 
+describe('thirty replies of a throttled provider, in simulated time', () => {
+  /** The times of all calls, in milliseconds. */
+  async function callTimes(retryAfter: string): Promise<number[]> {
+    const server = await startScriptedModel();
+    const times: number[] = [];
+    const waiting: { until: number; resume: () => void }[] = [];
+    let time = 0;
+    let running = 30;
+    server.onCall = (call) => {
+      times.push(time);
+      call.fail(429, { 'Retry-After': retryAfter });
+    };
+    const goOn = () => {
+      // All replies wait: the time moves to the next one.
+      if (waiting.length < running) return;
+      waiting.sort((one, other) => one.until - other.until);
+      const next = waiting.shift();
+      time = next?.until ?? time;
+      next?.resume();
+    };
+    const shared = wires.openai.modelAt(server.url);
+    const random = seededRandom(46);
+    await Promise.all(
+      Array.from({ length: 30 }, async () => {
+        await send(
+          retryingModel(shared, {
+            now: () => time,
+            random,
+            wait: (milliseconds) =>
+              new Promise<void>((resume) => {
+                waiting.push({ until: time + milliseconds, resume });
+                goOn();
+              }),
+          }),
+        );
+        running -= 1;
+        goOn();
+      }),
+    );
+    await server.close();
+    return times.sort((one, other) => one - other);
+  }
+
+  it('spread their calls if it says 0', async () => {
+    const times = await callTimes('0');
+    expect(times).toHaveLength(120);
+    expect(times.filter((time) => time < 750).length).toBeLessThan(90);
+    expect(times.at(-1)).toBeGreaterThan(2000);
+  });
+
+  it('call it no earlier than it says', async () => {
+    const times = await callTimes('5');
+    expect(times).toHaveLength(120);
+    // Each answer makes all replies wait.
+    expect(times.filter((time) => time % 5000 !== 0)).toEqual([]);
+    expect(times.filter((time) => time === 0)).toHaveLength(30);
+    expect(times.at(-1)).toBeGreaterThanOrEqual(15_000);
+    // No attempt waits longer than 20 s.
+    expect(times.at(-1)).toBeLessThanOrEqual(60_000);
+  });
+});
+
 describe('names of errors', () => {
-  const kindOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
+  const failureOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
     const server = await wires[wire].start();
     server.onCall = fails;
     const { error } = await send(retryingModel(wires[wire].modelAt(server.url), { attempts: 1 }));
     await server.close();
     delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
-    return (error as ModelFailure).kind;
+    return error as ModelFailure;
   };
+  const kindOf = async (...call: Parameters<typeof failureOf>) => (await failureOf(...call)).kind;
 
   it.each([
     [400, 'ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/', 'throttled'],
@@ -294,6 +398,36 @@ describe('names of errors', () => {
     ['just a text', 'failed'],
   ])("%j among OpenAI's events is %s", async (error, kind) => {
     expect(await kindOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`))).toBe(kind);
+  });
+
+  it.each([
+    ...[400, 413, 422].map((status) => [status, true] as const),
+    ...[401, 402, 403, 404, 408, 409, 429, 500, 503].map((status) => [status, false] as const),
+  ])('status %i is about the content: %j', async (status, isOfContent) => {
+    for (const wire of ['openai', 'bedrock'] as const) {
+      const failure = await failureOf(wire, (call) => call.fail(status));
+      expect(failure).toMatchObject({ isOfContent });
+    }
+  });
+
+  it.each([
+    [{ message: 'm', code: 400 }, true],
+    [{ message: 'm', code: '422', type: 'authentication_error' }, true],
+    [{ message: 'm', code: 401, type: 'invalid_request_error' }, false],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_value' }, true],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_api_key' }, false],
+    [{ message: 'm', type: 'authentication_error' }, false],
+    [{ message: 'm', code: 'model_not_found' }, false],
+    [{ message: 'm', code: 'content_filter' }, true],
+    [{ message: 'm', type: 'content_policy_violation', code: null }, true],
+    [{ message: 'm', type: 'guardrail_intervened' }, true],
+    [{ message: 'm', code: 'context_length_exceeded' }, true],
+    [{ message: 'm', type: 'server_error', code: 'content_filter' }, false],
+    [{ message: 'm', code: 0, type: 'content_filter' }, true],
+    [{ message: 'content_filter' }, false],
+  ])("%j among OpenAI's events is about the content: %j", async (error, isOfContent) => {
+    const failure = await failureOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`));
+    expect(failure).toMatchObject({ isOfContent });
   });
 
   it.each([
@@ -331,6 +465,7 @@ it('asks again when nobody listens, and tells why in the end', async () => {
   await server.close();
   const waits: number[] = [];
   const model = retryingModel(wires.openai.modelAt(server.url), {
+    now: () => waits.reduce((sum, wait) => sum + wait, 0),
     random: () => 0.5,
     wait: async (milliseconds) => waits.push(milliseconds),
   });
@@ -338,7 +473,7 @@ it('asks again when nobody listens, and tells why in the end', async () => {
     kind: 'unavailable',
     message: expect.stringContaining('could not be reached (ECONNREFUSED)'),
   });
-  expect(waits).toEqual([500, 1000, 2000]);
+  expect(waits).toEqual([250, 500, 1000]);
 });
 
 async function* textsOf(stream: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<string> {

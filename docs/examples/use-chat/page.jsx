@@ -6,7 +6,10 @@ const transport = new DefaultChatTransport({ api: '/api/chat' });
 
 export function Chat() {
   const [text, setText] = useState('');
-  const { messages, sendMessage, status, stop, error } = useChat({ transport });
+  const [title, setTitle] = useState('New chat');
+  // The title may come after the text of the first reply.
+  const onData = ({ type, data }) => type === 'data-chat-title' && setTitle(data.name);
+  const { messages, sendMessage, status, stop, error } = useChat({ transport, onData });
   const send = (event) => {
     event.preventDefault();
     sendMessage({ text });
@@ -14,6 +17,7 @@ export function Chat() {
   };
   return (
     <main>
+      <h1>{title}</h1>
       {messages.map(({ id, role, parts }) => (
         <article key={id} data-role={role}>
           {parts.map((part, index) => (

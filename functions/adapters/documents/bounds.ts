@@ -8,6 +8,12 @@ export const bounds = {
   partsBytes: 100 * 1024 * 1024,
   /** Far more parts than an office document has. Each entry costs time, even if it is not unpacked. */
   parts: 20_000,
+  /** Levels of elements in XML. Office programs write less than 100; a table in a table takes 3. */
+  depth: 10_000,
+  /** Levels of documents in a document. Each has its unpacked parts in memory. */
+  documents: 3,
+  /** Levels of parts in a part, such as a chart on a slide. Real documents have 2. */
+  partLevels: 10,
   /** A page takes 1 to 20 ms to read, so 5,000 pages take 5 to 100 s. */
   pages: 5000,
   /**

@@ -6,7 +6,7 @@ import { type Format, formatOf } from './formats.ts';
 
 /** The reader of each format. Deferred imports: a reader and its library load when a document needs them. */
 const readers: Readonly<
-  Record<Format, () => Promise<(bytes: Uint8Array) => Extracted | Promise<Extracted>>>
+  Record<Format, () => Promise<(bytes: Uint8Array, charset?: string) => Extracted | Promise<Extracted>>>
 > = {
   text: async () => (await import('./read-plain-text.ts')).readPlainText,
   html: async () => (await import('./read-html.ts')).readHtml,
@@ -25,21 +25,24 @@ export async function extractText(document: SourceDocument): Promise<ExtractedTe
   if (document.bytes.length > bounds.fileBytes)
     throw new ExtractionFailure('tooLarge', `is larger than ${bounds.fileBytes / 1024 / 1024} MB`);
   if (document.bytes.length === 0) throw new ExtractionFailure('empty', 'is empty');
-  const { text, pageOffsets } = await readOrReject(format, document.bytes);
+  const { text, pageOffsets, notices = [] } = await readOrReject(format, document);
   if (text.length > bounds.characters)
     throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
-  if (text.trim() === '') throw new ExtractionFailure('empty', `has no text${hints[format] ?? ''}`);
-  return { text: text.toWellFormed(), pageOffsets, contentType };
+  if (text.trim() === '') {
+    const reasons = [...(hints[format] ?? []), ...notices];
+    throw new ExtractionFailure('empty', ['has no text', reasons.join('; ')].filter(Boolean).join(': '));
+  }
+  return { text: text.toWellFormed(), pageOffsets, contentType, ...(notices.length > 0 && { notices }) };
 }
 
-const hints: Partial<Record<Format, string>> = {
-  pdf: ': its pages may be pictures, whose text must be recognized first',
+const hints: Partial<Record<Format, string[]>> = {
+  pdf: ['its pages may be pictures, whose text must be recognized first'],
 };
 
-async function readOrReject(format: Format, bytes: Uint8Array): Promise<Extracted> {
+async function readOrReject(format: Format, { bytes, contentType = '' }: SourceDocument): Promise<Extracted> {
   const read = await readers[format]();
   try {
-    return await read(bytes);
+    return await read(bytes, /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType)?.[1]);
   } catch (error) {
     if (error instanceof ExtractionFailure) throw error;
     throw new ExtractionFailure('unreadable', `cannot be read as ${names[format]}`, { cause: error });

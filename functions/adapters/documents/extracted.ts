@@ -1,3 +1,3 @@
 import type { ExtractedText } from '#domain/files/text-extractor.ts';
 
-export type Extracted = Pick<ExtractedText, 'text' | 'pageOffsets'>;
+export type Extracted = Pick<ExtractedText, 'text' | 'pageOffsets' | 'notices'>;

@@ -4,6 +4,12 @@ import type { Extracted } from './extracted.ts';
 
 export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const start = file.subarray(0, 1024).toString('latin1').trimStart().toLowerCase();
+  if (start.startsWith('{\\rtf'))
+    throw new ExtractionFailure('unreadable', 'is an RTF document: save it as .docx');
+  // Programs export web pages as .doc, and people rename files.
+  if (start.startsWith('pk')) return (await import('./read-docx.ts')).readDocx(bytes);
+  if (/^(?:<!doctype html|<html)/.test(start)) return (await import('./read-html.ts')).readHtml(bytes);
   rejectEncrypted(file);
   const document = await new WordExtractor().extract(file);
   const exact = { filterUnicode: false };

@@ -1,21 +1,74 @@
-import { zipSync } from 'fflate';
-import mammoth from 'mammoth';
+import PostalMime from 'postal-mime';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import { bounds } from './bounds.ts';
 import type { Extracted } from './extracted.ts';
-import { openArchive } from './open-archive.ts';
-import { htmlText } from './read-html.ts';
+import { LeftOut } from './left-out.ts';
+import { OfficePackage, ReadingAllowance } from './office-package.ts';
+import { htmlText, readHtml } from './read-html.ts';
+import { readPlainText } from './read-plain-text.ts';
+import { WordDocument } from './word-document.ts';
 
-/** Reads headings, lists, tables, footnotes and endnotes as Markdown. Ignores pictures. */
+/**
+ * Reads a Word document as Markdown: headers, the body with its headings, lists, tables, boxes, charts and equations,
+ * then footers, notes and comments.
+ */
 export async function readDocx(bytes: Uint8Array): Promise<Extracted> {
-  const parts = openArchive(bytes, (name) => /\.(xml|rels)$/i.test(name));
-  // mammoth unpacks without limits, so it gets an archive whose parts are stored uncompressed.
-  const unpacked = zipSync(Object.fromEntries(parts), { level: 0 });
-  const { value } = await mammoth.convertToHtml(
-    { buffer: Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.length) },
-    {
-      externalFileAccess: false,
-      convertImage: mammoth.images.imgElement(async () => ({ src: '' })),
-      includeEmbeddedStyleMap: false,
-    },
-  );
-  return { text: await htmlText(value), pageOffsets: [] };
+  const leftOut = new LeftOut();
+  const text = await documentText(bytes, leftOut, new ReadingAllowance(), 1);
+  return { text, pageOffsets: [], notices: leftOut.notices() };
+}
+
+const readTypes = new Set([
+  ...['styles', 'numbering', 'header', 'footer', 'footnotes', 'endnotes', 'comments'],
+  ...['chart', 'chartEx', 'chartUserShapes', 'diagramData', 'aFChunk'],
+]);
+
+async function documentText(
+  bytes: Uint8Array,
+  leftOut: LeftOut,
+  allowance: ReadingAllowance,
+  level: number,
+): Promise<string> {
+  const opened = new OfficePackage(bytes, 'word/document.xml', (type) => readTypes.has(type), allowance);
+  const chunks = new Map<string, string>();
+  for (const part of opened.ofType('aFChunk')) {
+    const chunk = opened.part(part);
+    if (chunk === undefined) continue;
+    const text = await chunkText(chunk, opened.contentType(part), leftOut, allowance, level).catch(
+      (error) => {
+        if (error instanceof ExtractionFailure && error.kind === 'tooLarge') throw error;
+        return undefined;
+      },
+    );
+    if (text === undefined) leftOut.add('embedded document');
+    else chunks.set(part, text);
+  }
+  return new WordDocument(opened, leftOut, chunks).read();
+}
+
+/**
+ * The text of a document that Word inserts when it opens the document around it (`altChunk`).
+ * @returns undefined if it is not read
+ */
+async function chunkText(
+  bytes: Uint8Array,
+  contentType: string,
+  leftOut: LeftOut,
+  allowance: ReadingAllowance,
+  level: number,
+): Promise<string | undefined> {
+  const isArchive = bytes[0] === 0x50 && bytes[1] === 0x4b;
+  const isRtf = bytes[0] === 0x7b && bytes[1] === 0x5c;
+  if (isRtf || (isArchive && level === bounds.documents)) return undefined;
+  if (isArchive) return documentText(bytes, leftOut, allowance, level + 1);
+  if (contentType.startsWith('message/')) return mailText(bytes, leftOut);
+  if (contentType.startsWith('text/plain')) return readPlainText(bytes).text;
+  return (await readHtml(bytes)).text;
+}
+
+/** Word stores a web page with its pictures as a mail (MHTML). */
+async function mailText(bytes: Uint8Array, leftOut: LeftOut): Promise<string> {
+  const { html, text = '', attachments } = await PostalMime.parse(bytes);
+  for (const { mimeType } of attachments) if (mimeType.startsWith('image/')) leftOut.add('picture');
+  return html === undefined ? text : htmlText(html);
 }

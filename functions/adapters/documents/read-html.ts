@@ -1,13 +1,19 @@
 import sniffEncoding from 'html-encoding-sniffer';
 import { readableHtml } from '../outbound/readable-html.ts';
+import { decodeText } from './decode-text.ts';
 import type { Extracted } from './extracted.ts';
 
 /** A file has no base URL: relative links do not resolve and are left out. */
 const noBaseUrl = new URL('about:blank');
 
-export async function readHtml(bytes: Uint8Array): Promise<Extracted> {
-  const encoding = sniffEncoding(bytes, { defaultEncoding: 'UTF-8' });
-  return { text: htmlText(new TextDecoder(encoding).decode(bytes)), pageOffsets: [] };
+/** @param charset declared with the file, which counts more than what the page declares */
+export function readHtml(bytes: Uint8Array, charset?: string): Extracted {
+  const declared = sniffEncoding(bytes, {
+    defaultEncoding: '',
+    ...(charset !== undefined && { transportLayerEncodingLabel: charset }),
+  });
+  const { text, notices } = decodeText(bytes, declared);
+  return { text: htmlText(text), pageOffsets: [], notices };
 }
 
 export function htmlText(html: string): string {

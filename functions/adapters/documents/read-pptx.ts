@@ -1,101 +1,165 @@
-import { posix } from 'node:path';
-import { Parser } from 'htmlparser2';
+import type { DocumentText } from './document-text.ts';
 import type { Extracted } from './extracted.ts';
 import { joinPages } from './join-pages.ts';
-import { openArchive } from './open-archive.ts';
+import { LeftOut } from './left-out.ts';
+import { OfficePackage, ReadingAllowance } from './office-package.ts';
+import { OfficeReader } from './office-reader.ts';
+import type { XmlElements } from './read-xml.ts';
 
-const presentation = 'ppt/presentation.xml';
-const slide = /^ppt\/slides\/[^/]+\.xml$/;
-const relations = (part: string): string =>
-  posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
+const readTypes = new Set([
+  ...['slide', 'slideLayout', 'slideMaster', 'notesSlide', 'comments', 'commentAuthors', 'authors'],
+  ...['chart', 'chartEx', 'chartUserShapes', 'diagramData'],
+]);
 
-/** Reads the slides in order, each with its speaker notes. */
+/** Reads the slides in order, each with its speaker notes and comments. A hidden slide is an empty page. */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
-  const parts = openArchive(
+  const opened = new OfficePackage(
     bytes,
-    (name) =>
-      name === presentation ||
-      slide.test(name) ||
-      /^ppt\/(slides\/)?_rels\/[^/]+\.rels$/.test(name) ||
-      /^ppt\/notesSlides\/[^/]+\.xml$/.test(name),
+    'ppt/presentation.xml',
+    (type) => readTypes.has(type),
+    new ReadingAllowance(),
   );
-  if (!parts.has(presentation)) throw new Error('It has no presentation part');
-  return joinPages(slidesOf(parts));
+  const leftOut = new LeftOut();
+  const presentation = new Presentation(opened, leftOut);
+  const extracted = await joinPages(presentation.slides());
+  return { ...extracted, notices: [...presentation.notices(), ...leftOut.notices()] };
 }
 
-type Parts = ReadonlyMap<string, Uint8Array>;
+class Presentation {
+  private readonly reader: OfficeReader;
+  private readonly order: string[] = [];
+  private readonly authors = new Map<string, string>();
+  private isPresentation = false;
+  private readonly backgroundsRead = new Set<string>();
+  private isBackground = false;
+  private isHidden = false;
+  private hidden = 0;
 
-function* slidesOf(parts: Parts): Generator<string> {
-  const targets = relatedParts(parts, presentation);
-  const order: string[] = [];
-  readXml(parts, presentation, {
-    open(name, attributes) {
-      if (name === 'p:sldId') order.push(attributes['r:id'] ?? '');
-    },
-  });
-  for (const id of order) {
-    const part = targets.get(id)?.target;
-    if (part === undefined || !parts.has(part)) continue;
-    const notes = [...relatedParts(parts, part).values()].find(({ type }) => type.endsWith('/notesSlide'));
-    yield [textOf(parts, part), notes === undefined ? '' : textOf(parts, notes.target)]
-      .filter((text) => text !== '')
-      .join('\n\n');
+  constructor(opened: OfficePackage, leftOut: LeftOut) {
+    this.reader = new OfficeReader(opened, leftOut, (reader) => this.elements(reader));
   }
-}
 
-/** Writes each paragraph and table cell on its own line. Skips fields, such as slide numbers. */
-function textOf(parts: Parts, part: string): string {
-  let text = '';
-  let inText = false;
-  let inField = 0;
-  readXml(parts, part, {
-    open(name) {
-      if (name === 'a:t') inText = true;
-      else if (name === 'a:br') text += '\n';
-      else if (name === 'a:fld') inField += 1;
-    },
-    text(textNode) {
-      if (inText && inField === 0) text += textNode;
-    },
-    close(name) {
-      if (name === 'a:t') inText = false;
-      else if (name === 'a:fld') inField -= 1;
-      else if (name === 'a:p') text += '\n';
-      else if (name === 'p:txBody' || name === 'a:tr') text += '\n';
-    },
-  });
-  return text.replaceAll(/\n{3,}/g, '\n\n').trim();
-}
+  *slides(): Generator<string> {
+    const { package: opened, leftOut } = this.reader;
+    this.reader.textOf(opened.main);
+    if (!this.isPresentation) throw new Error('It is no presentation');
+    for (const type of ['commentAuthors', 'authors'])
+      for (const part of opened.related(opened.main, type)) this.reader.textOf(part);
+    const relations = opened.relations(opened.main);
+    for (const id of this.order) {
+      const part = relations.get(id)?.part;
+      if (part !== undefined) yield this.slide(part);
+      else leftOut.add('missing part');
+    }
+  }
 
-function relatedParts(parts: Parts, part: string): Map<string, { target: string; type: string }> {
-  const related = new Map<string, { target: string; type: string }>();
-  readXml(parts, relations(part), {
-    open(name, { Id = '', Target = '', Type = '', TargetMode }) {
-      if (name !== 'Relationship' || TargetMode === 'External') return;
-      const target = Target.startsWith('/') ? Target.slice(1) : posix.join(posix.dirname(part), Target);
-      related.set(Id, { target, type: Type });
-    },
-  });
-  return related;
-}
+  notices(): string[] {
+    if (this.hidden === 0) return [];
+    return [this.hidden === 1 ? '1 hidden slide is left out' : `${this.hidden} hidden slides are left out`];
+  }
 
-interface XmlEvents {
-  open?(name: string, attributes: Record<string, string>): void;
-  text?(text: string): void;
-  close?(name: string): void;
-}
+  private slide(part: string): string {
+    this.isHidden = false;
+    const slide = this.reader.textOf(part);
+    if (this.isHidden) {
+      this.hidden += 1;
+      return '';
+    }
+    const related = ['notesSlide', 'comments'].flatMap((type) => this.reader.package.related(part, type));
+    const texts = [slide, ...related.map((relatedPart) => this.reader.textOf(relatedPart))];
+    return [...texts, ...this.backgrounds(part)].filter((text) => text !== '').join('\n\n');
+  }
 
-/** Entities that a document defines itself are not expanded: this prevents entity bombs ("billion laughs"). */
-function readXml(parts: Parts, part: string, events: XmlEvents): void {
-  const bytes = parts.get(part);
-  if (bytes === undefined) return;
-  const parser = new Parser(
-    {
-      onopentag: (name, attributes) => events.open?.(name, attributes),
-      ontext: (text) => events.text?.(text),
-      onclosetag: (name) => events.close?.(name),
-    },
-    { xmlMode: true },
-  );
-  parser.end(new TextDecoder().decode(bytes));
+  /** The texts that a layout and a master add to all of their slides, with the first of these slides. */
+  private backgrounds(slide: string): string[] {
+    const { package: opened } = this.reader;
+    const layouts = opened.related(slide, 'slideLayout');
+    const masters = layouts.flatMap((layout) => opened.related(layout, 'slideMaster'));
+    const unread = [...layouts, ...masters].filter((part) => !this.backgroundsRead.has(part));
+    this.isBackground = true;
+    const texts = unread.map((part) => this.reader.textOnly(part));
+    this.isBackground = false;
+    for (const part of unread) this.backgroundsRead.add(part);
+    return texts.filter((text) => text !== '').map((text) => `[background]: ${text}`);
+  }
+
+  private elements({ text }: OfficeReader): XmlElements {
+    let isPlaceholder = false;
+    let link: (() => void) | undefined;
+    return {
+      'p:presentation': {
+        open: () => {
+          this.isPresentation = true;
+        },
+      },
+      'p:sldId': { open: ({ 'r:id': id = '' }) => this.order.push(id) },
+      'p:sld': {
+        open: ({ show = '1' }) => {
+          this.isHidden = show === '0' || show === 'false';
+          return !this.isHidden;
+        },
+      },
+      // The placeholders of a background have the texts that an author sees, such as `Click to edit`.
+      'p:sp': {
+        open: () => {
+          isPlaceholder = false;
+        },
+      },
+      'p:ph': {
+        open: () => {
+          isPlaceholder = true;
+        },
+      },
+      'p:txBody': {
+        open: () => {
+          text.endTight();
+          return !(this.isBackground && isPlaceholder);
+        },
+      },
+      'a:r': {
+        close: () => {
+          link?.();
+          link = undefined;
+        },
+      },
+      'a:hlinkClick': {
+        open: ({ 'r:id': id }) => {
+          const address = this.reader.webAddress(id);
+          if (address === undefined) return;
+          const opened = text.openLink(address);
+          link = () => text.closeLink(opened);
+        },
+      },
+      ...this.commentElements(text),
+    };
+  }
+
+  /** Comments as older and newer programs store them. */
+  private commentElements(text: DocumentText): XmlElements {
+    const comment = (authorOf: string | undefined): void => {
+      const author = this.authors.get(authorOf ?? '') ?? '';
+      text.openBlock();
+      text.text(author === '' ? '[comment]: ' : `[comment by ${author}]: `);
+    };
+    /** In the file, replies are before what they reply to. */
+    let replies: string[] = [];
+    const endComment = (): void => {
+      text.add(text.closeBlock());
+      for (const reply of replies) text.add(reply);
+      replies = [];
+    };
+    const author = ({ id = '', name = '' }: Readonly<Record<string, string | undefined>>) =>
+      this.authors.set(id, name.trim());
+    return {
+      'p:cmAuthor': { open: author },
+      'p188:author': { open: author },
+      'p:cm': { open: ({ authorId }) => comment(authorId), close: endComment },
+      'p:text': { text: (fragment) => text.text(fragment) },
+      'p188:cm': { open: ({ authorId }) => comment(authorId), close: endComment },
+      'p188:reply': {
+        open: ({ authorId }) => comment(authorId),
+        close: () => replies.push(text.closeBlock()),
+      },
+    };
+  }
 }

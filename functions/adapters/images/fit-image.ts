@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { type ImageFitter, preparedImageBytes } from '#domain/files/image-fitter.ts';
+import { firstFrame } from './first-frame.ts';
+import { orientationOf } from './image-orientation.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
+import { isWhole } from './whole-image.ts';
 
 /** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
@@ -19,25 +22,41 @@ const maxPixels = 50_000_000;
 const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 
 export const imageFitter: ImageFitter = {
-  async fit(image) {
-    const { width, height } = await sizeOf(image.bytes);
-    if (image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side) return null;
-    if (width * height > maxPixels)
-      throw new ExtractionFailure(
-        'tooLarge',
-        `has ${width} by ${height} pixels, more than the ${maxPixels / 1_000_000} million that are read`,
-      );
-    if (!shrinkable.includes(image.mediaType))
-      throw new ExtractionFailure(
-        'tooLarge',
-        'is larger than the 3.75 MB and 8,000 pixels a side that models take, and is of a type that cannot be made smaller here',
-      );
-    const bytes = await shrink({ image, target: { side: shrunkSide, bytes: limits.bytes, qualities } });
-    if (bytes === undefined)
-      throw new ExtractionFailure('tooLarge', 'cannot be made small enough for models');
-    return { bytes, mediaType: 'image/jpeg' };
+  async fit(original) {
+    const { bytes, mediaType } = original;
+    const orientation = orientationOf(bytes, mediaType);
+    const frame = firstFrame(bytes, mediaType);
+    if (frame === undefined) return fitStill({ ...original, orientation });
+    const fitted = await fitStill({ bytes: frame, mediaType, orientation });
+    return { bytes: frame, mediaType, ...fitted, notices: ['animated: only its first frame is shown'] };
   },
 };
+
+type Image = ShrinkRequest['image'];
+
+async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['fit']>>> {
+  const { width, height } = await sizeOf(image.bytes);
+  if (width * height <= maxPixels && !(await isWhole(image.bytes, image.mediaType, { width, height })))
+    throw new ExtractionFailure('unreadable', 'cannot be read as an image');
+  const isSmall = image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side;
+  // Not all models turn an image as its Exif data says.
+  const isReady = image.orientation === 1 || width * height > maxPixels;
+  if (isSmall && isReady) return null;
+  if (width * height > maxPixels)
+    throw new ExtractionFailure(
+      'tooLarge',
+      `has ${width} by ${height} pixels, more than the ${maxPixels / 1_000_000} million that are read`,
+    );
+  if (!shrinkable.includes(image.mediaType))
+    throw new ExtractionFailure(
+      'tooLarge',
+      'is larger than the 3.75 MB and 8,000 pixels a side that models take, and is of a type that cannot be made smaller here',
+    );
+  const side = isSmall ? limits.side : shrunkSide;
+  const bytes = await shrink({ image, target: { side, bytes: limits.bytes, qualities } });
+  if (bytes === undefined) throw new ExtractionFailure('tooLarge', 'cannot be made small enough for models');
+  return { bytes, mediaType: 'image/jpeg' };
+}
 
 /** Reads the size from the image's header, before anything is decoded. */
 async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: number }> {

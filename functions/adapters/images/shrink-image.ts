@@ -8,6 +8,8 @@ import resize, { initResize } from '@jsquash/resize';
 import resizer from '@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm';
 import webpDecoder from '@jsquash/webp/codec/dec/webp_dec.wasm';
 import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';
+import { decode as decodeAnyJpeg } from 'jpeg-js';
+import { chunksOf, findChunk } from './image-chunks.ts';
 
 /** RGBA pixels as in browsers, 4 bytes each. */
 interface Pixels {
@@ -34,8 +36,9 @@ type Decode = (bytes: ArrayBuffer) => Promise<Pixels>;
 
 const decoders: Readonly<Record<string, Decode>> = {
   async 'image/jpeg'(bytes) {
+    if (isCmyk(new Uint8Array(bytes))) return decodeCmyk(bytes);
     await initJpegDecoder(new WebAssembly.Module(jpegDecoder));
-    return decodeJpeg(bytes, { preserveOrientation: true });
+    return decodeJpeg(bytes);
   },
   async 'image/png'(bytes) {
     await initPngDecoder(new WebAssembly.Module(pngDecoder));
@@ -47,8 +50,19 @@ const decoders: Readonly<Record<string, Decode>> = {
   },
 };
 
+/**
+ * Four components: of the decoders, only one in JavaScript converts them to RGB. It takes up to 1 s and
+ * 60 MB a megapixel, so it reads no more than about 13 megapixels: above, it would need most of the function's memory.
+ */
+const isCmyk = (bytes: Uint8Array): boolean =>
+  findChunk(chunksOf(bytes, 'image/jpeg'), 'SOF')?.content[5] === 4;
+
+const decodeCmyk = (bytes: ArrayBuffer): Pixels =>
+  decodeAnyJpeg(bytes, { useTArray: true, maxResolutionInMP: 50, maxMemoryUsageInMB: 800 }) as never;
+
 export interface ShrinkRequest {
-  image: { bytes: Uint8Array; mediaType: string };
+  /** `orientation`: how the pixels are to be turned, as in Exif data. */
+  image: { bytes: Uint8Array; mediaType: string; orientation: number };
   target: { side: number; bytes: number; qualities: readonly number[] };
 }
 
@@ -58,12 +72,12 @@ export interface ShrinkRequest {
  * @returns undefined if no quality makes it small enough
  */
 export async function shrinkImage(
-  { bytes, mediaType }: ShrinkRequest['image'],
+  { bytes, mediaType, orientation }: ShrinkRequest['image'],
   target: ShrinkRequest['target'],
 ): Promise<Uint8Array | undefined> {
   const pixels = await decoders[mediaType]?.(new Uint8Array(bytes).buffer);
   if (pixels === undefined) throw new Error(`There is no decoder for ${mediaType}`);
-  const small = await fitSides(onWhite(pixels), target.side);
+  const small = upright(await fitSides(onWhite(pixels), target.side), orientation);
   await initJpegEncoder(new WebAssembly.Module(jpegEncoder));
   for (const quality of target.qualities) {
     const jpeg = await encodeJpeg(small as never, { quality });
@@ -83,6 +97,26 @@ async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
     linearRGB: false,
     premultiply: false,
   });
+}
+
+function upright(pixels: Pixels, orientation: number): Pixels {
+  if (orientation === 1) return pixels;
+  const { data, width, height } = pixels;
+  const isTurned = orientation >= 5;
+  const [flipsX, flipsY] = [
+    [2, 3, 7, 8],
+    [3, 4, 6, 7],
+  ].map((flipped) => flipped.includes(orientation));
+  const source = new Uint32Array(data.buffer, data.byteOffset, width * height);
+  const turned = new Uint32Array(width * height);
+  const [newWidth, newHeight] = isTurned ? [height, width] : [width, height];
+  for (let y = 0; y < newHeight; y += 1)
+    for (let x = 0; x < newWidth; x += 1) {
+      const [fromX, fromY] = isTurned ? [y, x] : [x, y];
+      turned[y * newWidth + x] =
+        source[(flipsY ? height - 1 - fromY : fromY) * width + (flipsX ? width - 1 - fromX : fromX)] ?? 0;
+    }
+  return new ImageData(new Uint8ClampedArray(turned.buffer), newWidth, newHeight);
 }
 
 /** Puts the image on a white background: JPEG has no transparency, and transparent pixels would become black. */

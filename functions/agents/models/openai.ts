@@ -1,14 +1,13 @@
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { failureOfStatus, networkCodeOf } from '../model-error.ts';
+import type { SkippedEvent } from './completions/completion-parts.ts';
+import { completionRequest } from './completions/completion-request.ts';
+import { readCompletion } from './completions/read-completion.ts';
 import { httpFetch } from './http/http-fetch.ts';
-import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
+import { withImages, withImageTokens } from './http/image-tokens.ts';
 import type { ModelProvider } from './model-provider.ts';
 import { withoutTools } from './prompt-without-tools.ts';
-
-/**
- * OpenAI's reasoning models reject `max_tokens` and need `max_completion_tokens`. Other servers know only `max_tokens`.
- */
-const reasoningModels = /^(gpt-5|o\d)/;
 
 /**
  * OpenAI's models that accept images, according to its documentation. Nothing is known about models of other servers.
@@ -16,48 +15,90 @@ const reasoningModels = /^(gpt-5|o\d)/;
 const imageModels =
   /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134])(?!-?(mini-)?(audio|search|transcribe|tts))/;
 
-/**
- * Any server with OpenAI's chat completions API: OpenAI, Azure, vLLM, Ollama, LiteLLM.
- * @param settings.apiKey called before each model call; it must cache the key itself
- */
-export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<string> }): ModelProvider {
-  return {
-    needsName: true,
-    seesImages: (name) => imageModels.test(name),
-    model(name) {
-      const baseURL = settings.baseUrl();
-      /** A model for one call, because its `fetch` must know the call's images. It takes 0.4 ms to make. */
-      const modelWith = (images: Images) =>
-        createOpenAICompatible({
-          name: 'openai',
-          baseURL,
-          apiKey: settings.apiKey,
-          includeUsage: true,
-          fetch: (input, init) => httpFetch(input, withImages(images, init)),
-          transformRequestBody: ({ max_tokens, ...body }) =>
-            reasoningModels.test(name)
-              ? { ...body, max_completion_tokens: max_tokens }
-              : { ...body, max_tokens },
-        }).chatModel(name);
-      const withoutImages = modelWith(new Map());
-      const prepared = (call: LanguageModelV4CallOptions) => {
-        const { options, images } = withImageTokens(withoutTools(call));
-        return { options, model: images.size === 0 ? withoutImages : modelWith(images) };
+/** Bytes of an error response that are read: its names and its reason are at the start. */
+const errorBytes = 64 * 1024;
+
+/** Bytes of text that a call without a stream may return: only titles are made so. */
+const plainBytes = 64 * 1024;
+
+interface OpenAiSettings {
+  baseUrl: () => string;
+  /** Called before each model call; it must cache the key itself. */
+  apiKey: () => Promise<string>;
+  /** Called after each call for each kind of events that were not understood. */
+  onSkipped: (model: string, kind: SkippedEvent, count: number) => void;
+}
+
+/** Any server with OpenAI's chat completions API: OpenAI, Azure, vLLM, Ollama, LiteLLM. */
+export const openai = (settings: OpenAiSettings): ModelProvider => ({
+  needsName: true,
+  seesImages: (name) => imageModels.test(name),
+  model(name) {
+    const url = `${settings.baseUrl().replace(/\/$/, '')}/chat/completions`;
+    const send = async (call: LanguageModelV4CallOptions, form: object) => {
+      const { options, images } = withImageTokens(withoutTools(call));
+      const body = JSON.stringify({ ...completionRequest(name, options), ...form });
+      const headers = {
+        'content-type': 'application/json',
+        authorization: `Bearer ${await settings.apiKey()}`,
       };
-      return {
-        specificationVersion: 'v4',
-        provider: withoutImages.provider,
-        modelId: name,
-        supportedUrls: withoutImages.supportedUrls,
-        async doGenerate(call) {
-          const { options, model } = prepared(call);
-          return model.doGenerate(options);
-        },
-        async doStream(call) {
-          const { options, model } = prepared(call);
-          return model.doStream(options);
-        },
-      };
-    },
-  };
+      const { abortSignal: signal } = call;
+      const request = { method: 'POST', headers, body, ...(signal && { signal }) };
+      const response = await httpFetch(url, withImages(images, request)).catch((error: unknown) => {
+        throw signal?.aborted ? error : unreachable(url, error);
+      });
+      if (!response.ok) throw await failureOf(url, response);
+      return readCompletion(response.body ?? ReadableStream.from([]), (kind, count) =>
+        settings.onSkipped(name, kind, count),
+      );
+    };
+    return {
+      specificationVersion: 'v4',
+      provider: 'openai',
+      modelId: name,
+      supportedUrls: {},
+      doGenerate: async (call) => ({ ...(await collect(await send(call, {}))), warnings: [] }),
+      doStream: async (call) => ({
+        stream: await send(call, { stream: true, stream_options: { include_usage: true } }),
+      }),
+    };
+  },
+});
+
+const unreachable = (url: string, error: unknown): ModelFailure =>
+  new ModelFailure(
+    'unavailable',
+    `The provider at ${new URL(url).host} could not be reached (${networkCodeOf(error) ?? 'no reason given'})`,
+  );
+
+async function failureOf(url: string, { status, headers, body }: Response): Promise<ModelFailure> {
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length >= errorBytes) break;
+    }
+  } catch {
+    // The status says enough.
+  }
+  return failureOfStatus(url, status, Object.fromEntries(headers), text);
+}
+
+/** The output of a call without a stream. */
+async function collect(stream: ReadableStream<LanguageModelV4StreamPart>) {
+  let text = '';
+  const calls: Extract<LanguageModelV4StreamPart, { type: 'tool-call' }>[] = [];
+  for await (const part of stream) {
+    if (part.type === 'error') throw part.error;
+    if (part.type === 'text-delta') text += part.delta;
+    if (part.type === 'tool-call') calls.push(part);
+    if (part.type === 'finish') {
+      const { finishReason, usage } = part;
+      const texts = text === '' ? [] : [{ type: 'text' as const, text }];
+      return { content: [...texts, ...calls], finishReason, usage };
+    }
+    if (text.length > plainBytes) break;
+  }
+  throw new ModelFailure('failed', 'The model returned more than a call without a stream may');
 }

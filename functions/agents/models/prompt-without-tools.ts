@@ -32,12 +32,13 @@ export function withoutToolParts(message: LanguageModelV4Message): LanguageModel
   if (message.role !== 'tool') return message;
   const results = message.content.filter((part) => part.type === 'tool-result');
   const text = results
-    .map((part) => `The tool ${part.toolName} answered: ${textOf(part.output)}`)
+    .map((part) => `The tool ${part.toolName} answered: ${resultText(part.output)}`)
     .join('\n\n');
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-function textOf(output: LanguageModelV4ToolResultPart['output']): string {
+/** The text of a tool's result, for a model. */
+export function resultText(output: LanguageModelV4ToolResultPart['output']): string {
   switch (output.type) {
     case 'text':
     case 'error-text':

@@ -1,5 +1,6 @@
 import { type Message, messageId } from '#domain/chats/message.ts';
 import type { MessageStore } from '#domain/chats/message-store.ts';
+import { promptFilter } from '#domain/chats/rejected-turns.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { ToolFailure } from './agent-tool.ts';
@@ -33,8 +34,9 @@ export const chatTexts =
     const last = chat.messageCount;
     const search = new ChatSearch(chat.id, services.attachments, signal);
     await search.addFiles(attachments);
+    const isInPrompt = promptFilter();
     for await (const page of services.messages().range(chat, { first: 1, last, ascending: false }))
-      for (const { message } of page) {
+      for (const { message } of page.filter((rated) => isInPrompt(rated.message))) {
         signal.throwIfAborted();
         if (!search.addMessage(message))
           return {

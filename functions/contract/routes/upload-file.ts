@@ -8,7 +8,7 @@ export const route = {
   path: '/chats/upload-file',
   summary: 'Upload a file to attach it to messages',
   description:
-    'If an upload fails, data describes the file: original_name, content_type, size, scope and error_msg. An unknown text is "", an unknown size is 0.',
+    'If an upload fails, data describes the file: original_name, content_type, size, scope and error_msg. An unknown text is "", an unknown size is 0. If the extension, the type or the content is rejected, hint says what was found or what to send.',
   tag: 'Files',
   rateClass: 'uploads',
   transfer: 'buffered',

@@ -6,6 +6,7 @@ import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { readHistory } from '#domain/chats/read-history.ts';
+import { rejectedTurnsOf } from '#domain/chats/rejected-turns.ts';
 import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
@@ -239,15 +240,14 @@ async function takeChat(
 }
 
 /**
- * Whether a later attempt can succeed: the model is busy, unavailable or silent, and has sent nothing. A model that
- * fails in the middle of a reply may do so every time.
+ * Whether a later attempt can succeed: the model is busy or unavailable, and has sent nothing. A model that fails in the
+ * middle of a reply may do so every time, and so may one that is silent: it is paid for each attempt.
  */
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&
   reasoningSteps.length === 0 &&
-  (error instanceof ReplyAborted
-    ? error.kind === 'idle-timeout'
-    : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable'));
+  error instanceof ModelFailure &&
+  (error.kind === 'throttled' || error.kind === 'unavailable');
 
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
@@ -286,6 +286,7 @@ async function storeTurn(
     tokenUsage: reply.usage,
     error: reply.error,
     incomplete: reply.incomplete,
+    ...(await rejectedTurnsOf(services, turn, reply)),
   });
   return isStored ? reply : ((await readTurn(services, turn)).reply ?? reply);
 }

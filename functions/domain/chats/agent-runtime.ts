@@ -13,7 +13,7 @@ export type PromptPart =
 /** An earlier message, as models get it. `parts` replace the content. */
 export type PromptMessage =
   | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] })
-  | Pick<AssistantMessage, 'role' | 'content' | 'reasoningSteps'>;
+  | Pick<AssistantMessage, 'role' | 'content' | 'reasoningSteps' | 'rejectedTurns'>;
 
 /** How the model chooses its words, where the caller says so. Models of called agents do not get it. */
 export interface Sampling {
@@ -43,6 +43,8 @@ export interface ReplyRequest {
 /** An event of a running reply. Each reasoning step that starts also ends, unless the reply is aborted. */
 export type ReplyPart =
   | { type: 'text'; text: string }
+  /** The model has sent something else: reasoning, or a piece of a tool call. */
+  | { type: 'progress' }
   | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
   /** A call of a model starts, also one of a called agent. */
@@ -75,6 +77,8 @@ export interface ReplyEnd {
   cutShort: string | null;
   /** Why the reply was cut short without an error; otherwise null. */
   incomplete: Incomplete | null;
+  /** The provider took the prompt only without the rejected turns at the end of the history. */
+  isWithoutRejected?: boolean;
 }
 
 export type StepResult = NonNullable<ReasoningStep['result']>;

@@ -82,8 +82,10 @@ export const collectReply =
       () => undefined,
     );
     try {
-      const { reason, cutShort, incomplete } = await untilAborted(work, stop.signal);
+      const { reason, cutShort, incomplete, isWithoutRejected } = await untilAborted(work, stop.signal);
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
+      if (reason === 'content-filter') gathered.reply.rejected = 'turn';
+      else if (isWithoutRejected) gathered.reply.rejected = 'earlier-turns';
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
         // Tools that the model has called may still run.
@@ -119,6 +121,7 @@ function endEarly(
   const kind = failureOf(error);
   if (kind !== undefined) meter.modelFailed(agent.definition.llm_model, kind);
   reply.error = failure(textFor(error));
+  if (error instanceof ModelFailure && error.isOfContent) reply.rejected = 'turn';
   interrupt(interrupted);
 }
 

@@ -9,6 +9,8 @@ export interface Reply {
   content: string;
   error: ReplyError | null;
   incomplete: Incomplete | null;
+  /** Whether the provider has rejected the content of the turn, or has taken it only without the rejected ones before. */
+  rejected: 'turn' | 'earlier-turns' | null;
   usage: TokenUsage;
   /** In order of their start. */
   reasoningSteps: ReasoningStep[];
@@ -31,6 +33,7 @@ export function gatherReply(
     content: '',
     error: null,
     incomplete: null,
+    rejected: null,
     usage: noUsage,
     reasoningSteps: [],
     calls: [],
@@ -59,6 +62,8 @@ export function gatherReply(
         case 'text':
           reply.content += part.text;
           emit({ type: 'response.output_text.delta', delta: part.text });
+          break;
+        case 'progress':
           break;
         case 'call start':
           openCalls.add(part.call);

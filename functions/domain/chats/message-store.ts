@@ -35,7 +35,8 @@ export interface MessageStore {
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
    * The newest messages up to a position, oldest first: at most `characters` of text, a million characters of reasoning
-   * steps, and 1,000 messages. Older messages are not read.
+   * steps, and 1,000 messages. Older messages are not read. Turns that prompts must do without are left out, and their
+   * characters do not count.
    * @param upTo the position. While a promise is pending, the newest messages are read concurrently. If these messages
    * end before the position, which is rare, they are read again. For 0 the result is empty.
    */

@@ -50,6 +50,11 @@ export interface AssistantMessage {
   incomplete: Incomplete | null;
   /** Of a resumable reply: its events are stored under this id for an hour. */
   responseId?: string;
+  /**
+   * How many turns in a row, this one last, had content that the provider rejected. 0: it took this turn only without
+   * those before. Undefined for any other turn.
+   */
+  rejectedTurns?: number;
 }
 
 export type Message = UserMessage | AssistantMessage;

@@ -6,6 +6,7 @@ import { responseIdIn } from './chat.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
+import { rejectedTurnsOf } from './rejected-turns.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
@@ -33,6 +34,7 @@ export const storeReply =
         error: reply.error,
         incomplete: reply.incomplete,
         ...responseIdIn(turn.lease),
+        ...(await rejectedTurnsOf(services, turn, reply)),
       });
       const counted = countTurn(services, turn, reply, stored && reply.error === null);
       await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));

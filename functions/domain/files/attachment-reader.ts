@@ -15,6 +15,8 @@ export type AttachmentContent =
       text: string;
       /** Where each page or slide starts; empty without pages. */
       pageOffsets: number[];
+      /** What models are told about the content, as in `ExtractedText`. */
+      notices?: readonly string[];
     }
   /** The start of a text that is longer than `TextBounds.whole`. */
   | {
@@ -22,8 +24,9 @@ export type AttachmentContent =
       text: string;
       /** Length of the whole text; undefined if it is unknown because the text was not read to its end. */
       characters?: number;
+      notices?: readonly string[];
     }
-  | { type: 'image'; bytes: Uint8Array; mediaType: string }
+  | { type: 'image'; bytes: Uint8Array; mediaType: string; notices?: readonly string[] }
   /** The reason is a phrase that follows the file's name, such as `is no longer there`. */
   | { type: 'unreadable'; reason: string };
 

@@ -1,6 +1,18 @@
 import { controlCharacters } from '#contract/control-characters.ts';
 import { limits } from '#contract/limits.ts';
-import { isAcceptedType, isTextType, typeOfExtension, uploadFailures } from '#contract/upload.ts';
+import {
+  isAcceptedType,
+  isTextType,
+  typeOfExtension,
+  uploadFailures,
+  uploadHints,
+} from '#contract/upload.ts';
+
+/** Why a file is rejected, and what the client may do about it. */
+export interface UploadRejection {
+  readonly message: string;
+  readonly hint?: string;
+}
 
 /** The extension with its dot, in lower case. Empty if the name has no dot, or its only dot is the first character. */
 export function extensionOf(name: string): string {
@@ -16,18 +28,21 @@ export const essenceOf = (contentType: string): string =>
   (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
 /** What is wrong with a file's name, extension or content type, checked in this order. Undefined if nothing is. */
-export function describeWrongFile(name: string, contentType: string): string | undefined {
-  if (name === '') return uploadFailures.nameMissing;
+export function describeWrongFile(name: string, contentType: string): UploadRejection | undefined {
+  if (name === '') return { message: uploadFailures.nameMissing };
   if (name.length > limits.fileNameCharacters && [...name].length > limits.fileNameCharacters)
-    return uploadFailures.nameTooLong;
+    return { message: uploadFailures.nameTooLong };
   const control = name.match(controlCharacters)?.[0];
-  if (control !== undefined) return uploadFailures.nameCharacter(control);
+  if (control !== undefined) return { message: uploadFailures.nameCharacter(control) };
   const extension = extensionOf(name);
-  if (!Object.hasOwn(typeOfExtension, extension)) return uploadFailures.extension(extension);
+  if (!Object.hasOwn(typeOfExtension, extension))
+    return { message: uploadFailures.extension(extension), hint: uploadHints.extensions };
   const essence = essenceOf(contentType);
-  if (!isAcceptedType(essence)) return uploadFailures.contentType(essence);
-  // The type without its parameters is accepted here, so the error names the parameters too.
-  return headerText.test(contentType) ? undefined : uploadFailures.contentType(contentType);
+  const isAccepted = isAcceptedType(essence);
+  if (isAccepted && headerText.test(contentType)) return undefined;
+  // If the type without its parameters is accepted, the error names the parameters too.
+  const message = uploadFailures.contentType(isAccepted ? contentType : essence);
+  return { message, hint: uploadHints.typeOf(extension) };
 }
 
 /** Many HTTP libraries send a part without a type: then the extension determines it. */
@@ -36,31 +51,53 @@ export const typeFor = (name: string, contentType: string | undefined): string =
 
 /**
  * Checks a file's first bytes against its content type. Returns what is wrong, undefined if nothing is.
- * A content counts as text if it is no known document, image or archive, and has no zero byte. UTF-16 with a byte order
- * mark may have zero bytes.
+ * A content counts as text if it is no known document, image or archive, and has no zero byte. UTF-16 may have zero
+ * bytes.
  * @param detected types that these bytes may have, the likeliest first
  */
 export function describeWrongContent(
-  contentType: string,
+  { name, contentType }: { readonly name: string; readonly contentType: string },
   start: Uint8Array,
   detected: readonly string[],
-): string | undefined {
+): UploadRejection | undefined {
   const essence = essenceOf(contentType);
+  const found = wrongTypeOf(essence, start, detected);
+  if (found === undefined) return undefined;
+  const extension = extensionOf(name);
+  const hint =
+    found === typeOfExtension[extension]
+      ? uploadHints.contentOfExtension(found, extension)
+      : uploadHints.content(found, essence);
+  return { message: uploadFailures.contentType(found), hint };
+}
+
+/** The type of the content if it does not fit the declared type. */
+function wrongTypeOf(essence: string, start: Uint8Array, detected: readonly string[]): string | undefined {
   if (!isTextType(essence)) {
-    if (detected.includes(essence)) return undefined;
-    const actual = detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
-    return uploadFailures.contentType(actual);
+    if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))
+      return undefined;
+    return detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
   }
   const known = detected.find(
     (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
   );
   if (known === undefined && isText(start)) return undefined;
-  return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
+  return known ?? detected[0] ?? unknownBinary;
 }
+
+/** Like other readers, accepts up to 1,024 bytes before the header, such as the rest of an HTTP or mail header. */
+const hasPdfHeader = (start: Uint8Array): boolean =>
+  Buffer.from(start.subarray(0, 1024 + '%PDF-'.length)).includes('%PDF-');
 
 const unknownBinary = 'application/octet-stream';
 
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
-const isUtf16 = ([first, second]: Uint8Array): boolean =>
-  (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+/** UTF-16 has a byte order mark, or its zero bytes, at least a tenth, are all at even or all at odd positions. */
+function isUtf16(start: Uint8Array): boolean {
+  const [first, second] = start;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true;
+  const zeros = [0, 0];
+  for (const [at, byte] of start.entries()) if (byte === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
+  return start.length % 2 === 0 && Math.min(...zeros) === 0 && Math.max(...zeros) >= start.length / 10;
+}

@@ -30,13 +30,18 @@ async function prepare(
   const mediaType = contentType.split(';')[0] ?? '';
   try {
     if (!mediaType.startsWith('image/')) {
-      const { text, pageOffsets } = await services.textExtractor.extract({ name, contentType, bytes });
-      return { type: 'text', text, pageOffsets };
+      const { contentType: _, ...extracted } = await services.textExtractor.extract({
+        name,
+        contentType,
+        bytes,
+      });
+      return { type: 'text', ...extracted };
     }
     const fitted = await services.imageFitter.fit({ bytes, mediaType });
     if (fitted === null) return { type: 'image', mediaType, fitted: false };
     await services.preparation.putImage(addresses, fitted.bytes);
-    return { type: 'image', mediaType: fitted.mediaType, fitted: true };
+    const { bytes: _, ...image } = fitted;
+    return { type: 'image', ...image, fitted: true };
   } catch (error) {
     if (!(error instanceof ExtractionFailure)) throw error;
     return { type: 'unreadable', reason: error.message };

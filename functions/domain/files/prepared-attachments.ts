@@ -3,9 +3,9 @@ import type { StoredFile } from './stored-file.ts';
 
 /** A file in the form prepared for models. It is stored as long as the file. */
 export type PreparedAttachment =
-  | { type: 'text'; text: string; pageOffsets: number[] }
+  | { type: 'text'; text: string; pageOffsets: number[]; notices?: readonly string[] }
   /** `fitted`: models get a smaller image made from the file, not the file itself. */
-  | { type: 'image'; mediaType: string; fitted: boolean }
+  | { type: 'image'; mediaType: string; fitted: boolean; notices?: readonly string[] }
   | { type: 'unreadable'; reason: string };
 
 /** Presigned addresses that write what is prepared from one file. */

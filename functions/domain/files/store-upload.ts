@@ -8,7 +8,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
-import { describeWrongContent, describeWrongFile, typeFor } from './check-upload.ts';
+import { describeWrongContent, describeWrongFile, typeFor, type UploadRejection } from './check-upload.ts';
 import { bytesToDetect, type ContentDetector } from './content-detector.ts';
 import type { FileWriter } from './file-store.ts';
 import type { FileServices } from './services.ts';
@@ -26,7 +26,7 @@ interface Received {
   contentType: string;
   size: number;
   /** Why the file is rejected. */
-  wrong: string | undefined;
+  wrong: UploadRejection | undefined;
   writer: FileWriter | undefined;
 }
 
@@ -85,7 +85,7 @@ async function readPart(
 function requireValid(form: Form): { file: Received; scope: UploadScope } {
   const { file } = form;
   const data = readData(form.data);
-  const wrong = file?.wrong ?? form.wrong ?? data.wrong;
+  const wrong = file?.wrong?.message ?? form.wrong ?? data.wrong;
   if (file === undefined) throw new ServiceError('badRequest', wrong ?? 'file is required');
   if (wrong !== undefined) throw new ServiceError('badRequest', wrong);
   return { file, scope: data.scope };
@@ -105,6 +105,7 @@ function failureOf(error: unknown, { file, data }: Form): ServiceError {
       size: file?.size ?? 0,
       scope: readData(data).scope,
       error_msg: message,
+      ...(file?.wrong?.message === message && file.wrong.hint !== undefined && { hint: file.wrong.hint }),
     },
   });
 }
@@ -129,35 +130,35 @@ async function receive(
   file: Received,
   content: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const start = new ContentStart(services.contentDetector, file.contentType);
+  const start = new ContentStart(services.contentDetector, file);
   for await (const bytes of content) {
     start.add(bytes);
     file.size += bytes.length;
     if ((file.wrong ?? start.wrong) !== undefined) continue;
-    if (file.size > limits.fileBytes) file.wrong = uploadFailures.tooLarge;
+    if (file.size > limits.fileBytes) file.wrong = { message: uploadFailures.tooLarge };
     else {
       file.writer ??= services.files.start({ workspaceId, ...file });
       await file.writer.write(bytes);
     }
   }
   start.end();
-  if (file.size > limits.fileBytes) file.wrong ??= uploadFailures.tooLarge;
-  if (file.size === 0) file.wrong ??= uploadFailures.empty;
+  if (file.size > limits.fileBytes) file.wrong ??= { message: uploadFailures.tooLarge };
+  if (file.size === 0) file.wrong ??= { message: uploadFailures.empty };
   file.wrong ??= start.wrong;
 }
 
 /** The first bytes of a file. They are checked as soon as they are enough to detect its content type. */
 class ContentStart {
   /** Why the content does not fit the content type. */
-  wrong: string | undefined;
+  wrong: UploadRejection | undefined;
   private readonly detector: ContentDetector;
-  private readonly contentType: string;
+  private readonly file: Pick<Received, 'name' | 'contentType'>;
   private readonly bytes = new Uint8Array(bytesToDetect);
   private length = 0;
 
-  constructor(detector: ContentDetector, contentType: string) {
+  constructor(detector: ContentDetector, file: Pick<Received, 'name' | 'contentType'>) {
     this.detector = detector;
-    this.contentType = contentType;
+    this.file = file;
   }
 
   add(bytes: Uint8Array): void {
@@ -175,7 +176,7 @@ class ContentStart {
 
   private check(): void {
     const bytes = this.bytes.subarray(0, this.length);
-    this.wrong = describeWrongContent(this.contentType, bytes, this.detector.detect(bytes));
+    this.wrong = describeWrongContent(this.file, bytes, this.detector.detect(bytes));
   }
 }
 

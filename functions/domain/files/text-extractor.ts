@@ -11,6 +11,11 @@ export interface ExtractedText {
   contentType: string;
   /** Where each page or slide starts in the text; empty for a format without pages. */
   pageOffsets: number[];
+  /**
+   * What the text lacks of the document, or what is uncertain in it. Each is a phrase, such as `left out: 2 pictures` or
+   * `page 2 cannot be read`. Missing if there is nothing to say.
+   */
+  notices?: readonly string[];
 }
 
 export interface TextExtractor {

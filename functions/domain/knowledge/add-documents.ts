@@ -7,10 +7,12 @@ import { type KnowledgeDocument, knowledgeLimits, type Passage } from './knowled
 import type { KnowledgeServices } from './services.ts';
 import { splitText } from './split-text.ts';
 
-interface AddedDocument {
+export interface AddedDocument {
   document: KnowledgeDocument;
   /** Whether it replaced a document of the same name. */
   replaced: boolean;
+  /** What the text lacks of the document, as in `ExtractedText`. */
+  notices: readonly string[];
 }
 
 interface SourceFile {
@@ -21,7 +23,7 @@ interface SourceFile {
   read: () => Promise<Uint8Array>;
 }
 
-type Prepared = { document: KnowledgeDocument; passages: readonly Passage[] };
+type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readonly Passage[] };
 
 /**
  * Adds documents to a workspace's knowledge, all or none.
@@ -45,12 +47,12 @@ export const addDocuments =
     let added: AddedDocument[] = [];
     await services.knowledge.change(workspaceId, (known) => {
       const ids = new Map(known.map(({ name, id }) => [name, id]));
-      const put = prepared.map(({ document, passages }) => ({
+      const put = prepared.map(({ document, ...rest }) => ({
         document: { ...document, id: ids.get(document.name) ?? document.id },
-        passages,
+        ...rest,
       }));
       rejectTooMuch(known, put);
-      added = put.map(({ document }) => ({ document, replaced: ids.has(document.name) }));
+      added = put.map(({ document, notices }) => ({ document, replaced: ids.has(document.name), notices }));
       return { put, remove: [] };
     });
     return added;
@@ -77,7 +79,8 @@ async function prepare(
   try {
     const bytes = await read();
     const size = bytes.length;
-    const { text, contentType, pageOffsets } = await services.textExtractor.extract({ name: file, bytes });
+    const extracted = await services.textExtractor.extract({ name: file, bytes });
+    const { text, contentType, pageOffsets, notices = [] } = extracted;
     const passages = splitText(text, pageOffsets);
     const document: KnowledgeDocument = {
       id: services.identifiers.uuid(),
@@ -89,7 +92,7 @@ async function prepare(
       passages: passages.length,
       addedAt: services.clock.now().toISOString(),
     };
-    return { document, passages };
+    return { document, passages, notices };
   } catch (error) {
     if (!(error instanceof ExtractionFailure)) throw error;
     throw new ServiceError('badRequest', `${file} ${error.message}`, { cause: error });

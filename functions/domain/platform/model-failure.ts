@@ -2,7 +2,7 @@
  * - throttled: the provider asks for fewer calls.
  * - unavailable: the provider cannot be reached or is down.
  * - tooLong: the request is longer than the model's context window.
- * - refused: the provider rejects this request; a retry would not help.
+ * - refused: the provider rejects this request, for its content or for the key; a retry would not help.
  * - failed: anything else, such as a response that ends too early.
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
@@ -13,11 +13,19 @@ export class ModelFailure extends Error {
   readonly kind: ModelFailureKind;
   /** Milliseconds that the provider asks to wait; undefined if it does not say. */
   readonly retryAfter: number | undefined;
+  /** The provider rejects what the request contains: the same content would be rejected again. */
+  readonly isOfContent: boolean;
 
-  constructor(kind: ModelFailureKind, message: string, retryAfter?: number) {
+  constructor(
+    kind: ModelFailureKind,
+    message: string,
+    retryAfter?: number,
+    isOfContent = kind === 'tooLong',
+  ) {
     super(message);
     this.kind = kind;
     this.retryAfter = retryAfter;
+    this.isOfContent = isOfContent;
   }
 }
 

@@ -7,6 +7,7 @@ import { openai } from '#agents/models/openai.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
 
 /** The providers that an agent's `llm_model` can name: one line each. */
 export const modelProviders: Record<string, ModelProvider> = {
@@ -19,6 +20,8 @@ export const modelProviders: Record<string, ModelProvider> = {
         () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
         () => environment('openAiApiKeySecret'),
       ),
+      onSkipped: (name, kind, count) =>
+        measurements.add('modelEventsSkipped', count, { model: `openai:${name}`, kind }),
     }),
   ),
 };

@@ -32,6 +32,8 @@ export type MetricDimension =
    * (deadline).
    */
   | 'failure'
+  /** Why an event of a model was skipped: `empty`, `unparsable`, `without-choices` or `after-end`. */
+  | 'kind'
   /** `type` of a reasoning step (specification, section 6.1): six values. */
   | 'tool'
   /** Final status of a batch: `completed`, `failed`, `cancelled`. */
@@ -83,6 +85,9 @@ export const metrics = {
    * attempt may succeed.
    */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
+
+  /** Events in responses of models that were not understood. A reply does not fail because of them. */
+  modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
   /** Ended reasoning steps. */
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },

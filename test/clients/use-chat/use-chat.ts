@@ -35,6 +35,7 @@ export async function testUseChat(tools: Tools): Promise<string | undefined> {
     const agent = await publish(data, workspace_id, { unified_tools });
     const variables = { BASE_URL: base_url, API_KEY: api_key, AGENT_ID: agent };
     await readStream(folder, variables, nextCall);
+    await readLateTitle(folder);
     await drivePage(folder, variables, nextCall);
   } finally {
     service.child.kill('SIGINT');
@@ -101,6 +102,19 @@ async function readStream(
   assert.equal(metadata.usage.total_calls, 3);
 }
 
+/** What the state of `useChat` has of a title that comes after the text. */
+async function readLateTitle(folder: string): Promise<void> {
+  const { code, stdout, stderr } = await startProgram([process.execPath, join(folder, 'read-late-title.mjs')])
+    .ended;
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(JSON.parse(stdout), {
+    status: 'ready',
+    text: 'Hello',
+    metadata: { chatId: 7, messageId: 9, responseId: 'resp_1', usage: { total_calls: 2 } },
+    titles: ['Greetings'],
+  });
+}
+
 async function drivePage(
   folder: string,
   variables: Record<string, string>,
@@ -140,6 +154,7 @@ async function showSteps(page: Page, nextCall: NextCall): Promise<void> {
   await replied;
   await newest(page).getByText('One two').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
+  await page.getByRole('heading').filter({ hasNotText: 'New chat' }).waitFor();
   const texts = await newest(page).locator('p').allTextContents();
   assert.deepEqual([texts.length, texts[0], texts[1]?.at(-1)], [3, 'I look. ', '✓']);
 }

@@ -1,4 +1,5 @@
 import type { Message } from '#domain/chats/message.ts';
+import { promptFilter } from '#domain/chats/rejected-turns.ts';
 
 /** As `MessageStore.recent` says. */
 const most = { messages: 1000, stepCharacters: 1_000_000 };
@@ -7,10 +8,12 @@ const most = { messages: 1000, stepCharacters: 1_000_000 };
 export function newestMessages(newestFirst: readonly Message[], characters: number): Message[] {
   const window: Message[] = [];
   const left = { characters, stepCharacters: most.stepCharacters };
-  for (const message of newestFirst) {
+  const isInPrompt = promptFilter();
+  for (const [index, message] of newestFirst.entries()) {
+    const isWithin = index < most.messages;
+    if (isWithin && !isInPrompt(message)) continue;
     left.characters -= message.content.length;
-    if (left.characters < 0 || window.length === most.messages)
-      return window[0]?.role === 'assistant' ? window.slice(1) : window;
+    if (left.characters < 0 || !isWithin) return window[0]?.role === 'assistant' ? window.slice(1) : window;
     window.unshift(withinSteps(message, left));
   }
   return window;

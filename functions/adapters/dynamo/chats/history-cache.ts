@@ -1,6 +1,7 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore } from '#domain/chats/message-store.ts';
+import { promptFilter } from '#domain/chats/rejected-turns.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { wholeTurns } from './message-store.ts';
 
@@ -81,7 +82,9 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const read: MessageStore['recent'] = async (chat, ...window) => {
     const messages = await store.recent(chat, ...window);
     const characters = messages.reduce((total, message) => total + charactersOf(message), 0);
-    if (messages.length > 0) cache(nameOf(chat), messages, characters);
+    // The last turns are missing if prompts do without them.
+    if (messages.length > 0 && messages.at(-1)?.position === (await window[0]))
+      cache(nameOf(chat), messages, characters);
     return messages;
   };
 
@@ -125,7 +128,8 @@ function newestOf(messages: readonly Message[], last: number, characters: number
     left -= content.length;
     return left < 0;
   };
-  const first = messages.slice(0, end).findLastIndex(isTooOld) + 1;
+  const inPrompt = messages.slice(0, end).reverse().filter(promptFilter()).reverse();
+  const first = inPrompt.findLastIndex(isTooOld) + 1;
   const isWhole = first > 0 || messages[0]?.position === 1;
-  return end > 0 && isWhole ? wholeTurns(messages.slice(first, end)) : undefined;
+  return end > 0 && isWhole ? wholeTurns(inPrompt.slice(first)) : undefined;
 }

@@ -1,7 +1,12 @@
 import { fileItem, fileOf } from '#adapters/dynamo/files/file-index.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
-import { type Incomplete, isReplyPosition, type Message } from '#domain/chats/message.ts';
+import {
+  type AssistantMessage,
+  type Incomplete,
+  isReplyPosition,
+  type Message,
+} from '#domain/chats/message.ts';
 
 /**
  * All attributes but the texts. Times are milliseconds and the usage is four numbers, so a short message is one write
@@ -23,7 +28,14 @@ export const attributesOf = (message: Message): Item => ({
     ...(message.error !== null && { error: message.error }),
     ...(message.incomplete !== null && { incomplete: message.incomplete }),
     ...(message.responseId !== undefined && { response_id: message.responseId }),
+    ...(message.rejectedTurns !== undefined && { rejected_turns: message.rejectedTurns }),
   }),
+});
+
+/** What says whether prompts contain a message, without its texts. */
+export const positionsOf = (item: Item): Pick<AssistantMessage, 'position' | 'rejectedTurns'> => ({
+  position: item.position as number,
+  ...(item.rejected_turns !== undefined && { rejectedTurns: item.rejected_turns as number }),
 });
 
 /** Texts of a message that may be too large for its item. */
@@ -47,7 +59,7 @@ export function messageOf(
   }
   return {
     role: 'assistant',
-    position,
+    ...positionsOf(item),
     content,
     createdAt,
     agentVersionId: (item.version as string | undefined) ?? null,

@@ -8,9 +8,11 @@ import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
+import { promptFilter } from '#domain/chats/rejected-turns.ts';
 import type { Work } from '#domain/platform/idempotency-record.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
 import { existingChatOf } from './chat-item.ts';
+import { positionsOf } from './message-item.ts';
 import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
 import {
   type Contents,
@@ -26,7 +28,7 @@ import { releasing } from './release-lease.ts';
 const attemptsToWrite = 20;
 
 /**
- * The most messages that a prompt gets: 60,000 characters, the default history, are 1,000 messages of 60 characters.
+ * The most messages that are read for a prompt: 60,000 characters, the default history, are 1,000 messages of 60 characters.
  * Each message may have files and steps.
  */
 const messagesOfWindow = 1000;
@@ -165,19 +167,27 @@ const recent =
     if (upTo === 0) return [];
     const newestFirst: Message[] = [];
     const left = { characters, steps: stepsOfWindow };
-    for await (const page of pagesBack(table, chat, upTo))
-      for (const item of page) {
-        const found =
-          newestFirst.length < messagesOfWindow
-            ? await readMessageUpTo(contents, chat.workspaceId, item, left)
-            : undefined;
-        if (found === undefined) return wholeTurns(newestFirst.reverse());
-        left.characters -= found.message.content.length;
-        left.steps -= found.stepCharacters;
-        newestFirst.push(found.message);
-      }
+    for await (const item of itemsForPrompt(table, chat, upTo)) {
+      const found = item && (await readMessageUpTo(contents, chat.workspaceId, item, left));
+      if (found === undefined) return wholeTurns(newestFirst.reverse());
+      left.characters -= found.message.content.length;
+      left.steps -= found.stepCharacters;
+      newestFirst.push(found.message);
+    }
     return newestFirst.reverse();
   };
+
+/** The items of messages that prompts may contain, newest first. Undefined is in the place of the older ones. */
+async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {
+  const isInPrompt = promptFilter();
+  let read = 0;
+  for await (const page of pagesBack(...messages))
+    for (const item of page) {
+      if (read === messagesOfWindow) return yield undefined;
+      read += 1;
+      if (isInPrompt(positionsOf(item))) yield item;
+    }
+}
 
 /** The messages without an assistant message at the start, whose user message is missing. */
 export const wholeTurns = (messages: Message[]): Message[] =>

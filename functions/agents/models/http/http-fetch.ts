@@ -1,7 +1,8 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure, Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { pipeline, Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
 /** Connect timeout in milliseconds, TLS handshake included. */
 const connectTimeout = 10_000;
@@ -11,6 +12,17 @@ const connectTimeout = 10_000;
  * the connection.
  */
 const idleTimeout = 30_000;
+
+/** Redirects of one call: a server that has moved answers with one or two. */
+const mostRedirects = 3;
+
+/** For servers that compress although they are asked not to. */
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
 
 /** Statuses whose responses have no body (https://fetch.spec.whatwg.org/#null-body-status). */
 const nullBodyStatuses: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -23,7 +35,8 @@ const agents = {
 /**
  * `fetch` for the AI SDK's providers, over `node:http`, which the AWS SDK loads anyway. Node's own fetch is a second
  * HTTP client: each environment compiles its parser during the first reply, and each call takes more processor time
- * (of the first twenty calls 10 ms each instead of 6). It follows no redirects, so the API key reaches no other server. It requests no compression.
+ * (of the first twenty calls 10 ms each instead of 6). It follows only redirects that repeat the request on the same
+ * server (307, 308), so the API key reaches no other one. It requests no compression.
  * @param init the body must be a string, absent, or an async iterable of chunks beside the header content-length
  * @throws the signal's reason; TypeError `fetch failed` with its cause if there is no response, as fetch does
  */
@@ -32,10 +45,23 @@ export async function httpFetch(input: string | URL | Request, init: RequestInit
   const { signal } = init;
   signal?.throwIfAborted();
   try {
-    return responseOf(await responseTo(sendRequest(new URL(input), init)), signal);
+    let url = new URL(input);
+    for (let redirects = 0; ; redirects += 1) {
+      const response = await responseTo(sendRequest(url, init));
+      const target = redirects < mostRedirects ? redirectOf(response, url) : undefined;
+      if (target === undefined) return responseOf(response, signal);
+      response.destroy();
+      url = target;
+    }
   } catch (error) {
     throw signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error });
   }
+}
+
+function redirectOf({ statusCode, headers: { location } }: IncomingMessage, url: URL): URL | undefined {
+  if ((statusCode !== 307 && statusCode !== 308) || location === undefined) return undefined;
+  const target = URL.parse(location, url.href);
+  return target?.origin === url.origin ? target : undefined;
 }
 
 function sendRequest(url: URL, { method = 'GET', headers, body, signal }: RequestInit): ClientRequest {
@@ -89,7 +115,7 @@ function responseOf(response: IncomingMessage, signal: AbortSignal | null | unde
     for (let at = 0; at < rawHeaders.length; at += 2)
       headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
     const init = { status: statusCode, statusText: statusMessage, headers };
-    if (!nullBodyStatuses.has(statusCode)) return new Response(bodyOf(response, signal), init);
+    if (!nullBodyStatuses.has(statusCode)) return new Response(bodyOf(decoded(response), signal), init);
     response.resume();
     return new Response(null, init);
   } catch (error) {
@@ -98,10 +124,13 @@ function responseOf(response: IncomingMessage, signal: AbortSignal | null | unde
   }
 }
 
-function bodyOf(
-  response: IncomingMessage,
-  signal: AbortSignal | null | undefined,
-): ReadableStream<Uint8Array> {
+function decoded(response: IncomingMessage): Readable {
+  const decoder = decoders[response.headers['content-encoding']?.toLowerCase() ?? '']?.();
+  // The decoder emits the errors of both.
+  return decoder === undefined ? response : pipeline(response, decoder, () => undefined);
+}
+
+function bodyOf(response: Readable, signal: AbortSignal | null | undefined): ReadableStream<Uint8Array> {
   let isCancelled = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {

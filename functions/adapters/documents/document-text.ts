@@ -1,0 +1,254 @@
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import { bounds } from './bounds.ts';
+
+/** Paragraphs and tables that follow each other: a page, a cell, a text box. */
+interface Block {
+  /** In a cell everything is on one line. */
+  isCell: boolean;
+  /** The text of the paragraph that is not closed yet. */
+  fragments: string[];
+  text: string;
+  /** Whether the next tight paragraph follows on the next line. */
+  isTight: boolean;
+  /** Text boxes of the open paragraph. They follow it. */
+  boxes: string;
+  /** Tables in a cell. They follow its line. */
+  tables: string;
+  /** How many columns a cell spans. */
+  columns: number;
+}
+
+interface TableLine {
+  cells: string[];
+  tables: string;
+  isDeleted: boolean;
+}
+
+export interface Link {
+  fragments: string[];
+  start: number;
+  visible: number;
+  address: string;
+}
+
+/** As in Word. */
+const mostColumns = 63;
+
+const join = (before: string, separator: string, after: string): string =>
+  before === '' ? after : after === '' ? before : before + separator + after;
+
+/**
+ * Lays out the text of an office document in Markdown. It never copies what it has written, so that deep nesting takes
+ * linear time.
+ */
+export class DocumentText {
+  private readonly blocks: Block[] = [];
+  private readonly tables: { text: string; separator: string }[] = [];
+  private readonly lines: TableLine[] = [];
+  private characters = 0;
+  /** How many fragments with more than space are written. */
+  visible = 0;
+
+  openBlock(isCell = this.blocks.at(-1)?.isCell ?? false): void {
+    this.blocks.push({ isCell, fragments: [], text: '', isTight: false, boxes: '', tables: '', columns: 1 });
+  }
+
+  /** @returns the text of the block that was opened last */
+  closeBlock(): string {
+    return this.popBlock().text;
+  }
+
+  /** Closes a block that follows the open paragraph of the block around it. */
+  closeBox(): void {
+    const box = this.popBlock();
+    const around = this.block();
+    around.tables = join(around.tables, '\n\n', box.tables);
+    if (around.fragments.length === 0) this.add(box.text);
+    else around.boxes = join(around.boxes, around.isCell ? ' / ' : '\n\n', box.text);
+  }
+
+  text(fragment: string): void {
+    if (fragment === '') return;
+    const { fragments, isCell } = this.block();
+    if (isCell) this.append(fragments, fragment.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' '));
+    else this.append(fragments, fragment.replaceAll(/[\r\n]+/g, ' '));
+    if (/\S/.test(fragment)) this.visible += 1;
+  }
+
+  get isInCell(): boolean {
+    return this.block().isCell;
+  }
+
+  tab(): void {
+    this.append(this.block().fragments, this.block().isCell ? ' ' : '\t');
+  }
+
+  lineBreak(): void {
+    this.append(this.block().fragments, this.block().isCell ? ' / ' : '\n');
+  }
+
+  openBracket(bracket: string): void {
+    this.append(this.block().fragments, bracket);
+  }
+
+  /** Removes brackets that are empty. */
+  closeBracket(fragment: string, before: string): void {
+    const { fragments } = this.block();
+    if (fragments.at(-1) === before) fragments.pop();
+    else this.append(fragments, fragment);
+  }
+
+  openLink(address: string): Link {
+    const { fragments } = this.block();
+    const link = { fragments, start: fragments.length, visible: this.visible, address };
+    fragments.push('');
+    return link;
+  }
+
+  /** A link that is empty or does not end in its paragraph is not written. */
+  closeLink({ fragments, start, visible, address }: Link): void {
+    if (fragments !== this.block().fragments || visible === this.visible) return;
+    fragments[start] = '[';
+    this.append(fragments, `](${address})`);
+  }
+
+  /**
+   * @param prefix of a heading or list item
+   * @param isTight whether it follows the tight paragraph before it on the next line
+   */
+  endParagraph({ prefix = '', isTight = false } = {}): void {
+    const block = this.block();
+    const text = block.fragments.join('').trim();
+    block.fragments = [];
+    if (text !== '') this.add(prefix + text, isTight);
+    const { boxes } = block;
+    block.boxes = '';
+    this.add(boxes);
+  }
+
+  /** The next paragraph follows an empty line. */
+  endTight(): void {
+    this.block().isTight = false;
+  }
+
+  add(text: string, isTight = false): void {
+    if (text === '') return;
+    const block = this.block();
+    const separator = block.isCell ? ' / ' : isTight && block.isTight ? '\n' : '\n\n';
+    block.text = join(block.text, separator, text);
+    block.isTight = isTight;
+  }
+
+  /** Adds the text of a document in the document. */
+  addDocument(text: string): void {
+    this.count(text.length);
+    this.visible += 1;
+    this.endParagraph();
+    this.add(this.block().isCell ? text.trim().replaceAll(/\s*\n\s*/g, ' / ') : text.trim());
+  }
+
+  openTable(): void {
+    if (this.block().fragments.length > 0) this.endParagraph();
+    this.tables.push({ text: '', separator: '\n' });
+  }
+
+  closeTable(): void {
+    const text = this.tables.pop()?.text ?? '';
+    const block = this.block();
+    if (!block.isCell) this.add(text);
+    else if (text !== '') {
+      block.tables = join(block.tables, '\n\n', text);
+      this.add('(table below)');
+    }
+  }
+
+  openTableLine(): void {
+    this.lines.push({ cells: [], tables: '', isDeleted: false });
+  }
+
+  deleteTableLine(): void {
+    const line = this.lines.at(-1);
+    if (line !== undefined) line.isDeleted = true;
+  }
+
+  closeTableLine(): void {
+    const { cells, tables, isDeleted } = this.lines.pop() as TableLine;
+    if (isDeleted && cells.every((cell) => cell === '')) return;
+    const text = this.tableLine(cells);
+    const table = this.tables.at(-1);
+    if (table === undefined) this.add(join(text, '\n\n', tables), true);
+    else {
+      table.text = join(join(table.text, table.separator, text), '\n\n', tables);
+      table.separator = tables === '' ? '\n' : '\n\n';
+    }
+  }
+
+  openCell(): void {
+    this.openBlock(true);
+  }
+
+  closeCell(): void {
+    const { text, tables, columns } = this.popBlock();
+    const line = this.lines.at(-1);
+    if (line === undefined) {
+      this.add(text);
+      return;
+    }
+    line.cells.push(text);
+    this.emptyCells(columns - 1);
+    line.tables = join(line.tables, '\n\n', tables);
+  }
+
+  spanColumns(columns: number): void {
+    this.block().columns = columns;
+  }
+
+  /** Columns that have no cell of their own in this line. */
+  emptyCells(count: number): void {
+    const empty = Array.from({ length: Math.min(Math.max(count, 0) || 0, mostColumns) }, () => '');
+    this.count(empty.length);
+    this.lines.at(-1)?.cells.push(...empty);
+  }
+
+  /** Adds a row that is no row of a table in the document. */
+  addTableLine(cells: readonly string[]): void {
+    this.visible += 1;
+    this.count(cells.reduce((characters, cell) => characters + cell.length, 0));
+    this.add(
+      this.tableLine(
+        cells.map((cell) =>
+          cell
+            .trim()
+            .replaceAll('|', '\\|')
+            .replaceAll(/[\t\r\n]+/g, ' '),
+        ),
+      ),
+      true,
+    );
+  }
+
+  private tableLine(cells: readonly string[]): string {
+    this.count(4 + 3 * cells.length);
+    return `| ${cells.join(' | ')} |`;
+  }
+
+  private popBlock(): Block {
+    this.endParagraph();
+    return this.blocks.pop() as Block;
+  }
+
+  private block(): Block {
+    return this.blocks.at(-1) as Block;
+  }
+
+  private append(fragments: string[], fragment: string): void {
+    this.count(fragment.length);
+    fragments.push(fragment);
+  }
+
+  private count(characters: number): void {
+    this.characters += characters;
+    if (this.characters > bounds.characters)
+      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+  }
+}

@@ -1,0 +1,156 @@
+import { posix } from 'node:path';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import { bounds } from './bounds.ts';
+import { openArchive } from './open-archive.ts';
+import { readXml, type XmlElements } from './read-xml.ts';
+
+export interface Relation {
+  /** The last segment of the type's address. The rest differs between editions of the standard. */
+  type: string;
+  /** The name of a part in lower case; undefined if the target is outside of the package. */
+  part: string | undefined;
+  address: string;
+}
+
+/** What may be unpacked and read of a document, together with the documents in it. */
+export class ReadingAllowance {
+  private unpacked = 0;
+  private read = 0;
+
+  /** @throws ExtractionFailure `tooLarge` */
+  useToUnpack(bytes: number): void {
+    this.unpacked += bytes;
+    rejectTooMuch(this.unpacked);
+  }
+
+  /** @throws ExtractionFailure `tooLarge` */
+  useToRead(bytes: number): void {
+    this.read += bytes;
+    rejectTooMuch(this.read);
+  }
+}
+
+function rejectTooMuch(bytes: number): void {
+  if (bytes > bounds.partsBytes) throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
+}
+
+/** An office document: parts that are related to each other (Open Packaging Conventions). */
+export class OfficePackage {
+  /** Related parts of the wanted types. */
+  private readonly parts: ReadonlyMap<string, Uint8Array>;
+  private readonly relationsByPart = new Map<string, ReadonlyMap<string, Relation>>();
+  private readonly contentTypes = new Map<string, string>();
+  private readonly allowance: ReadingAllowance;
+  readonly main: string;
+
+  /**
+   * @param usualMain the main part of a package whose relationships and content types name none
+   * @param isWanted whether parts with a relationship of this type are read
+   */
+  constructor(
+    bytes: Uint8Array,
+    usualMain: string,
+    isWanted: (type: string) => boolean,
+    allowance: ReadingAllowance,
+  ) {
+    this.allowance = allowance;
+    const index = openArchive(bytes, (name) => name.endsWith('.rels') || name === typesPart, allowance);
+    const types = index.get(typesPart);
+    if (types !== undefined) this.readContentTypes(types);
+    const relationsOf = (part: string) => this.readRelations(part, index.get(relationsPart(part)));
+    const main = [...relationsOf('').values()].find(({ type }) => type === 'officeDocument')?.part;
+    const mainType = [...this.contentTypes].find(([, type]) => type.endsWith('.main+xml'))?.[0];
+    this.main = main ?? mainType?.slice(1) ?? usualMain;
+    const wanted = new Set([this.main]);
+    for (const part of wanted)
+      for (const { type, part: related } of relationsOf(part).values())
+        if (related !== undefined && isWanted(type)) wanted.add(related);
+    this.parts = openArchive(bytes, (name) => wanted.has(name), allowance);
+    if (!this.parts.has(this.main)) throw new Error('It has no main part');
+  }
+
+  part(name: string): Uint8Array | undefined {
+    return this.parts.get(name);
+  }
+
+  relations(part: string): ReadonlyMap<string, Relation> {
+    return this.relationsByPart.get(part) ?? new Map();
+  }
+
+  related(part: string, type: string): string[] {
+    const related = [...this.relations(part).values()].filter((relation) => relation.type === type);
+    return [...new Set(related.flatMap((relation) => relation.part ?? []))];
+  }
+
+  /** All parts that some part has a relationship of this type with. */
+  ofType(type: string): string[] {
+    return [...new Set([...this.relationsByPart.keys()].flatMap((part) => this.related(part, type)))];
+  }
+
+  contentType(part: string): string {
+    return this.contentTypes.get(`/${part}`) ?? this.contentTypes.get(posix.extname(part).slice(1)) ?? '';
+  }
+
+  /**
+   * Reads a part, as often as it is used. No real document reads one often.
+   * @returns whether the part exists
+   */
+  read(part: string, elements: XmlElements): boolean {
+    const bytes = this.parts.get(part);
+    if (bytes === undefined) return false;
+    this.allowance.useToRead(bytes.length);
+    readXml(bytes, elements);
+    return true;
+  }
+
+  private readContentTypes(types: Uint8Array): void {
+    readXml(types, {
+      'ct:Default': {
+        open: ({ Extension = '', ContentType = '' }) => {
+          this.contentTypes.set(Extension.toLowerCase(), ContentType);
+        },
+      },
+      'ct:Override': {
+        open: ({ PartName = '', ContentType = '' }) => {
+          this.contentTypes.set(PartName.toLowerCase(), ContentType);
+        },
+      },
+    });
+  }
+
+  private readRelations(part: string, bytes: Uint8Array | undefined): ReadonlyMap<string, Relation> {
+    const relations = new Map<string, Relation>();
+    const element = {
+      open({ Id = '', Target = '', Type = '', TargetMode }: Readonly<Record<string, string | undefined>>) {
+        const isExternal = TargetMode === 'External';
+        relations.set(Id, {
+          type: Type.slice(Type.lastIndexOf('/') + 1),
+          part: isExternal ? undefined : targetOf(part, Target),
+          address: Target,
+        });
+      },
+    };
+    if (bytes !== undefined) readXml(bytes, { 'rel:Relationship': element, Relationship: element });
+    this.relationsByPart.set(part, relations);
+    return relations;
+  }
+}
+
+const typesPart = '[content_types].xml';
+
+const relationsPart = (part: string): string =>
+  posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
+
+function targetOf(part: string, target: string): string {
+  const path = target.replaceAll('\\', '/').toLowerCase();
+  const name = path.startsWith('/') ? path.slice(1) : posix.join(posix.dirname(part), path);
+  return name.includes('%') ? decoded(name) : name;
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

@@ -1,0 +1,197 @@
+import { Tokenizer } from 'htmlparser2';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import { bounds } from './bounds.ts';
+
+/** Names have the prefixes below, whatever prefixes the document has. */
+export interface XmlElement {
+  /** @returns false to skip the element's content and `close` */
+  open?(attributes: XmlAttributes): unknown;
+  /** Text directly in the element, in fragments. */
+  text?(fragment: string): void;
+  close?(): void;
+}
+
+export type XmlAttributes = Readonly<Record<string, string | undefined>>;
+export type XmlElements = Readonly<Record<string, XmlElement>>;
+
+/** Namespaces without their host and year: strict documents have another host and no year. */
+const prefixes = new Map([
+  ['package/content-types', 'ct'],
+  ['package/relationships', 'rel'],
+  ['officeDocument/relationships', 'r'],
+  ['officeDocument/math', 'm'],
+  ['markup-compatibility', 'mc'],
+  ['wordprocessingml/main', 'w'],
+  ['presentationml/main', 'p'],
+  ['drawingml/main', 'a'],
+  ['drawingml/chart', 'c'],
+  ['drawingml/diagram', 'dgm'],
+  ['drawingml/picture', 'pic'],
+  ['drawingml/wordprocessingDrawing', 'wp'],
+  ['http://schemas.microsoft.com/office/word/2010/wordml', 'w14'],
+  ['http://schemas.microsoft.com/office/powerpoint/2010/main', 'p14'],
+  ['http://schemas.microsoft.com/office/powerpoint/2018/8/main', 'p188'],
+  ['http://schemas.microsoft.com/office/drawing/2014/chartex', 'cx'],
+  ['urn:schemas-microsoft-com:vml', 'v'],
+  ['urn:schemas-microsoft-com:office:office', 'o'],
+]);
+const prefixOf = (namespace: string): string | undefined =>
+  prefixes.get(
+    namespace
+      .replace(/^http:\/\/(?:schemas\.openxmlformats\.org|purl\.oclc\.org\/ooxml)\//, '')
+      .replace(/\/2006(?=\/|$)/, ''),
+  );
+
+/**
+ * Reads a part of an office document once, without a tree: time and memory grow linearly. Entities that a document
+ * defines are not expanded, which prevents entity bombs ("billion laughs").
+ */
+export function readXml(bytes: Uint8Array, elements: XmlElements): void {
+  const xml = decode(bytes);
+  const walk = new Walk(elements);
+  let value = '';
+  const tokenizer = new Tokenizer(
+    { xmlMode: true, decodeEntities: true },
+    {
+      ontext: (start, end) => walk.text(xml.slice(start, end)),
+      ontextentity: (code) => walk.text(String.fromCodePoint(code)),
+      oncdata: (start, end, offset) => walk.text(xml.slice(start, end - offset)),
+      onopentagname: (start, end) => walk.openName(xml.slice(start, end)),
+      onattribname(start, end) {
+        walk.attributeName(xml.slice(start, end));
+        value = '';
+      },
+      onattribdata(start, end) {
+        value += xml.slice(start, end);
+      },
+      onattribentity(code) {
+        value += String.fromCodePoint(code);
+      },
+      onattribend: () => walk.attributeValue(value),
+      onopentagend: () => walk.open(),
+      onselfclosingtag() {
+        walk.open();
+        walk.close();
+      },
+      onclosetag(start, end) {
+        walk.closeName(xml.slice(start, end));
+        walk.close();
+      },
+      oncomment: () => undefined,
+      ondeclaration: () => undefined,
+      onprocessinginstruction: () => undefined,
+      onend: () => walk.end(),
+    },
+  );
+  tokenizer.write(xml);
+  tokenizer.end();
+}
+
+/** XML in an office document is UTF-8 or UTF-16. */
+function decode(bytes: Uint8Array): string {
+  const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+  const encoding = isUtf16 ? (bytes[0] === 0xff ? 'utf-16le' : 'utf-16be') : 'utf-8';
+  return new TextDecoder(encoding).decode(bytes);
+}
+
+class Walk {
+  private readonly elements: XmlElements;
+  /** The elements that are open, as they are named in the document. */
+  private readonly names: string[] = [];
+  private readonly handlers: (XmlElement | undefined)[] = [];
+  /** Namespaces that each prefix was bound to, and which elements bound some. */
+  private readonly bindings = new Map<string, (string | undefined)[]>();
+  private readonly bound: { depth: number; prefixes: string[] }[] = [];
+  /** The depth of the element whose content is skipped. */
+  private skipped = Number.POSITIVE_INFINITY;
+  private name = '';
+  private attribute = '';
+  private attributes: [name: string, value: string][] = [];
+
+  constructor(elements: XmlElements) {
+    this.elements = elements;
+  }
+
+  text(fragment: string): void {
+    this.handlers.at(-1)?.text?.(fragment);
+  }
+
+  openName(name: string): void {
+    this.name = name;
+    this.attributes = [];
+  }
+
+  attributeName(name: string): void {
+    this.attribute = name;
+  }
+
+  attributeValue(value: string): void {
+    this.attributes.push([this.attribute, value]);
+  }
+
+  open(): void {
+    this.names.push(this.name);
+    if (this.names.length > bounds.depth)
+      throw new ExtractionFailure('tooLarge', 'cannot be read: its elements are nested too deeply');
+    this.bind();
+    if (this.names.length > this.skipped) {
+      this.handlers.push(undefined);
+      return;
+    }
+    const name = this.known(this.name, '');
+    const handler = Object.hasOwn(this.elements, name) ? this.elements[name] : undefined;
+    const isSkipped = handler?.open?.(this.knownAttributes()) === false;
+    if (isSkipped) this.skipped = this.names.length;
+    this.handlers.push(isSkipped ? undefined : handler);
+  }
+
+  closeName(name: string): void {
+    if (this.names.at(-1) !== name) throw new Error('It is not well-formed XML');
+  }
+
+  close(): void {
+    this.handlers.pop()?.close?.();
+    if (this.skipped === this.names.length) this.skipped = Number.POSITIVE_INFINITY;
+    while (this.bound.at(-1)?.depth === this.names.length)
+      for (const prefix of this.bound.pop()?.prefixes ?? []) this.bindings.get(prefix)?.pop();
+    this.names.pop();
+  }
+
+  end(): void {
+    if (this.names.length > 0) throw new Error('It is cut off');
+  }
+
+  private bind(): void {
+    const declared = this.attributes.filter(([name]) => name.startsWith('xmlns'));
+    if (declared.length === 0) return;
+    for (const [name, namespace] of declared) {
+      const prefix = name.slice('xmlns:'.length);
+      const bindings = this.bindings.get(prefix);
+      if (bindings === undefined) this.bindings.set(prefix, [prefixOf(namespace)]);
+      else bindings.push(prefixOf(namespace));
+    }
+    this.bound.push({
+      depth: this.names.length,
+      prefixes: declared.map(([name]) => name.slice('xmlns:'.length)),
+    });
+  }
+
+  /** A prefix that is not declared, or stands for an unknown namespace, stands for itself. */
+  private known(name: string, unprefixed: string): string {
+    const colon = name.indexOf(':');
+    if (colon === -1) {
+      const namespace = this.bindings.get(unprefixed)?.at(-1);
+      return namespace === undefined ? name : `${namespace}:${name}`;
+    }
+    const prefix = name.slice(0, colon);
+    const namespace = this.bindings.get(prefix)?.at(-1);
+    return namespace === undefined || namespace === prefix ? name : namespace + name.slice(colon);
+  }
+
+  private knownAttributes(): XmlAttributes {
+    const known: Record<string, string> = Object.create(null);
+    for (const [name, value] of this.attributes)
+      known[name.includes(':') ? this.known(name, '') : name] = value;
+    return known;
+  }
+}

@@ -1,0 +1,306 @@
+import type { OfficePackage } from './office-package.ts';
+import type { XmlElements } from './read-xml.ts';
+
+interface Level {
+  start: number;
+  format: string;
+  /** Such as `%1.%2)`. */
+  text: string;
+  isLegal: boolean;
+  /** The level, from 1 on, whose paragraphs restart this one; 0 for none. */
+  restartedBy?: number;
+}
+
+type Levels = Map<number, Level>;
+
+interface List {
+  definition: string;
+  /** Levels that the list itself defines, and where it starts its levels. */
+  levels: Levels;
+  starts: Map<number, number>;
+}
+
+interface ParagraphNumbering {
+  list?: string | undefined;
+  level?: number | undefined;
+}
+
+interface Style extends ParagraphNumbering {
+  name: string;
+  basedOn?: string | undefined;
+  headingLevel?: number | undefined;
+}
+
+/** More levels than Word has are read as the last one. */
+const lastLevel = 8;
+export const levelOf = (value: string | undefined): number =>
+  Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
+
+/** How many styles a style may be based on. Word allows 10. */
+const longestChain = 20;
+
+/** The headings and list labels of a Word document, from its styles and its numbering. */
+export class WordNumbering {
+  private readonly styles = new Map<string, Style>();
+  private readonly definitions = new Map<string, Levels>();
+  private readonly styleOfDefinition = new Map<string, string>();
+  private readonly levelOfStyle = new Map<string, number>();
+  private readonly lists = new Map<string, List>();
+  /** Counters of each definition: lists of the same definition continue each other. */
+  private readonly counters = new Map<string, number[]>();
+  private readonly used = new Set<string>();
+
+  constructor(opened: OfficePackage) {
+    for (const part of opened.related(opened.main, 'styles')) opened.read(part, this.styleElements());
+    for (const part of opened.related(opened.main, 'numbering')) opened.read(part, this.numberingElements());
+  }
+
+  /** 1 to 6, or undefined if paragraphs of this style and outline level are no heading. */
+  heading(style: string | undefined, headingLevel: number | undefined): number | undefined {
+    const level = headingLevel ?? this.headingLevelOf(style);
+    return level === undefined || level > lastLevel ? undefined : Math.min(level + 1, 6);
+  }
+
+  /** The label of the next paragraph, such as `1.2 `; undefined if it has none. */
+  nextLabel(style: string | undefined, paragraph: ParagraphNumbering): string | undefined {
+    const { list, level = 0 } = { ...this.numberingOf(style), ...paragraph };
+    if (list === undefined || list === '0') return undefined;
+    const { levels, counters } = this.listOf(list);
+    for (let at = 0; at < level; at += 1) counters[at] ??= startOf(levels, at);
+    counters[level] = (counters[level] ?? startOf(levels, level) - 1) + 1;
+    for (let at = level + 1; at <= lastLevel; at += 1)
+      if (level < (levels.get(at)?.restartedBy ?? at)) delete counters[at];
+    return labelOf(level, counters, levels);
+  }
+
+  private listOf(id: string): { levels: Levels; counters: number[] } {
+    const list = this.lists.get(id);
+    const definition = list === undefined ? id : this.resolve(list.definition);
+    const counters = this.counters.get(definition) ?? [];
+    this.counters.set(definition, counters);
+    if (!this.used.has(id)) {
+      this.used.add(id);
+      for (const [at, start] of list?.starts ?? []) counters[at] = start - 1;
+    }
+    const levels = new Map([...(this.definitions.get(definition) ?? []), ...(list?.levels ?? [])]);
+    return { levels, counters };
+  }
+
+  private numberingOf(id: string | undefined): ParagraphNumbering {
+    let list: string | undefined;
+    let level: number | undefined;
+    for (const style of this.chain(id)) {
+      list ??= style.list;
+      level ??= style.level;
+    }
+    return { list, level: level ?? this.levelOfStyle.get(id ?? '') };
+  }
+
+  private headingLevelOf(id: string | undefined): number | undefined {
+    for (const style of this.chain(id)) {
+      const number = /^heading\s*([1-9])$/i.exec(style.name)?.[1];
+      if (number !== undefined) return Number(number) - 1;
+      if (/^title$/i.test(style.name)) return 0;
+      if (style.headingLevel !== undefined) return style.headingLevel;
+    }
+    return undefined;
+  }
+
+  /** A style and those that it is based on. A style that is not defined has its id as its name. */
+  private *chain(id: string | undefined): Generator<Style> {
+    let style = id === undefined ? undefined : (this.styles.get(id) ?? { name: id });
+    for (let length = 0; style !== undefined && length < longestChain; length += 1) {
+      yield style;
+      style = style.basedOn === undefined ? undefined : this.styles.get(style.basedOn);
+    }
+  }
+
+  /** A definition may refer to that of a style. */
+  private resolve(definition: string): string {
+    const style = this.styleOfDefinition.get(definition);
+    const { list } = this.numberingOf(style);
+    return (list === undefined ? undefined : this.lists.get(list)?.definition) ?? definition;
+  }
+
+  private styleElements(): XmlElements {
+    let style: Style = { name: '' };
+    return {
+      'w:style': {
+        open: ({ 'w:styleId': id = '' }) => {
+          style = { name: id };
+          this.styles.set(id, style);
+        },
+      },
+      'w:name': {
+        open: ({ 'w:val': name = '' }) => {
+          style.name = name;
+        },
+      },
+      'w:basedOn': {
+        open: ({ 'w:val': id }) => {
+          style.basedOn = id;
+        },
+      },
+      'w:outlineLvl': {
+        open: ({ 'w:val': level }) => {
+          style.headingLevel = Number(level);
+        },
+      },
+      'w:numId': {
+        open: ({ 'w:val': list }) => {
+          style.list = list;
+        },
+      },
+      'w:ilvl': {
+        open: ({ 'w:val': level }) => {
+          style.level = levelOf(level);
+        },
+      },
+    };
+  }
+
+  private numberingElements(): XmlElements {
+    let definition = '';
+    let levels: Levels = new Map();
+    let list: List | undefined;
+    let at = 0;
+    let level: Level = usualLevel;
+    return {
+      'w:abstractNum': {
+        open: ({ 'w:abstractNumId': id = '' }) => {
+          definition = id;
+          levels = new Map();
+          this.definitions.set(id, levels);
+        },
+      },
+      'w:numStyleLink': {
+        open: ({ 'w:val': style = '' }) => this.styleOfDefinition.set(definition, style),
+      },
+      'w:lvl': {
+        open: ({ 'w:ilvl': number }) => {
+          at = levelOf(number);
+          level = { start: 0, format: 'decimal', text: '', isLegal: false };
+          levels.set(at, level);
+        },
+      },
+      'w:pStyle': { open: ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at) },
+      'w:start': {
+        open: ({ 'w:val': start }) => {
+          level.start = Math.trunc(Number(start)) || 0;
+        },
+      },
+      'w:numFmt': {
+        open: ({ 'w:val': format = 'decimal' }) => {
+          level.format = format;
+        },
+      },
+      'w:lvlText': {
+        open: ({ 'w:val': text = '' }) => {
+          level.text = text.slice(0, longestLabel);
+        },
+      },
+      'w:lvlRestart': {
+        open: ({ 'w:val': restartedBy }) => {
+          level.restartedBy = Number(restartedBy);
+        },
+      },
+      'w:isLgl': {
+        open: () => {
+          level.isLegal = true;
+        },
+      },
+      'w:num': {
+        open: ({ 'w:numId': id = '' }) => {
+          levels = new Map();
+          list = { definition: '', levels, starts: new Map() };
+          this.lists.set(id, list);
+        },
+      },
+      'w:abstractNumId': {
+        open: ({ 'w:val': id = '' }) => {
+          if (list !== undefined) list.definition = id;
+        },
+      },
+      'w:lvlOverride': {
+        open: ({ 'w:ilvl': number }) => {
+          at = levelOf(number);
+        },
+      },
+      'w:startOverride': {
+        open: ({ 'w:val': start }) => list?.starts.set(at, Math.trunc(Number(start)) || 0),
+      },
+    };
+  }
+}
+
+/** A list that is not defined. */
+const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
+/** Such as `Article %1.%2 –`. */
+const longestLabel = 100;
+
+const startOf = (levels: Levels, at: number): number => levels.get(at)?.start ?? 1;
+
+function labelOf(level: number, counters: readonly number[], levels: Levels): string | undefined {
+  const { format, text, isLegal } = levels.get(level) ?? usualLevel;
+  const indentation = '  '.repeat(level);
+  if (format === 'bullet') return `${indentation}- `;
+  const label = text.replaceAll(/%([1-9])/g, (_, digit: string) => {
+    const at = Number(digit) - 1;
+    const formatAt = levels.get(at)?.format ?? 'decimal';
+    return numeral(
+      counters[at] ?? startOf(levels, at),
+      isLegal && formatAt !== 'bullet' ? 'decimal' : formatAt,
+    );
+  });
+  return label.trim() === '' ? undefined : `${indentation}${label.trim()} `;
+}
+
+function numeral(number: number, format: string): string {
+  switch (format) {
+    case 'none':
+    case 'bullet':
+      return '';
+    case 'lowerLetter':
+      return letters(number);
+    case 'upperLetter':
+      return letters(number).toUpperCase();
+    case 'lowerRoman':
+      return roman(number).toLowerCase();
+    case 'upperRoman':
+      return roman(number);
+    case 'decimalZero':
+      return String(number).padStart(2, '0');
+    default:
+      return String(number);
+  }
+}
+
+/** a to z, aa to zz, aaa …; longer labels are numbers. */
+const letters = (number: number): string =>
+  number < 1 || number > 26 * 4
+    ? String(number)
+    : String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));
+
+const romanDigits: [value: number, digits: string][] = [
+  [1000, 'M'],
+  [900, 'CM'],
+  [500, 'D'],
+  [400, 'CD'],
+  [100, 'C'],
+  [90, 'XC'],
+  [50, 'L'],
+  [40, 'XL'],
+  [10, 'X'],
+  [9, 'IX'],
+  [5, 'V'],
+  [4, 'IV'],
+  [1, 'I'],
+];
+
+function roman(number: number): string {
+  if (number < 1 || number > 3999) return String(number);
+  let rest = number;
+  let digits = '';
+  for (const [value, digit] of romanDigits) for (; rest >= value; rest -= value) digits += digit;
+  return digits;
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import type { JSONObject, LanguageModelV4ToolCall } from '@ai-sdk/provider';
+import { type Fields, fieldsOf, textIn } from './fields.ts';
+import { serverOptions } from './server-options.ts';
+
+interface ToolCall {
+  index: unknown;
+  id: string;
+  name: string;
+  arguments: string;
+  extraContent: JSONObject | undefined;
+}
+
+/**
+ * Assembles the tool calls of a response from their deltas. By the API, the first delta of a call has its index, id and
+ * name, and the later ones its index and a piece of its arguments. Servers leave out indexes or ids, give all calls
+ * index 0, repeat names, or send the arguments as an object.
+ */
+export class ToolCallDeltas {
+  readonly #calls: ToolCall[] = [];
+
+  get isEmpty(): boolean {
+    return this.#calls.length === 0;
+  }
+
+  /** @returns the text that the delta adds to the arguments */
+  read({ index, id, function: named, extra_content }: Fields): string {
+    const fields = fieldsOf(named) ?? {};
+    const delta = {
+      index,
+      id: textIn(id),
+      name: textIn(fields.name),
+      arguments: argumentsIn(fields.arguments),
+    };
+    const call = this.#callOf(delta);
+    call.id ||= delta.id;
+    call.name ||= delta.name;
+    call.arguments += delta.arguments;
+    call.extraContent ??= fieldsOf(extra_content) as JSONObject | undefined;
+    return delta.arguments;
+  }
+
+  /** A call without a name can neither run nor be returned to the server. */
+  parts(): LanguageModelV4ToolCall[] {
+    return this.#calls
+      .filter(({ name }) => name !== '')
+      .map(({ id, name, arguments: input, extraContent }) => ({
+        type: 'tool-call',
+        toolCallId: id || randomUUID(),
+        toolName: name,
+        input,
+        ...serverOptions(extraContent && { extraContent }),
+      }));
+  }
+
+  #callOf(delta: Omit<ToolCall, 'extraContent'>): ToolCall {
+    const { index, id } = delta;
+    const previous =
+      typeof index === 'number'
+        ? this.#calls.findLast((call) => call.index === index)
+        : (this.#calls.findLast((call) => id !== '' && call.id === id) ?? this.#calls.at(-1));
+    if (previous !== undefined && !startsAnother(previous, delta)) return previous;
+    const call: ToolCall = { index, id: '', name: '', arguments: '', extraContent: undefined };
+    this.#calls.push(call);
+    return call;
+  }
+}
+
+const argumentsIn = (value: unknown): string =>
+  fieldsOf(value) === undefined ? textIn(value) : JSON.stringify(value);
+
+/** Whether a delta that fits a call by its index or place starts a further call. */
+const startsAnother = (call: ToolCall, delta: Omit<ToolCall, 'extraContent'>): boolean =>
+  delta.name !== '' &&
+  call.name !== '' &&
+  (delta.name !== call.name ||
+    (delta.id !== '' && call.id !== '' && delta.id !== call.id) ||
+    (call.arguments !== '' && delta.arguments.trimStart().startsWith('{'))) &&
+  isWhole(call.arguments);
+
+/** Whether the text can be all arguments of a call. */
+function isWhole(text: string): boolean {
+  if (text.trim() === '') return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
