@@ -48,11 +48,11 @@ function fromJson({ line, number }) {
 
 /** @param {string} text */
 function recordsOf(text) {
-  const [names = [], ...rows] = parseCsv(text).filter((row) => row.some((cell) => cell.trim() !== ''));
+  const [names = [], ...records] = parseCsv(text).filter((cells) => cells.some((cell) => cell.trim() !== ''));
   const columns = names.map((name) => name.trim());
   if (!columns.includes('message'))
     throw new Error('The first line must name the columns, and one must be message');
-  return rows.map((cells) => {
+  return records.map((cells) => {
     const fields = columns.map((column, index) => [column, cells[index] ?? '']);
     const known = fields.filter(([column, value = '']) => csvColumns.includes(column ?? '') && value !== '');
     return { message: '', ...Object.fromEntries(known) };
@@ -70,12 +70,12 @@ const csvColumns = ['custom_id', 'message', 'name', 'external_user_id'];
  */
 export function parseCsv(text) {
   /** @type {string[][]} */
-  const rows = [[]];
+  const records = [[]];
   for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r\n?|\n|$)/g)) {
-    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
-    if (end !== ',' && end !== '') rows.push([]);
+    records.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+    if (end !== ',' && end !== '') records.push([]);
   }
-  return rows;
+  return records;
 }
 
 const resultColumns = /** @type {const} */ ([

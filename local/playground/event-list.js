@@ -3,8 +3,8 @@ import { copyButton, element, fill, onceAFrame } from './dom.js';
 
 /** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
 
-/** Rows of the list, and how many more each press of the button adds. A fast reply has 20,000 events. */
-const rowsAtOnce = 200;
+/** Lines of the list, and how many more each press of the button adds. A fast reply has 20,000 events. */
+const linesAtOnce = 200;
 /** Longer events are shown in part: the layout of two megabytes takes seconds. */
 const shownCharacters = 100_000;
 
@@ -12,56 +12,56 @@ const shownCharacters = 100_000;
 export function createEventList() {
   const list = element('ol', { class: 'events' });
   const hint = element('p', { class: 'hint' }, 'The events of a streamed reply appear here as they come.');
-  const earlier = element('button', {
+  const previous = element('button', {
     type: 'button',
     class: 'small-button',
     hidden: true,
-    click: addEarlier,
+    click: addPrevious,
   });
   /** @type {Entry[]} */
   let entries = [];
   let startedAt = 0;
-  let rows = rowsAtOnce;
+  let lines = linesAtOnce;
   /** The list shows the entries from `first` to before `end`. */
   let first = 0;
   let end = 0;
 
   const draw = onceAFrame(() => {
-    const start = Math.max(end, entries.length - rows);
+    const start = Math.max(end, entries.length - lines);
     if (start > end) fill(list);
-    list.append(...entries.slice(start).map(rowOf));
+    list.append(...entries.slice(start).map(lineOf));
     end = entries.length;
-    while (list.childElementCount > rows) list.firstElementChild?.remove();
+    while (list.childElementCount > lines) list.firstElementChild?.remove();
     first = end - list.childElementCount;
-    showEarlier();
+    showPrevious();
   });
 
-  function showEarlier() {
-    earlier.hidden = first === 0;
-    fill(earlier, `${first.toLocaleString()} earlier events`);
+  function showPrevious() {
+    previous.hidden = first === 0;
+    fill(previous, `${first.toLocaleString()} earlier events`);
   }
 
-  function addEarlier() {
-    const from = Math.max(first - rowsAtOnce, 0);
-    list.prepend(...entries.slice(from, first).map(rowOf));
+  function addPrevious() {
+    const from = Math.max(first - linesAtOnce, 0);
+    list.prepend(...entries.slice(from, first).map(lineOf));
     first = from;
-    rows += rowsAtOnce;
-    showEarlier();
+    lines += linesAtOnce;
+    showPrevious();
   }
 
   return {
-    node: element('div', {}, hint, earlier, list),
+    node: element('div', {}, hint, previous, list),
 
     /** Starts the list of a new stream. */
     start() {
       startedAt = performance.now();
       hint.hidden = true;
       entries = [];
-      rows = rowsAtOnce;
+      lines = linesAtOnce;
       first = 0;
       end = 0;
       fill(list);
-      showEarlier();
+      showPrevious();
     },
 
     /**
@@ -76,7 +76,7 @@ export function createEventList() {
 }
 
 /** @param {Entry} entry */
-function rowOf({ raw, event, milliseconds }) {
+function lineOf({ raw, event, milliseconds }) {
   const type = event?.type ?? '[DONE]';
   const summary = element(
     'summary',

@@ -11,15 +11,15 @@ export const isForm = (args) => Array.isArray(/** @type {Partial<Form>} */ (args
  * A form that an agent asks to fill in. The next message answers it, with a line for each field.
  *
  * @param {Form} form
- * @param {(text: string) => void} onAnswer
+ * @param {(text: string) => void} onResponse
  */
-export function createForm({ title, description, fields }, onAnswer) {
+export function createForm({ title, description, fields }, onResponse) {
   const inputs = fields.map((field) => ({ field, input: inputOf(field) }));
   /** @param {Event} event */
   const submit = (event) => {
     event.preventDefault();
-    const lines = inputs.map(({ field, input }) => `${field.label}: ${answerOf(input)}`);
-    onAnswer(lines.join('\n'));
+    const lines = inputs.map(({ field, input }) => `${field.label}: ${textOf(input)}`);
+    onResponse(lines.join('\n'));
   };
   return element(
     'form',
@@ -58,7 +58,7 @@ function inputOf({ type, options = [], required = false }) {
 }
 
 /** @param {ReturnType<typeof inputOf>} input */
-function answerOf(input) {
+function textOf(input) {
   if (input instanceof HTMLSelectElement)
     return [...input.selectedOptions].map(({ value }) => value).join(', ');
   if (input.type === 'checkbox') return /** @type {HTMLInputElement} */ (input).checked ? 'yes' : 'no';

@@ -4,7 +4,7 @@ import MarkdownIt from '/markdown-it.js';
 import { copyButton, element, fill, onceAFrame } from './dom.js';
 
 /** A frame parses and draws at most this much: a few milliseconds, and 100 ms for texts that are made to be slow. */
-const pieceCharacters = 10_000;
+const segmentCharacters = 10_000;
 /** A code block is fast to parse. A longer one goes on in a second block. */
 const codeCharacters = 200_000;
 /** After a frame of work come three of rest, so that the page responds while a long list or table arrives. */
@@ -39,16 +39,16 @@ export class Markdown {
   /** Of the last block. @type {Element[]} */
   #last = [];
   /** The blocks of so many characters have an element of their own, which is not laid out while it is out of view. */
-  #piece = element('div', { class: 'piece' });
-  #pieceStart = 0;
+  #segment = element('div', { class: 'segment' });
+  #segmentStart = 0;
   #restUntil = 0;
   #draw = onceAFrame(() => {
     const startedAt = performance.now();
-    if (startedAt < this.#restUntil || this.#drawPiece()) this.#draw();
+    if (startedAt < this.#restUntil || this.#drawSegment()) this.#draw();
     const endedAt = performance.now();
     this.#restUntil = Math.max(this.#restUntil, endedAt + (endedAt - startedAt) * restFactor);
   });
-  node = element('div', { class: 'text markdown' }, this.#piece);
+  node = element('div', { class: 'text markdown' }, this.#segment);
 
   get text() {
     return this.#text;
@@ -67,38 +67,38 @@ export class Markdown {
       this.#drawn = 0;
       this.#opening = '';
       this.#last = [];
-      this.#startPiece();
-      fill(this.node, this.#piece);
+      this.#startSegment();
+      fill(this.node, this.#segment);
     }
     this.#text = text;
-    if (this.#drawn === 0 && this.#drawPiece()) this.#draw();
+    if (this.#drawn === 0 && this.#drawSegment()) this.#draw();
   }
 
   /** @returns {boolean} whether there is more to draw */
-  #drawPiece() {
-    if (this.#drawn - this.#pieceStart > pieceCharacters) {
+  #drawSegment() {
+    if (this.#drawn - this.#segmentStart > segmentCharacters) {
       for (const node of this.#last) node.remove();
-      this.#startPiece();
-      this.node.append(this.#piece);
+      this.#startSegment();
+      this.node.append(this.#segment);
     }
     const { source, isCut } = this.#nextSource();
     const tokens = parser.parse(source, {});
     const last = tokens.findLastIndex(({ level, nesting }) => level === 0 && nesting >= 0);
     for (const node of this.#last) node.remove();
     if (isCut && last <= 0) {
-      // One block that is longer than a piece.
+      // One block that is longer than a segment.
       this.#append(tokens);
       this.#last = [];
       this.#drawn += source.length - this.#opening.length;
       this.#opening = openingOf(tokens[last], source);
       return true;
     }
-    const end = startOf(tokens[last], source);
-    if (last > 0) this.#append(tokens.slice(0, last));
+    if (last > 0) {
+      this.#append(tokens.slice(0, last));
+      this.#drawn += startOf(tokens[last], source) - this.#opening.length;
+      this.#opening = '';
+    }
     this.#last = this.#append(tokens.slice(Math.max(last, 0)));
-    if (end <= this.#opening.length) return isCut;
-    this.#drawn += end - this.#opening.length;
-    this.#opening = '';
     return isCut;
   }
 
@@ -110,20 +110,20 @@ export class Markdown {
     const blocks = build(tokens);
     const added = [...blocks.children];
     for (const block of added) if (block instanceof HTMLElement) block.dir ||= 'auto';
-    this.#piece.append(blocks);
+    this.#segment.append(blocks);
     return added;
   }
 
-  #startPiece() {
-    this.#piece = element('div', { class: 'piece' });
-    this.#pieceStart = this.#drawn;
+  #startSegment() {
+    this.#segment = element('div', { class: 'segment' });
+    this.#segmentStart = this.#drawn;
   }
 
   #nextSource() {
     const rest = this.#text.slice(this.#drawn, this.#drawn + codeCharacters);
     const [, fence] = /^ {0,3}(```|~~~)/.exec(this.#opening || rest) ?? [];
     const end = fence === undefined ? 0 : rest.indexOf(`\n${fence}`);
-    const most = end < 0 ? codeCharacters : Math.max(end, pieceCharacters);
+    const most = end < 0 ? codeCharacters : Math.max(end, segmentCharacters);
     const isCut = this.#text.length - this.#drawn > most;
     return { source: this.#opening + (isCut ? upToBreak(rest.slice(0, most)) : rest), isCut };
   }

@@ -29,9 +29,9 @@ function fileItem({ original_name, size, file_url }) {
  * A reply: first empty, then filled from a stored message, or from the events of its stream.
  *
  * @param {(messageId: number, counts: Message['feedback_counts']) => Node} ratingOf
- * @param {(text: string) => void} onAnswer called with the answers of a form
+ * @param {(text: string) => void} onResponse called with the answers of a form
  */
-export function createReply(ratingOf, onAnswer) {
+export function createReply(ratingOf, onResponse) {
   const text = new Markdown();
   const steps = element('div', { class: 'steps' });
   const note = element('p', { class: 'hint', role: 'status' });
@@ -54,7 +54,7 @@ export function createReply(ratingOf, onAnswer) {
     const view = createStep(step);
     openSteps.set(step.id, view);
     steps.append(view.node);
-    if (step.type === formStep && isForm(step.args)) note.before(createForm(step.args, onAnswer));
+    if (step.type === formStep && isForm(step.args)) note.before(createForm(step.args, onResponse));
     return view;
   }
 
