@@ -37,7 +37,13 @@ export class Conversation {
     'Earlier messages',
   );
   #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
-  #scroller = element('div', { class: 'scroller' }, this.#introduction, this.#previous, this.#log);
+  #scroller = element(
+    'div',
+    { class: 'scroller', tabindex: 0 },
+    this.#introduction,
+    this.#previous,
+    this.#log,
+  );
   #scrollToEnd = followEnd(this.#scroller, this.#log);
   /** @type {(error: unknown) => void} */
   showError = (error) => {
