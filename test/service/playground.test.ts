@@ -164,11 +164,22 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await command.textContent()).toContain(tenant.apiKey);
   });
 
-  it('stops a reply', async () => {
+  it('follows a growing reply until the reader scrolls up, and stops it', async () => {
     const page = await open();
     const call = await say(page, 'Count to a million');
-    call.chunk('One, two');
-    await reply(page).getByText('One, two').waitFor();
+    call.chunk('One, two\n\n'.repeat(100));
+    const belowView = () =>
+      page.evaluate<number>(
+        '(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(document.querySelector(".scroller"))',
+      );
+    await reply(page).getByText('One, two').nth(99).waitFor();
+    await expect.poll(belowView).toBeLessThan(3);
+    await page.locator('.scroller').hover();
+    await page.mouse.wheel(0, -500);
+    await expect.poll(belowView).toBeGreaterThan(100);
+    call.chunk('Three\n\n'.repeat(100));
+    await reply(page).getByText('Three').nth(99).waitFor();
+    expect(await belowView()).toBeGreaterThan(2000);
     await page.getByRole('button', { name: 'Stop' }).click();
     await reply(page).getByText('stopped').waitFor();
     await call.gone;
