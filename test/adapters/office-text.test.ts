@@ -245,6 +245,15 @@ describe('the parts of an office document are found', () => {
       'in names that start with a slash',
       { '/_rels/.rels': relation(main, '/word/document.xml'), '/word/document.xml': document },
     ],
+    ['in names that start with a dot', { './word/document.xml': document }],
+    [
+      'by their content type',
+      {
+        '[Content_Types].xml':
+          '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/x.xml" ContentType="a.main+xml"/></Types>',
+        'x.xml': document,
+      },
+    ],
     ['in other case', { '_RELS/.rels': relation(main, 'Word/Document.xml'), 'word/DOCUMENT.XML': document }],
     ['by their relationship', { '_rels/.rels': relation(main, 'a%20b/c.bin'), 'a b/c.bin': document }],
     ['without one, by their usual name', { 'word/document.xml': document }],
@@ -252,7 +261,9 @@ describe('the parts of an office document are found', () => {
       'in the strict namespaces',
       {
         '_rels/.rels': relation(`${strict}/officeDocument/relationships/officeDocument`, 'd.xml'),
-        'd.xml': document.replace(/http:\S+wordprocessingml[^"]+/, `${strict}/wordprocessingml/main`),
+        'd.xml': document
+          .replace(/http:\S+wordprocessingml[^"]+/, `${strict}/wordprocessingml/main`)
+          .replaceAll(/(<\/?|xmlns:)w([:=])/g, '$1strict$2'),
       },
     ],
     [
@@ -356,7 +367,7 @@ describe('a presentation', () => {
   });
 
   it('has no hidden slides, and says so', async () => {
-    const hidden = slide(shape('Secret')).replace('<p:sld>', '<p:sld show="0">');
+    const hidden = slide(`${shape('Secret')}<p:pic/>`).replace('<p:sld>', '<p:sld show="0">');
     const { text, pageOffsets, notices } = await read(
       'a.pptx',
       slidesWith([slide(shape('One')), hidden, slide(shape('Three'))]),
@@ -425,12 +436,17 @@ describe('a hostile office document', () => {
     expect(text).toBe('Once');
   });
 
-  it('cannot have a small part read again and again', async () => {
-    const many = '<w:r><c:chart r:id="k"/></w:r>'.repeat(101);
-    const part = `<c:chartSpace><!--${' '.repeat(1024 * 1024)}--></c:chartSpace>`;
-    await expect(
-      read('a.docx', wordBody(`<w:p>${many}</w:p>`, [['k', 'chart', 'k.xml']], { 'word/k.xml': part })),
-    ).rejects.toMatchObject({ kind: 'tooLarge' });
+  it('cannot have a part read again and again, also by documents in it', async () => {
+    const many = '<w:r><c:chart r:id="k"/></w:r>'.repeat(26);
+    const part = `<c:chartSpace><!--${' '.repeat(2 * 1024 * 1024)}--></c:chartSpace>`;
+    const inner = wordBody(`<w:p>${many}</w:p>`, [['k', 'chart', 'k.xml']], { 'word/k.xml': part });
+    const twice = wordBody(
+      '<w:altChunk r:id="a"/>',
+      ['a', 'b'].map((id): [string, string, string] => [id, 'aFChunk', `${id}.docx`]),
+      { 'word/a.docx': inner, 'word/b.docx': inner },
+    );
+    expect((await read('a.docx', inner).catch((error) => error)).kind).toBe('empty');
+    await expect(read('a.docx', twice)).rejects.toMatchObject({ kind: 'tooLarge' });
   });
 
   it.each([

@@ -131,7 +131,8 @@ class Walk {
 
   open(): void {
     this.names.push(this.name);
-    if (this.names.length > bounds.depth) throw new ExtractionFailure('tooLarge', 'cannot be read: its elements are nested too deeply');
+    if (this.names.length > bounds.depth)
+      throw new ExtractionFailure('tooLarge', 'cannot be read: its elements are nested too deeply');
     this.bind();
     if (this.names.length > this.skipped) {
       this.handlers.push(undefined);
