@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { readModelResponse } from '#agents/model-response.ts';
 import { readCompletion } from '#agents/models/completions/read-completion.ts';
 import { openai } from '#agents/models/openai.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -188,6 +189,105 @@ describe('an answer', () => {
     const parts = await responseOf((call) => call.raw(text));
     expect(parts).toMatchObject([{ type: 'error', error: { message: expect.stringContaining('too long') } }]);
   });
+
+  type Delta = { index?: number; id?: string | null; function?: { name?: string; arguments?: unknown } };
+  const callsOf = async (deltas: Delta[], form: 'events' | 'object', reason = 'tool_calls') => {
+    const parts = await responseOf((call) => {
+      if (form === 'object')
+        call.raw(JSON.stringify({ choices: [{ message: { tool_calls: deltas }, finish_reason: reason }] }));
+      else
+        for (const delta of deltas)
+          call.raw(`${events({ choices: [{ delta: { tool_calls: [delta] } }] })}\n\n`);
+      if (form === 'events') call.raw(`${events({ choices: [{ delta: {}, finish_reason: reason }] })}\n\n`);
+      call.end();
+    });
+    const calls = parts.filter((part) => part.type === 'tool-call');
+    expect(new Set(calls.map(({ toolCallId }) => toolCallId)).size).toBe(calls.length);
+    expect(calls.every(({ toolCallId }) => toolCallId !== '')).toBe(true);
+    return calls.map(({ toolName, input }) => [toolName, input]);
+  };
+  const delta = (name: string | undefined, value: unknown, index?: number, id?: string | null): Delta => ({
+    ...(index !== undefined && { index }),
+    ...(id !== undefined && { id }),
+    function: { ...(name !== undefined && { name }), arguments: value },
+  });
+  const a1 = ['a', '{"x":1}'];
+  const b2 = ['b', '{"x":2}'];
+  it.each<[string, Delta[], string[][]]>([
+    ['as an object', [delta('a', { x: 1 }, 0, '1')], [a1]],
+    ['as null', [delta('a', null, 0, '1')], [['a', '']]],
+    ['that are absent', [{ index: 0, id: '1', function: { name: 'a' } }], [['a', '']]],
+    ['without an id', [delta('a', '{"x":1}', 0)], [a1]],
+    ['with an id that is null', [delta('a', '{"x":1}', 0, null)], [a1]],
+    [
+      'without an index',
+      [delta('a', '{"x":1}', undefined, '1'), delta('b', '{"x":2}', undefined, '2')],
+      [a1, b2],
+    ],
+    ['without an index or id', [delta('a', '{"x":1}'), delta('b', '{"x":2}')], [a1, b2]],
+    ['twice the same call', [delta('a', '{"x":1}'), delta('a', '{"x":1}')], [a1, a1]],
+    ['all with index 0', [delta('a', '{"x":1}', 0, '1'), delta('b', '{"x":2}', 0, '2')], [a1, b2]],
+    [
+      'of tools without parameters, all with index 0',
+      [delta('a', '', 0, '1'), delta('a', '', 0, '2')],
+      [
+        ['a', ''],
+        ['a', ''],
+      ],
+    ],
+    ['without a name', [delta(undefined, '{}', 0, '1')], []],
+  ])('may have tool calls %s, in events and in one object', async (_, deltas, calls) => {
+    expect(await callsOf(deltas, 'events')).toEqual(calls);
+    expect(await callsOf(deltas, 'object')).toEqual(calls);
+    expect(await callsOf(deltas, 'object', 'stop')).toEqual(calls);
+  });
+
+  it.each<[string, Delta[]]>([
+    ['each with the name', [delta('a', '{"x"', 0, '1'), delta('a', ':1', 0, '1'), delta('a', '}', 0, '1')]],
+    ['each with the name, the last one empty', [delta('a', '{"x":1}', 0, '1'), delta('a', '', 0, '1')]],
+    ['each with another id', [delta('a', '{"x"', 0, '1'), delta(undefined, ':1}', 0, '2')]],
+    ['without an index', [delta('a', '{"x"', undefined, '1'), delta(undefined, ':1}')]],
+    ['with an id alone', [delta('a', '', undefined, '1'), delta(undefined, '{"x":1}', undefined, '1')]],
+    ['with the name after the arguments', [delta(undefined, '{"x"', 0, '1'), delta('a', ':1}', 0)]],
+    ['after an empty one with the name', [delta('a', '', 0, '1'), delta('a', '{"x":1}', 0, '1')]],
+  ])('may have one tool call in deltas %s', async (_, deltas) => {
+    expect(await callsOf(deltas, 'events')).toEqual([a1]);
+  });
+
+  it.each(['reasoning_content', 'reasoning'])(
+    'gets its %s back with a tool call, by its name',
+    async (field) => {
+      const parts = await responseOf((call) => {
+        const extra_content = { google: { thought_signature: 's' } };
+        call.raw(`${events({ choices: [{ delta: { [field]: 'Hm. ' } }] })}\n\n`);
+        call.raw(`${events({ choices: [{ delta: { [field]: 'Yes.' } }] })}\n\n`);
+        const tool_calls = [{ ...delta('a', '{"x":1}', 0, '1'), extra_content }];
+        call.raw(`${events({ choices: [{ delta: { tool_calls }, finish_reason: 'tool_calls' }] })}\n\n`);
+        call.end();
+      });
+      const { content } = await readModelResponse(
+        ReadableStream.from(parts),
+        { text: 100, other: 100 },
+        { text: () => undefined, progress: () => undefined, toolCall: () => ({ x: 1 }) },
+      );
+      server.onCall = sayHello;
+      const { stream } = await modelNamed('scripted').doStream({ prompt: [{ role: 'assistant', content }] });
+      await Array.fromAsync(stream);
+      expect(server.calls.at(-1)?.body).toMatchObject({
+        messages: [
+          {
+            ...{ role: 'assistant', content: null, [field]: 'Hm. Yes.' },
+            tool_calls: [
+              {
+                ...{ id: '1', type: 'function', function: { name: 'a', arguments: '{"x":1}' } },
+                extra_content: { google: { thought_signature: 's' } },
+              },
+            ],
+          },
+        ],
+      });
+    },
+  );
 
   it('may come in one piece', async () => {
     server.onPlainCall = (call) => {

@@ -37,9 +37,12 @@ it.each(Object.entries(squares))('a %s that is cut off anywhere is not whole', a
 });
 
 it('a PNG with a damaged byte, or with fewer pixels than its header says, is not whole', async () => {
-  const damaged = Buffer.from(squares.png);
-  damaged[60] = (damaged[60] ?? 0) ^ 1;
-  expect(await isWhole(damaged, 'image/png', size)).toBe(false);
+  // Of the pixels, and of their checksum, which is before the last chunk.
+  for (const at of [60, squares.png.length - 13]) {
+    const damaged = Buffer.from(squares.png);
+    damaged[at] = (damaged[at] ?? 0) ^ 1;
+    expect(await isWhole(damaged, 'image/png', size)).toBe(false);
+  }
   expect(await isWhole(squares.png, 'image/png', { ...size, height: 22 })).toBe(false);
 });
 

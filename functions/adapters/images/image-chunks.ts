@@ -9,6 +9,9 @@ export interface ImageChunk {
 export const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
+/** Encoders write chunks of 4 KB or more, so an image of 50 MB has 12,800. Millions would take seconds. */
+const mostChunks = 50_000;
+
 /** The chunks of a PNG or WebP image, or the segments of a JPEG before its pixels, up to the first that is broken. */
 export function* chunksOf(bytes: Uint8Array, mediaType: string): Generator<ImageChunk> {
   if (mediaType === 'image/png') yield* pngChunks(bytes);
@@ -26,7 +29,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin
 
 function* pngChunks(bytes: Uint8Array): Generator<ImageChunk> {
   const view = viewOf(bytes);
-  for (let at = 8; at + 12 <= bytes.length; ) {
+  for (let at = 8, left = mostChunks; left > 0 && at + 12 <= bytes.length; left -= 1) {
     const end = at + 12 + view.getUint32(at);
     if (end > bytes.length) return;
     const type = textOf(bytes.subarray(at + 4, at + 8));
@@ -38,7 +41,7 @@ function* pngChunks(bytes: Uint8Array): Generator<ImageChunk> {
 /** The chunks of a WebP file after its header, or of one frame in it. */
 export function* riffChunks(bytes: Uint8Array): Generator<ImageChunk> {
   const view = viewOf(bytes);
-  for (let at = 0; at + 8 <= bytes.length; ) {
+  for (let at = 0, left = mostChunks; left > 0 && at + 8 <= bytes.length; left -= 1) {
     const length = view.getUint32(at + 4, true);
     // Chunks have an even length in the file.
     const end = at + 8 + length + (length % 2);
@@ -53,7 +56,7 @@ const segmentNames: Readonly<Record<number, string>> = { 225: 'APP1', 218: 'SOS'
 
 function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   const view = viewOf(bytes);
-  for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff; ) {
+  for (let at = 2, left = mostChunks; left > 0 && at + 4 <= bytes.length && bytes[at] === 0xff; left -= 1) {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
     // The start of a frame, which has the number of components, is one of 0xc0 to 0xcf but for three tables.
