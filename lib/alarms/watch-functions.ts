@@ -112,10 +112,16 @@ export function watchConcurrency(
       statistic: 'Maximum',
       period: minute,
     }),
-    threshold: accountConcurrency - Math.floor(plan.unreserved / 8),
+    threshold: concurrencyThreshold(accountConcurrency, plan),
     periods: [3, 5],
   });
 }
+
+/** The claimed concurrency at which functions without a reservation use seven eighths of what is left to them. */
+export const concurrencyThreshold = (
+  accountConcurrency: number,
+  { unreserved }: Pick<ConcurrencyPlan, 'unreserved'>,
+): number => accountConcurrency - Math.floor(unreserved / 8);
 
 /** The metrics of those functions that exist, by their names in camel case. */
 const metricsOf = (

@@ -16,6 +16,7 @@ function runApp(name: string, context: Record<string, unknown>, region?: string)
     cwd: join(import.meta.dirname, '..', '..'),
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       CDK_OUTDIR: output,
       CDK_CONTEXT_JSON: JSON.stringify(context),
       CDK_DEFAULT_REGION: region,

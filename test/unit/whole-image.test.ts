@@ -36,6 +36,11 @@ it.each(Object.entries(squares))('a %s that is cut off anywhere is not whole', a
     expect(await isWhole(bytes.subarray(0, length), typeOf(name), size), `${length} of ${end}`).toBe(false);
 });
 
+it('a gif that is cut off before the end of its picture is not whole', async () => {
+  for (let length = 10; length <= gif.length; length += 1)
+    expect(await isWhole(gif.subarray(0, length), 'image/gif', onePixel)).toBe(length >= gif.length - 1);
+});
+
 it('a PNG with a damaged byte, or with fewer pixels than its header says, is not whole', async () => {
   // Of the pixels, and of their checksum, which is before the last chunk.
   for (const at of [60, squares.png.length - 13]) {

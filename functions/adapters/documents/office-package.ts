@@ -12,15 +12,26 @@ export interface Relation {
   address: string;
 }
 
-/** Counts what the parts of a document cost, together with those of the documents in it. */
+/** What may be unpacked and read of a document, together with the documents in it. */
 export class ReadingAllowance {
-  private left: number = bounds.partsBytes;
+  private unpacked = 0;
+  private read = 0;
 
   /** @throws ExtractionFailure `tooLarge` */
-  use(bytes: number): void {
-    this.left -= bytes;
-    if (this.left < 0) throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
+  useToUnpack(bytes: number): void {
+    this.unpacked += bytes;
+    rejectTooMuch(this.unpacked);
   }
+
+  /** @throws ExtractionFailure `tooLarge` */
+  useToRead(bytes: number): void {
+    this.read += bytes;
+    rejectTooMuch(this.read);
+  }
+}
+
+function rejectTooMuch(bytes: number): void {
+  if (bytes > bounds.partsBytes) throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
 }
 
 /** An office document: parts that are related to each other (Open Packaging Conventions). */
@@ -29,30 +40,32 @@ export class OfficePackage {
   private readonly parts: ReadonlyMap<string, Uint8Array>;
   private readonly relationsByPart = new Map<string, ReadonlyMap<string, Relation>>();
   private readonly contentTypes = new Map<string, string>();
-  private readonly reading = new ReadingAllowance();
+  private readonly allowance: ReadingAllowance;
   readonly main: string;
 
   /**
-   * @param usualMain the main part of a package whose relationships do not name one
+   * @param usualMain the main part of a package whose relationships and content types name none
    * @param isWanted whether parts with a relationship of this type are read
    */
   constructor(
     bytes: Uint8Array,
     usualMain: string,
     isWanted: (type: string) => boolean,
-    unpacking: ReadingAllowance,
+    allowance: ReadingAllowance,
   ) {
-    const index = openArchive(bytes, (name) => name.endsWith('.rels') || name === typesPart, unpacking);
+    this.allowance = allowance;
+    const index = openArchive(bytes, (name) => name.endsWith('.rels') || name === typesPart, allowance);
     const types = index.get(typesPart);
     if (types !== undefined) this.readContentTypes(types);
     const relationsOf = (part: string) => this.readRelations(part, index.get(relationsPart(part)));
     const main = [...relationsOf('').values()].find(({ type }) => type === 'officeDocument')?.part;
-    this.main = main ?? usualMain;
+    const mainType = [...this.contentTypes].find(([, type]) => type.endsWith('.main+xml'))?.[0];
+    this.main = main ?? mainType?.slice(1) ?? usualMain;
     const wanted = new Set([this.main]);
     for (const part of wanted)
       for (const { type, part: related } of relationsOf(part).values())
         if (related !== undefined && isWanted(type)) wanted.add(related);
-    this.parts = openArchive(bytes, (name) => wanted.has(name), unpacking);
+    this.parts = openArchive(bytes, (name) => wanted.has(name), allowance);
     if (!this.parts.has(this.main)) throw new Error('It has no main part');
   }
 
@@ -85,7 +98,7 @@ export class OfficePackage {
   read(part: string, elements: XmlElements): boolean {
     const bytes = this.parts.get(part);
     if (bytes === undefined) return false;
-    this.reading.use(bytes.length);
+    this.allowance.useToRead(bytes.length);
     readXml(bytes, elements);
     return true;
   }

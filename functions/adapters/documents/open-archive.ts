@@ -5,13 +5,13 @@ import { bounds } from './bounds.ts';
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
  * and never unpacks a part beyond the size given there. Names of parts have no case, so all are in lower case; some
- * programs write them with `\` or with a `/` at the start.
+ * programs write them with `\`, or with `/` or `./` at the start.
  * @throws ExtractionFailure `tooLarge` or `encrypted`
  */
 export function openArchive(
   bytes: Uint8Array,
   isWanted: (name: string) => boolean,
-  allowance: { use(bytes: number): void },
+  allowance: { useToUnpack(bytes: number): void },
 ): Map<string, Uint8Array> {
   rejectEncrypted(bytes);
   let count = 0;
@@ -23,14 +23,18 @@ export function openArchive(
       if (!isWanted(partName(name))) return false;
       if (originalSize > bounds.partBytes)
         throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
-      allowance.use(originalSize);
+      allowance.useToUnpack(originalSize);
       return true;
     },
   });
   return new Map(Object.entries(parts).map(([name, part]) => [partName(name), part]));
 }
 
-const partName = (name: string): string => name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase();
+const partName = (name: string): string =>
+  name
+    .replaceAll('\\', '/')
+    .replace(/^(?:\.?\/)+/, '')
+    .toLowerCase();
 
 /** An office document with a password is not an archive but an OLE compound file that contains one. */
 function rejectEncrypted(bytes: Uint8Array): void {

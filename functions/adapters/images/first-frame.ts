@@ -54,8 +54,8 @@ function firstFrameOfWebp(bytes: Uint8Array): Uint8Array | undefined {
   return Buffer.concat([header, body]);
 }
 
-const extension = 0x21;
-const imageDescriptor = 0x2c;
+export const extension = 0x21;
+export const imageDescriptor = 0x2c;
 const trailer = 0x3b;
 
 /** Ends the file after the first picture, if another one follows. */
@@ -74,10 +74,10 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   return undefined;
 }
 
-const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
+export const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
 
 /** Blocks have their length before them; an empty one is the last. */
-function afterBlocks(bytes: Uint8Array, start: number): number {
+export function afterBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length && bytes[at] !== 0) at += 1 + (bytes[at] ?? 0);
   return at + 1;

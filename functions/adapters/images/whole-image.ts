@@ -1,4 +1,5 @@
 import { crc32, createInflate } from 'node:zlib';
+import { afterBlocks, colorTableBytes, extension, imageDescriptor } from './first-frame.ts';
 
 interface Size {
   width: number;
@@ -18,6 +19,8 @@ export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size):
       return isWholeJpeg(image, size);
     case 'image/webp':
       return image.readUInt32LE(4) + 8 <= image.length;
+    case 'image/gif':
+      return isWholeGif(image);
     default:
       return true;
   }
@@ -66,6 +69,17 @@ function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
     at += marker === 0xff ? 1 : 2 + image.readUInt16BE(at + 2);
   }
   return false;
+}
+
+/** The first picture must have its last block. */
+function isWholeGif(image: Buffer): boolean {
+  let at = 13 + colorTableBytes(image[10]);
+  while (image[at] === extension) at = afterBlocks(image, at + 2);
+  // The descriptor, its color table, and the size of codes.
+  return (
+    image[at] === imageDescriptor &&
+    afterBlocks(image, at + 10 + colorTableBytes(image[at + 9]) + 1) <= image.length
+  );
 }
 
 const startOfScan = 0xda;

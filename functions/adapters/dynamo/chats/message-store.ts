@@ -168,22 +168,22 @@ const recent =
     const newestFirst: Message[] = [];
     const left = { characters, steps: stepsOfWindow };
     for await (const item of itemsForPrompt(table, chat, upTo)) {
-      const found = await readMessageUpTo(contents, chat.workspaceId, item, left);
-      if (found === undefined) break;
+      const found = item && (await readMessageUpTo(contents, chat.workspaceId, item, left));
+      if (found === undefined) return wholeTurns(newestFirst.reverse());
       left.characters -= found.message.content.length;
       left.steps -= found.stepCharacters;
       newestFirst.push(found.message);
     }
-    return wholeTurns(newestFirst.reverse());
+    return newestFirst.reverse();
   };
 
-/** The items of messages that prompts may contain, newest first. */
-async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item> {
+/** The items of messages that prompts may contain, newest first. Undefined is in the place of the older ones. */
+async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {
   const isInPrompt = promptFilter();
   let read = 0;
   for await (const page of pagesBack(...messages))
     for (const item of page) {
-      if (read === messagesOfWindow) return;
+      if (read === messagesOfWindow) return yield undefined;
       read += 1;
       if (isInPrompt(positionsOf(item))) yield item;
     }
