@@ -2,9 +2,13 @@ import * as z from 'zod';
 import { timestamp, uuid } from './fields.ts';
 import { resourceId } from './numbers.ts';
 
-/** `meta` of a chat. */
+/** `meta` of a chat. `batch_id` is an addition. */
 const chatMeta = z
-  .object({ external_user_id: z.string().nullable(), conversation_agent_id: uuid })
+  .object({
+    external_user_id: z.string().nullable(),
+    conversation_agent_id: uuid,
+    batch_id: uuid.optional(),
+  })
   .meta({ id: 'ChatMeta' });
 
 /** Specification, section 2.4. */

@@ -352,6 +352,10 @@ export interface ChatMeta {
    * The id of the agent that the chat is bound to.
    */
   conversation_agent_id: string;
+  /**
+   * The batch whose request has created the chat. An addition.
+   */
+  batch_id?: string;
 }
 /**
  * Where the page is in the list.

@@ -152,6 +152,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     properties: {
       external_user_id: userOfChat,
       conversation_agent_id: 'The id of the agent that the chat is bound to.',
+      batch_id: 'The batch whose request has created the chat. An addition.',
     },
   },
   DeletedChat: {

@@ -3,6 +3,9 @@ import { storedKey } from './session.js';
 
 export const baseUrl = `${location.origin}/api/v1`;
 
+/** A backlog of events is read in tasks of this many milliseconds, so that the page responds in between. */
+const taskMilliseconds = 20;
+
 /** @type {((request: SentRequest) => void)[]} */
 const observers = [];
 
@@ -50,7 +53,7 @@ export async function call(method, path, options) {
  * @param {RequestOptions} [options]
  * @returns {Promise<Response>} a success
  */
-export async function request(method, path, { query = {}, body, file, signal } = {}) {
+export async function request(method, path, { query = {}, body, file, signal, idempotencyKey } = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const search = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&');
   /** @type {SentRequest} */
@@ -68,7 +71,7 @@ export async function request(method, path, { query = {}, body, file, signal } =
   };
   report();
   const startedAt = performance.now();
-  const response = await send(sent, signal);
+  const response = await send(sent, { signal, idempotencyKey });
   sent.status = response.status;
   sent.milliseconds = Math.round(performance.now() - startedAt);
   sent.requestId = response.headers.get('x-request-id') ?? undefined;
@@ -79,10 +82,10 @@ export async function request(method, path, { query = {}, body, file, signal } =
 
 /**
  * @param {SentRequest} sent
- * @param {AbortSignal | undefined} signal
+ * @param {Pick<RequestOptions, 'signal' | 'idempotencyKey'>} options
  * @returns {Promise<Response>}
  */
-async function send({ method, path, body, file }, signal) {
+async function send({ method, path, body, file }, { signal, idempotencyKey }) {
   const form = new FormData();
   if (file !== undefined) {
     form.append('file', file);
@@ -94,6 +97,7 @@ async function send({ method, path, body, file }, signal) {
       headers: {
         'x-api-key': storedKey(),
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
       },
       body: file === undefined ? (body ?? null) : form,
       signal: signal ?? null,
@@ -106,10 +110,12 @@ async function send({ method, path, body, file }, signal) {
 
 /** @param {Response} response */
 async function failureOf(response) {
-  /** @type {Partial<Envelope<unknown>>} */
-  const { message, error_code } = await response.json().catch(() => ({}));
+  /** @type {Partial<Envelope<{ hint?: string } | null>>} */
+  const { message, error_code, data } = await response.json().catch(() => ({}));
+  // Of an upload: what to do.
+  const hint = data?.hint === undefined ? '' : ` ${data.hint}`;
   return new RequestFailed(
-    message ?? `The response has the status ${response.status}`,
+    (message ?? `The response has the status ${response.status}`) + hint,
     response.status,
     error_code,
   );
@@ -124,6 +130,7 @@ async function failureOf(response) {
 export async function* eventsOf(response) {
   if (response.body === null) return;
   let text = '';
+  let pauseAt = performance.now() + taskMilliseconds;
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     const blocks = (text + chunk).split('\n\n');
     text = blocks.pop() ?? '';
@@ -133,6 +140,9 @@ export async function* eventsOf(response) {
       if (data === undefined) continue;
       const payload = data.slice('data: '.length);
       yield { raw, event: payload === '[DONE]' ? undefined : JSON.parse(payload) };
+      if (performance.now() < pauseAt || document.hidden) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      pauseAt = performance.now() + taskMilliseconds;
     }
   }
 }

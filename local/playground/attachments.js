@@ -1,18 +1,25 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { call } from './api.js';
 import { contentTypes } from './content-types.js';
-import { element, iconButton, sizeOf } from './dom.js';
+import { element, fill, iconButton, sizeOf } from './dom.js';
 
 /** The files of a message that is not sent yet. A file is uploaded when it is chosen. */
 export class Attachments {
   node = element('ul', { class: 'files', 'aria-label': 'Files of the message', hidden: true });
   /** @type {Map<UploadedFile, HTMLLIElement>} */
   #files = new Map();
+  #onChange;
 
-  /**
-   * @param {File} file
-   * @throws RequestFailed if the service rejects the file
-   */
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    this.#onChange = onChange;
+  }
+
+  get files() {
+    return [...this.#files.keys()];
+  }
+
+  /** @param {File} file */
   async upload(file) {
     const pending = element('li', { 'aria-busy': 'true' }, `Uploading ${file.name} …`);
     this.node.append(pending);
@@ -24,37 +31,48 @@ export class Attachments {
         file: new File([file], file.name, { type }),
       });
       this.add(/** @type {UploadedFile} */ (data));
-    } finally {
       pending.remove();
-      this.node.hidden = this.node.childElementCount === 0;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      pending.classList.add('failed');
+      pending.ariaBusy = 'false';
+      pending.setAttribute('role', 'alert');
+      const remove = () => this.#remove(pending);
+      fill(
+        pending,
+        `${file.name}: ${message}`,
+        iconButton('close', `Dismiss ${file.name}`, { click: remove }),
+      );
     }
   }
 
   /** @param {UploadedFile} file */
   add(file) {
-    const remove = () => this.#remove(file);
-    const button = iconButton('close', `Remove ${file.original_name}`, { click: remove });
+    const button = iconButton('close', `Remove ${file.original_name}`, {
+      click: () => this.#remove(item, file),
+    });
     const item = element('li', {}, file.original_name, element('span', {}, sizeOf(file.size)), button);
     this.#files.set(file, item);
     this.node.append(item);
     this.node.hidden = false;
+    this.#onChange();
+  }
+
+  /** Removes all files here, and what is said of rejected ones. */
+  clear() {
+    this.#files.clear();
+    fill(this.node);
+    this.node.hidden = true;
   }
 
   /**
-   * Returns the files, and removes them here.
-   *
-   * @returns {UploadedFile[]}
+   * @param {HTMLLIElement} item
+   * @param {UploadedFile} [file]
    */
-  take() {
-    const files = [...this.#files.keys()];
-    for (const file of files) this.#remove(file);
-    return files;
-  }
-
-  /** @param {UploadedFile} file */
-  #remove(file) {
-    this.#files.get(file)?.remove();
-    this.#files.delete(file);
+  #remove(item, file) {
+    item.remove();
+    if (file !== undefined) this.#files.delete(file);
     this.node.hidden = this.node.childElementCount === 0;
+    this.#onChange();
   }
 }

@@ -1,14 +1,18 @@
-/** @import { Agent, Batch, BatchResult } from './types.d.ts' */
+/** @import { Agent, Batch } from './types.d.ts' */
 import { call } from './api.js';
+import { createResults, statusBadge } from './batch-results.js';
 import { byId, element, fill, pager, shortTime } from './dom.js';
-import { storedUser } from './session.js';
+import { newBatchForm } from './new-batch.js';
 
 const batchesPerPage = 20;
-const resultsPerPage = 50;
 const pollMilliseconds = 1000;
 
-/** The list of batches, the form for a new one, and the open one with its results. */
-export function createBatches() {
+/**
+ * The list of batches, the form for a new one, and the open one with its results.
+ *
+ * @param {(chatId: number) => string} userOf who may read the chat
+ */
+export function createBatches(userOf) {
   const list = byId('batch-list', HTMLUListElement);
   const pages = byId('batch-pages', HTMLElement);
   const view = byId('batches-view', HTMLElement);
@@ -41,7 +45,7 @@ export function createBatches() {
           'span',
           { class: 'name' },
           `${batch.total_requests} ${batch.total_requests === 1 ? 'request' : 'requests'}`,
-          statusBadge(batch.status),
+          batchBadge(batch),
         ),
         element('span', { class: 'meta' }, `${shortTime(batch.created_at)} · ${batch.id.slice(0, 8)}`),
       ),
@@ -65,7 +69,7 @@ export function createBatches() {
       watching?.abort();
       watching = new AbortController();
       const { signal } = watching;
-      const details = createDetails(id);
+      const details = createDetails(id, userOf);
       fill(view, details.node);
       await loadList();
       while (!signal.aborted) {
@@ -78,69 +82,18 @@ export function createBatches() {
   };
 }
 
-/** @param {Agent[]} agents */
-function newBatchForm(agents) {
-  const select = element(
-    'select',
-    {},
-    ...agents.map(({ id, name }) => element('option', { value: id }, name)),
-  );
-  const input = element('textarea', { required: true, placeholder: 'One message on each line' });
-  const problem = element('p', { class: 'error', role: 'alert', hidden: true });
-  const count = element('span', { class: 'hint' }, 'up to 1,000');
-  const linesOf = () =>
-    input.value
-      .split('\n')
-      .map((line) => line.trim())
-      .filter((line) => line !== '');
-  input.addEventListener('input', () =>
-    fill(count, linesOf().length === 1 ? '1 request' : `${linesOf().length} requests`),
-  );
-
-  /** @param {Event} event */
-  async function submit(event) {
-    event.preventDefault();
-    const requests = linesOf().map((message, index) => ({
-      custom_id: `request-${index + 1}`,
-      message,
-      ...(storedUser() && { external_user_id: storedUser() }),
-    }));
-    try {
-      const { data } = await call('POST', '/batches', { body: { agent_id: select.value, requests } });
-      location.hash = `#/batches/${/** @type {Batch} */ (data).id}`;
-    } catch (error) {
-      problem.hidden = false;
-      fill(problem, error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  return element(
-    'form',
-    { class: 'page', submit },
-    element('h1', {}, 'New batch'),
-    element(
-      'p',
-      {},
-      'Each line becomes a request with a chat of its own. The requests run in the background.',
-    ),
-    element('label', { class: 'field' }, 'Agent', select),
-    element('label', { class: 'field' }, 'Messages', input),
-    element(
-      'p',
-      { class: 'form-end' },
-      element('button', { type: 'submit', class: 'button primary' }, 'Submit the batch'),
-      count,
-    ),
-    problem,
-  );
+/** @param {Batch} batch */
+function batchBadge({ status, failed_requests, total_requests }) {
+  if (status !== 'completed' || failed_requests === 0) return statusBadge(status);
+  if (failed_requests === total_requests) return statusBadge('failed', 'all failed');
+  return statusBadge('partial', `${failed_requests} failed`);
 }
 
-/** @param {string} status */
-const statusBadge = (status) =>
-  element('span', { class: 'badge', 'data-status': status }, status.replaceAll('_', ' '));
-
-/** @param {string} id */
-function createDetails(id) {
+/**
+ * @param {string} id
+ * @param {(chatId: number) => string} userOf
+ */
+function createDetails(id, userOf) {
   const status = element('span', { 'aria-live': 'polite' });
   const progress = element('progress', { 'aria-label': 'Requests that have ended', max: 1, value: 0 });
   const counts = element('p', { class: 'counts' });
@@ -150,22 +103,25 @@ function createDetails(id) {
     'Cancel the batch',
   );
   const problem = element('p', { class: 'error', role: 'alert', hidden: true });
-  const results = element('ol', { class: 'results' });
-  const pages = element('div', {});
-  let offset = 0;
+  const results = createResults(id, userOf, showProblem);
+
+  /** @param {unknown} error */
+  function showProblem(error) {
+    problem.hidden = false;
+    fill(problem, error instanceof Error ? error.message : String(error));
+  }
 
   async function cancelBatch() {
     try {
       show(/** @type {Batch} */ ((await call('POST', `/batches/${id}/cancel`)).data));
     } catch (error) {
-      problem.hidden = false;
-      fill(problem, error instanceof Error ? error.message : String(error));
+      showProblem(error);
     }
   }
 
   /** @param {Batch} batch */
   function show(batch) {
-    fill(status, statusBadge(batch.status));
+    fill(status, batchBadge(batch));
     progress.max = batch.total_requests;
     progress.value = batch.completed_requests + batch.failed_requests;
     fill(
@@ -173,19 +129,6 @@ function createDetails(id) {
       `${batch.completed_requests} completed, ${batch.failed_requests} failed, ${batch.total_requests} in all`,
     );
     cancel.hidden = batch.status !== 'in_progress';
-  }
-
-  /** @param {AbortSignal} [signal] */
-  async function loadResults(signal) {
-    const query = { limit: resultsPerPage, offset };
-    const { data, pagination } = await call('GET', `/batches/${id}/results`, { query });
-    if (signal?.aborted) return;
-    fill(results, .../** @type {BatchResult[]} */ (data).map(resultItem));
-    const open = (/** @type {number} */ target) => {
-      offset = target;
-      return loadResults();
-    };
-    fill(pages, pager(pagination, open));
   }
 
   return {
@@ -197,8 +140,7 @@ function createDetails(id) {
       progress,
       element('div', { class: 'form-end' }, counts, cancel),
       problem,
-      results,
-      pages,
+      results.node,
     ),
 
     /**
@@ -209,34 +151,8 @@ function createDetails(id) {
     async load(signal) {
       const batch = /** @type {Batch} */ ((await call('GET', `/batches/${id}`)).data);
       if (!signal.aborted) show(batch);
-      await loadResults(signal);
+      await results.load(signal);
       return batch;
     },
   };
 }
-
-/** @param {BatchResult} result */
-const resultItem = ({
-  custom_id,
-  status,
-  response_content,
-  response_usage,
-  error_code,
-  error_message,
-  history_id,
-}) =>
-  element(
-    'li',
-    { class: 'result' },
-    element(
-      'div',
-      { class: 'result-head' },
-      element('strong', {}, custom_id),
-      statusBadge(status),
-      element('span', { class: 'spacer' }),
-      response_usage !== null && element('span', { class: 'usage' }, `${response_usage.total_tokens} tokens`),
-      history_id !== null && element('a', { href: `#/chats/${history_id}` }, `Chat ${history_id}`),
-    ),
-    response_content !== null && element('div', { class: 'text' }, response_content),
-    error_message !== null && element('p', { class: 'error' }, `${error_message} (${error_code})`),
-  );

@@ -3,13 +3,16 @@ import { call } from './api.js';
 import { Conversation } from './conversation.js';
 import { confirmAction, enterText } from './dialogs.js';
 import { byId, element, fill, iconButton, pager, shortTime } from './dom.js';
-import { storedUser } from './session.js';
+import { onReplyElsewhere, storedUser } from './session.js';
 
-const chatsPerPage = 20;
+/** As many as the service lists at once. The search looks at the chats of one page. */
+const chatsPerPage = 1000;
 
 /** The list of chats and the open one. */
 export class Chats {
   #list = byId('chat-list', HTMLUListElement);
+  #ofBatches = byId('batch-chat-list', HTMLUListElement);
+  #search = byId('chat-search', HTMLInputElement);
   #pages = byId('chat-pages', HTMLElement);
   #view = byId('chats-view', HTMLElement);
   #heading = element('h1', {});
@@ -32,11 +35,20 @@ export class Chats {
   /** Undefined while a new chat is open. @type {number | undefined} */
   #openId;
   #offset = 0;
+  /** The page of the list. @type {Chat[]} */
+  #listed = [];
   #showEvents;
 
   /** @param {(events: Node) => void} showEvents */
   constructor(showEvents) {
     this.#showEvents = showEvents;
+    this.#search.addEventListener('input', () => this.#drawList());
+    onReplyElsewhere((chatId) => {
+      const isShown = this.#openId === chatId && !this.#view.hidden;
+      if (!isShown || this.#shown === undefined || this.#shown.isRunning) return;
+      this.#conversations.delete(chatId);
+      void this.open(chatId);
+    });
   }
 
   /** @param {Agent[]} agents */
@@ -47,15 +59,40 @@ export class Chats {
     this.#shown = undefined;
   }
 
+  /**
+   * Who may read the chat.
+   *
+   * @param {number} chatId
+   */
+  userOf(chatId) {
+    return this.#known.get(chatId)?.external_user_id ?? storedUser();
+  }
+
   async loadList(offset = this.#offset) {
     this.#offset = offset;
     const { data, pagination } = await call('GET', '/chats', { query: { limit: chatsPerPage, offset } });
-    const chats = /** @type {Chat[]} */ (data);
-    for (const chat of chats) this.#known.set(chat.id, chat);
-    fill(this.#list, ...chats.map(itemOf));
-    if (chats.length === 0) fill(this.#list, element('li', { class: 'hint' }, 'No chat yet.'));
+    this.#listed = /** @type {Chat[]} */ (data);
+    for (const chat of this.#listed) this.#known.set(chat.id, chat);
+    this.#drawList();
     const open = (/** @type {number} */ target) => this.loadList(target).catch(this.#showError);
     fill(this.#pages, pager(pagination, open));
+  }
+
+  #drawList() {
+    const words = this.#search.value.trim().toLowerCase();
+    const found = this.#listed.filter(({ name, external_user_id }) =>
+      `${name} ${external_user_id ?? ''}`.toLowerCase().includes(words),
+    );
+    const [own = [], ofBatches = []] = [false, true].map((isOfBatch) =>
+      found.filter(({ meta }) => (meta.batch_id !== undefined) === isOfBatch),
+    );
+    const none = this.#listed.length === 0 ? 'No chat yet.' : 'No chat found.';
+    fill(this.#list, ...own.map(itemOf), found.length === 0 && element('li', { class: 'hint' }, none));
+    fill(this.#ofBatches, ...ofBatches.map(itemOf));
+    const group = byId('batch-chats', HTMLDetailsElement);
+    group.hidden = ofBatches.length === 0;
+    group.open ||= words !== '';
+    fill(group.querySelector('summary') ?? group, `Chats of batches (${ofBatches.length})`);
     this.#markShown();
   }
 
@@ -80,7 +117,7 @@ export class Chats {
     if (this.#openId !== id) return;
     const conversation = this.#createConversation(chat);
     this.#show(conversation);
-    await conversation.loadHistory();
+    await conversation.open();
     conversation.focus();
   }
 
@@ -98,8 +135,9 @@ export class Chats {
         this.loadList(0).catch(this.#showError);
       },
       onChanged: ({ id, name }) => {
-        const caption = this.#list.querySelector(`[data-chat="${id}"] .name`);
-        if (caption !== null) fill(caption, name);
+        const listed = this.#listed.find((chat) => chat.id === id);
+        if (listed !== undefined) listed.name = name;
+        this.#drawList();
         if (this.#shown === conversation) this.#describe();
       },
     });
@@ -128,7 +166,8 @@ export class Chats {
   }
 
   #markShown() {
-    for (const link of this.#list.querySelectorAll('a')) {
+    for (const link of document.querySelectorAll('#side a[data-chat]')) {
+      if (!(link instanceof HTMLElement)) continue;
       if (link.dataset.chat === String(this.#openId)) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');
     }
@@ -187,7 +226,7 @@ const itemOf = ({ id, name, created_at, external_user_id }) =>
     element(
       'a',
       { href: `#/chats/${id}`, 'data-chat': id },
-      element('span', { class: 'name' }, name),
+      element('span', { class: 'name', dir: 'auto' }, name),
       element(
         'span',
         { class: 'meta' },

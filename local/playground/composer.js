@@ -1,14 +1,17 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { Attachments } from './attachments.js';
 import { element, icon, iconButton } from './dom.js';
+import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
 
-/** The form for a message with files. */
+/** The form for a message with files. What is not sent stays in the tab's session, for each chat. */
 export class Composer {
   #input = element('textarea', {
     'aria-label': 'Message',
     placeholder: 'Write a message',
+    dir: 'auto',
+    input: () => this.#store(),
     keydown: (event) => this.#onKey(event),
   });
   #chooser = element('input', {
@@ -16,7 +19,10 @@ export class Composer {
     multiple: true,
     hidden: true,
     'aria-label': 'Files',
-    change: () => this.#attach(),
+    change: () => {
+      this.attach(this.#chooser.files);
+      this.#chooser.value = '';
+    },
   });
   #stream = element('input', { type: 'checkbox', checked: true });
   #sendButton = element(
@@ -36,13 +42,18 @@ export class Composer {
     },
     icon('stop'),
   );
-  #attachments = new Attachments();
+  #attachments = new Attachments(() => this.#store());
   #isRunning = false;
+  #chatId;
   #events;
   node;
 
-  /** @param {{ onSend: (draft: Draft) => void, onStop: () => void, onError: (error: unknown) => void }} events */
-  constructor(events) {
+  /**
+   * @param {number | undefined} chatId undefined for a new chat
+   * @param {{ onSend: (draft: Draft) => void, onStop: () => void }} events
+   */
+  constructor(chatId, events) {
+    this.#chatId = chatId;
     this.#events = events;
     const bar = element(
       'div',
@@ -63,7 +74,45 @@ export class Composer {
       event.preventDefault();
       this.#submit();
     };
-    this.node = element('form', { class: 'composer', submit }, this.#attachments.node, this.#input, bar);
+    const paste = (/** @type {Event} */ event) => {
+      const files = event instanceof ClipboardEvent ? event.clipboardData?.files : undefined;
+      if (files === undefined || files.length === 0) return;
+      event.preventDefault();
+      this.attach(files);
+    };
+    this.node = element(
+      'form',
+      { class: 'composer', submit, paste },
+      this.#attachments.node,
+      this.#input,
+      bar,
+    );
+    this.restore(storedDraft(chatId));
+  }
+
+  /**
+   * Uploads files for the message.
+   *
+   * @param {Iterable<File> | null | undefined} files
+   */
+  attach(files) {
+    for (const file of files ?? []) void this.#attachments.upload(file);
+  }
+
+  /**
+   * From now on, the form belongs to the new chat.
+   *
+   * @param {number} chatId
+   */
+  setChat(chatId) {
+    storeDraft(chatId, storedDraft(this.#chatId));
+    storeDraft(this.#chatId, { text: '', files: [] });
+    this.#chatId = chatId;
+  }
+
+  /** The service has the message: until now, a reload would have brought it back. */
+  forgetSent() {
+    this.#store();
   }
 
   focus() {
@@ -81,19 +130,27 @@ export class Composer {
   }
 
   /**
-   * Restores a rejected message.
+   * Restores a message that was not sent.
    *
-   * @param {Draft} draft
+   * @param {Pick<Draft, 'text' | 'files'>} draft
    */
   restore({ text, files }) {
     if (this.#input.value === '') this.#input.value = text;
     for (const file of files) this.#attachments.add(file);
+    this.#store();
+  }
+
+  #store() {
+    storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });
   }
 
   /** @param {Event} event */
   #onKey(event) {
     if (!(event instanceof KeyboardEvent) || event.isComposing) return;
-    if (event.key === 'Escape' && this.#isRunning) this.#events.onStop();
+    if (event.key === 'Escape' && this.#isRunning) {
+      event.preventDefault();
+      this.#events.onStop();
+    }
     if (event.key !== 'Enter' || event.shiftKey) return;
     event.preventDefault();
     this.#submit();
@@ -102,13 +159,9 @@ export class Composer {
   #submit() {
     const text = this.#input.value.trim();
     if (text === '' || this.#isRunning) return;
+    const { files } = this.#attachments;
     this.#input.value = '';
-    this.#events.onSend({ text, files: this.#attachments.take(), stream: this.#stream.checked });
-  }
-
-  async #attach() {
-    const chosen = [...(this.#chooser.files ?? [])];
-    this.#chooser.value = '';
-    for (const file of chosen) await this.#attachments.upload(file).catch(this.#events.onError);
+    this.#attachments.clear();
+    this.#events.onSend({ text, files, stream: this.#stream.checked });
   }
 }

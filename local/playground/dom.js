@@ -46,6 +46,24 @@ export function byId(id, type) {
   throw new Error(`The page has no ${type.name} with the id ${id}`);
 }
 
+/**
+ * Returns a function that requests the work: it runs once in the next frame, however often it was requested. So what a
+ * reader cannot see is not drawn, and no layout is computed twice a frame. A tab in the background draws nothing.
+ *
+ * @param {() => void} work
+ */
+export function onceAFrame(work) {
+  let isRequested = false;
+  return () => {
+    if (isRequested) return;
+    isRequested = true;
+    requestAnimationFrame(() => {
+      isRequested = false;
+      work();
+    });
+  };
+}
+
 const paths = {
   plus: 'M12 5v14M5 12h14',
   send: 'M12 19V5M5 12l7-7 7 7',

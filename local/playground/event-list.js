@@ -1,19 +1,67 @@
 /** @import { StreamEvent } from './types.d.ts' */
-import { element, fill } from './dom.js';
+import { copyButton, element, fill, onceAFrame } from './dom.js';
+
+/** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
+
+/** Lines of the list, and how many more each press of the button adds. A fast reply has 20,000 events. */
+const linesAtOnce = 200;
+/** Longer events are shown in part: the layout of two megabytes takes seconds. */
+const shownCharacters = 100_000;
 
 /** The raw events of a conversation's streams, with the time since the request was sent. */
 export function createEventList() {
   const list = element('ol', { class: 'events' });
   const hint = element('p', { class: 'hint' }, 'The events of a streamed reply appear here as they come.');
+  const previous = element('button', {
+    type: 'button',
+    class: 'small-button',
+    hidden: true,
+    click: addPrevious,
+  });
+  /** @type {Entry[]} */
+  let entries = [];
   let startedAt = 0;
+  let lines = linesAtOnce;
+  /** The list shows the entries from `first` to before `end`. */
+  let first = 0;
+  let end = 0;
+
+  const draw = onceAFrame(() => {
+    const start = Math.max(end, entries.length - lines);
+    if (start > end) fill(list);
+    list.append(...entries.slice(start).map(lineOf));
+    end = entries.length;
+    while (list.childElementCount > lines) list.firstElementChild?.remove();
+    first = end - list.childElementCount;
+    showPrevious();
+  });
+
+  function showPrevious() {
+    previous.hidden = first === 0;
+    fill(previous, `${first.toLocaleString()} earlier events`);
+  }
+
+  function addPrevious() {
+    const from = Math.max(first - linesAtOnce, 0);
+    list.prepend(...entries.slice(from, first).map(lineOf));
+    first = from;
+    lines += linesAtOnce;
+    showPrevious();
+  }
+
   return {
-    node: element('div', {}, hint, list),
+    node: element('div', {}, hint, previous, list),
 
     /** Starts the list of a new stream. */
     start() {
       startedAt = performance.now();
       hint.hidden = true;
+      entries = [];
+      lines = linesAtOnce;
+      first = 0;
+      end = 0;
       fill(list);
+      showPrevious();
     },
 
     /**
@@ -21,19 +69,41 @@ export function createEventList() {
      * @param {StreamEvent | undefined} event
      */
     add(raw, event) {
-      const type = event?.type ?? '[DONE]';
-      const milliseconds = Math.round(performance.now() - startedAt);
-      const summary = element(
-        'summary',
-        {},
-        element('span', { class: 'event-number' }, event?.sequence_number ?? ''),
-        element('span', { class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
-        element('span', { class: 'event-preview' }, previewOf(event)),
-        element('span', { class: 'event-time' }, `${milliseconds} ms`),
-      );
-      list.append(element('li', {}, element('details', {}, summary, element('pre', {}, raw))));
+      entries.push({ raw, event, milliseconds: Math.round(performance.now() - startedAt) });
+      draw();
     },
   };
+}
+
+/** @param {Entry} entry */
+function lineOf({ raw, event, milliseconds }) {
+  const type = event?.type ?? '[DONE]';
+  const summary = element(
+    'summary',
+    {},
+    element('span', { class: 'event-number' }, event?.sequence_number ?? ''),
+    element('span', { class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
+    element('span', { class: 'event-preview' }, previewOf(event)),
+    element('span', { class: 'event-time' }, `${milliseconds} ms`),
+  );
+  const body = element('div', {});
+  const toggle = () => fill(body, ...bodyOf(raw));
+  return element('li', {}, element('details', { toggle }, summary, body));
+}
+
+/** @param {string} raw */
+function bodyOf(raw) {
+  const rest = raw.length - shownCharacters;
+  return [
+    element('pre', {}, raw.slice(0, shownCharacters)),
+    rest > 0 &&
+      element(
+        'p',
+        { class: 'hint' },
+        `${rest.toLocaleString()} more characters `,
+        copyButton(() => raw, 'Copy all'),
+      ),
+  ];
 }
 
 /** @param {string} type */

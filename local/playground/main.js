@@ -9,14 +9,14 @@ import { showRequests } from './request-list.js';
 import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
 
 const invalidKey = 10001;
-/** As in style.css: on narrower screens the inspector covers the page, so it starts closed. */
+/** As in style.css: on narrower screens the inspector takes the place of messages, so it starts closed. */
 const wide = matchMedia('(min-width: 70rem)');
 
 const failure = byId('failure', HTMLElement);
 const eventsPanel = byId('events-panel', HTMLElement);
 const keyButton = byId('key', HTMLButtonElement);
 const chats = new Chats((events) => fill(eventsPanel, events));
-const batches = createBatches();
+const batches = createBatches((chatId) => chats.userOf(chatId));
 const reference = createReference();
 /** @type {Agent[] | undefined} */
 let agents;
@@ -24,6 +24,8 @@ let agents;
 /** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
+  // Batches create chats.
+  const isBack = document.body.dataset.view === 'batches';
   showView(view);
   batches.stopWatching();
   failure.hidden = true;
@@ -35,7 +37,7 @@ async function route() {
   try {
     if (view === 'reference') await reference.open(id);
     else if (view === 'batches') await openBatches(id);
-    else await openChats(id);
+    else await openChats(id, isBack);
   } catch (error) {
     await showFailure(error);
   }
@@ -48,9 +50,13 @@ async function loadWorkspace() {
   await chats.loadList(0);
 }
 
-/** @param {string | undefined} id */
-async function openChats(id) {
+/**
+ * @param {string | undefined} id
+ * @param {boolean} hasNewChats
+ */
+async function openChats(id, hasNewChats) {
   if (agents === undefined) await loadWorkspace();
+  else if (hasNewChats) await chats.loadList(0);
   if (id === undefined) chats.start();
   else await chats.open(Number(id));
 }
@@ -148,6 +154,22 @@ function toggle(id, panel) {
   show();
 }
 
+/**
+ * Closes a panel that was opened on a narrow screen, or that has the focus.
+ *
+ * @param {KeyboardEvent} event
+ */
+function closeByEscape({ key, defaultPrevented }) {
+  if (key !== 'Escape' || defaultPrevented || byId('dialog', HTMLDialogElement).open) return;
+  for (const panel of /** @type {const} */ (['side', 'inspector'])) {
+    const hasFocus = byId(panel, HTMLElement).contains(document.activeElement);
+    if (document.body.dataset[panel] !== 'open' || (wide.matches && !hasFocus)) continue;
+    document.body.dataset[panel] = 'closed';
+    if (hasFocus) byId(`${panel}-toggle`, HTMLButtonElement).focus();
+    return;
+  }
+}
+
 /** @param {'events' | 'requests'} name */
 function selectTab(name) {
   for (const tab of ['events', 'requests']) {
@@ -185,6 +207,7 @@ toggle('inspector-toggle', 'inspector');
 prepareTabs();
 prepareUser();
 showRequests();
+addEventListener('keydown', closeByEscape);
 keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
 });

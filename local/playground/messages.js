@@ -1,6 +1,10 @@
 /** @import { Message, Step, StreamEvent, TokenUsage, UploadedFile } from './types.d.ts' */
 import { copyButton, element, fill, pretty, sizeOf } from './dom.js';
+import { createForm, isForm } from './form.js';
 import { toolName } from './introduction.js';
+import { Markdown } from './markdown.js';
+
+const formStep = 'consultant_request_form';
 
 /**
  * @param {Pick<Message, 'content' | 'attached_files'>} message
@@ -9,7 +13,7 @@ export const userArticle = ({ content, attached_files }) =>
   element(
     'article',
     { class: 'message user', 'aria-label': 'Your message' },
-    element('div', { class: 'text' }, content),
+    element('div', { class: 'text', dir: 'auto' }, content),
     attached_files.length > 0 && element('ul', { class: 'files' }, ...attached_files.map(fileItem)),
   );
 
@@ -25,17 +29,19 @@ function fileItem({ original_name, size, file_url }) {
  * A reply: first empty, then filled from a stored message, or from the events of its stream.
  *
  * @param {(messageId: number, counts: Message['feedback_counts']) => Node} ratingOf
+ * @param {(text: string) => void} onResponse called with the answers of a form
  */
-export function createReply(ratingOf) {
-  const text = document.createTextNode('');
+export function createReply(ratingOf, onResponse) {
+  const text = new Markdown();
   const steps = element('div', { class: 'steps' });
-  const body = element('div', { class: 'text' }, text);
+  const note = element('p', { class: 'hint', role: 'status' });
   const footer = element('footer', {});
   const node = element(
     'article',
     { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' },
     steps,
-    body,
+    text.node,
+    note,
     footer,
   );
   /** @type {Map<string, ReturnType<typeof createStep>>} */
@@ -48,17 +54,18 @@ export function createReply(ratingOf) {
     const view = createStep(step);
     openSteps.set(step.id, view);
     steps.append(view.node);
+    if (step.type === formStep && isForm(step.args)) note.before(createForm(step.args, onResponse));
     return view;
   }
 
   /**
-   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number, counts?: Message['feedback_counts'] }} end
+   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number | undefined, counts?: Message['feedback_counts'] }} end
    */
   function finish({ id, usage, incomplete, seconds, counts = {} }) {
     node.setAttribute('aria-busy', 'false');
     fill(
       footer,
-      text.data !== '' && copyButton(() => text.data, 'Copy'),
+      text.text !== '' && copyButton(() => text.text, 'Copy'),
       id !== undefined && ratingOf(id, counts),
       incomplete !== undefined && element('span', { class: 'badge' }, incomplete),
       usage !== undefined && element('span', { class: 'usage' }, describeUsage(usage, seconds)),
@@ -68,16 +75,22 @@ export function createReply(ratingOf) {
   /** @param {string} message */
   function fail(message) {
     node.setAttribute('aria-busy', 'false');
-    body.after(element('p', { class: 'error', role: 'alert' }, message));
+    fill(note);
+    text.node.after(element('p', { class: 'error', role: 'alert' }, message));
   }
 
   return {
     node,
     fail,
 
+    /** @param {string} words */
+    setNote(words) {
+      if (note.textContent !== words) fill(note, words);
+    },
+
     /** @param {Message} message */
     show({ id, content, meta, feedback_counts }) {
-      text.data = content;
+      text.complete(content);
       for (const step of meta.reasoning_steps ?? []) addStep(step).end(step.result);
       if (meta.error !== undefined) fail(`${meta.error.message} (${meta.error.code})`);
       finish({ id, usage: meta.token_usage, incomplete: meta.incomplete, counts: feedback_counts });
@@ -85,16 +98,16 @@ export function createReply(ratingOf) {
 
     /**
      * @param {StreamEvent} event
-     * @param {number} seconds since the request was sent
+     * @param {number | undefined} seconds since the request was sent; undefined if another page has sent it
      */
     apply(event, seconds) {
       if (event.type === 'response.created') messageId = event.message_id;
-      else if (event.type === 'response.output_text.delta') text.appendData(event.delta);
+      else if (event.type === 'response.output_text.delta') text.append(event.delta);
       else if (event.type === 'response.reasoning_step.start') addStep(event.step);
       else if (event.type === 'response.reasoning_step.end')
         openSteps.get(event.step.id)?.end(event.step.result);
       else if (event.type === 'response.output_text.completed') {
-        text.data = event.final_text;
+        text.complete(event.final_text);
         finish({ id: event.message_id, usage: event.usage, incomplete: event.incomplete, seconds });
       } else if (event.type === 'response.error') {
         fail(`${event.message} (${event.code})`);

@@ -1,7 +1,16 @@
-/** The key and the user of this tab. Both are gone when the tab is closed. */
+/** @import { UploadedFile } from './types.d.ts' */
+
+/**
+ * The key, the user and the unsent messages of this tab. They are gone when the tab is closed. The ids of running replies
+ * are for all tabs.
+ */
 
 const KEY = 'api-key';
 const USER = 'external-user-id';
+const DRAFT = 'draft-';
+const RUNNING = 'running-';
+/** The service takes no longer message, and the browser stores 5 MB in all. */
+const draftCharacters = 262_144;
 
 /** Removes the key from the address and returns it, so that neither the history nor a copied address has it. */
 export function takeKeyFromAddress() {
@@ -13,10 +22,62 @@ export function takeKeyFromAddress() {
 export const storedKey = () => sessionStorage.getItem(KEY) ?? '';
 
 /** @param {string} key */
-export const storeKey = (key) => sessionStorage.setItem(KEY, key.trim());
+export function storeKey(key) {
+  // Another key may be one of another workspace, and unsent messages have files of theirs.
+  for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFT)) sessionStorage.removeItem(name);
+  sessionStorage.setItem(KEY, key.trim());
+}
 
 /** The external user of new chats, and the one who rates. */
 export const storedUser = () => sessionStorage.getItem(USER) || 'playground';
 
 /** @param {string} user */
 export const storeUser = (user) => sessionStorage.setItem(USER, user.trim());
+
+/** @typedef {{ text: string, files: UploadedFile[] }} StoredDraft */
+
+/**
+ * The unsent message of a chat, or of the new one.
+ *
+ * @param {number | undefined} chatId
+ * @returns {StoredDraft}
+ */
+export const storedDraft = (chatId) =>
+  JSON.parse(sessionStorage.getItem(DRAFT + (chatId ?? '')) ?? '{"text":"","files":[]}');
+
+/**
+ * @param {number | undefined} chatId
+ * @param {StoredDraft} draft
+ */
+export function storeDraft(chatId, draft) {
+  const name = DRAFT + (chatId ?? '');
+  if ((draft.text === '' && draft.files.length === 0) || draft.text.length > draftCharacters)
+    sessionStorage.removeItem(name);
+  else sessionStorage.setItem(name, JSON.stringify(draft));
+}
+
+/**
+ * The response id of the chat's reply in progress, if a tab has sent the message.
+ *
+ * @param {number} chatId
+ */
+export const runningReply = (chatId) => localStorage.getItem(RUNNING + chatId) ?? undefined;
+
+/**
+ * @param {number} chatId
+ * @param {string | undefined} responseId
+ */
+export function storeRunningReply(chatId, responseId) {
+  if (responseId === undefined) localStorage.removeItem(RUNNING + chatId);
+  else if (runningReply(chatId) !== responseId) localStorage.setItem(RUNNING + chatId, responseId);
+}
+
+/**
+ * Calls the function when another tab has started a reply.
+ *
+ * @param {(chatId: number) => void} observer
+ */
+export const onReplyElsewhere = (observer) =>
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key?.startsWith(RUNNING) && newValue !== null) observer(Number(key.slice(RUNNING.length)));
+  });

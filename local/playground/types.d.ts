@@ -11,7 +11,7 @@ export interface Agent {
 export interface Chat {
   id: number;
   name: string;
-  meta: { conversation_agent_id: string };
+  meta: { conversation_agent_id: string; batch_id?: string };
   external_user_id: string | null;
   created_at: string;
   updated_at: string;
@@ -32,6 +32,21 @@ export interface Step {
   result: { success: boolean; data: unknown } | null;
 }
 
+/** The `args` of a step of the type `consultant_request_form`. */
+export interface Form {
+  title: string;
+  description?: string;
+  fields: FormField[];
+}
+
+export interface FormField {
+  name: string;
+  label: string;
+  type: 'text' | 'textarea' | 'number' | 'date' | 'email' | 'boolean' | 'select' | 'multiselect';
+  required?: boolean;
+  options?: string[];
+}
+
 export interface UploadedFile {
   uuid: string;
   original_name: string;
@@ -43,6 +58,7 @@ export interface UploadedFile {
 export interface Message {
   id: number;
   role: 'user' | 'assistant';
+  group_id: string;
   content: string;
   meta: {
     reasoning_steps?: Step[];
@@ -81,6 +97,11 @@ export interface Batch {
   completed_at: string | null;
 }
 
+export interface BatchRequest {
+  custom_id: string;
+  message: string;
+}
+
 export interface BatchResult {
   custom_id: string;
   status: 'pending' | 'processing' | 'success' | 'failed';
@@ -89,6 +110,7 @@ export interface BatchResult {
   error_code: number | null;
   error_message: string | null;
   history_id: number | null;
+  message_id: number | null;
 }
 
 export interface Pagination {
@@ -110,7 +132,8 @@ export interface RequestOptions {
   query?: Record<string, string | number | undefined>;
   body?: Record<string, unknown>;
   file?: File;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
+  idempotencyKey?: string | undefined;
 }
 
 /** A request that the page has sent, for the list of requests. */

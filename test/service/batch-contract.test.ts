@@ -324,8 +324,9 @@ it('gives every kind of request its own chat, agent, name, user and files, and c
   expect(chatOf(0)).toMatchObject({ name: 'plain', external_user_id: null });
   expect(chatOf(1)).toMatchObject({
     name: 'A name',
-    meta: { external_user_id: 'ada', conversation_agent_id: second },
+    meta: { external_user_id: 'ada', conversation_agent_id: second, batch_id: batch.id },
   });
+  expect(chatOf(3)?.meta).not.toHaveProperty('batch_id');
   expect(chatOf(3)).toMatchObject({ id: history, name: 'Old' });
   const messagesOf = async (id: number | undefined) =>
     dataOf(

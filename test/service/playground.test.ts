@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
+import { attacks, manyAttacks } from '#support/markdown-attacks.ts';
 import type { ModelCall } from '#support/model-server.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
@@ -173,6 +175,130 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('button', { name: 'Send' }).waitFor();
   });
 
+  it('shows the running reply after a reload and in a second tab, and goes on when the service is back', async () => {
+    const page = await open();
+    const call = await say(page, 'Go slowly');
+    call.chunk('First ');
+    await reply(page).getByText('First').waitFor();
+    await page.route('**/stream?*', (route) => route.abort(), { times: 2 });
+    await page.reload();
+    await reply(page).getByText('Waiting for the service').waitFor();
+    await reply(page).getByText('First').waitFor();
+    call.chunk('second');
+    await reply(page).getByText('First second').waitFor();
+    expect(await reply(page).getByText('Waiting').count()).toBe(0);
+    // Chromium logs the two lost connections.
+    expect(opened[0]?.problems.splice(0)).toHaveLength(2);
+
+    const tab = await page.context().newPage();
+    await tab.goto(`${origin}/#key=${tenant.apiKey}`);
+    await tab.getByRole('heading', { name: 'New chat' }).waitFor();
+    await tab.goto(page.url());
+    await reply(tab).getByText('First second').waitFor();
+    // As if another client had sent the message.
+    await tab.evaluate('localStorage.clear()');
+    await tab.reload();
+    await reply(tab).getByText('The reply is in progress').waitFor();
+    await tab.getByRole('button', { name: 'Stop' }).click();
+    for (const each of [page, tab]) await reply(each).getByText('stopped').waitFor();
+    expect(await reply(tab).textContent()).toContain('First second');
+
+    const next = await say(page, 'Once more');
+    next.chunk('Third');
+    await reply(tab).getByText('Third').waitFor();
+    next.finish();
+    for (const each of [page, tab])
+      await reply(each)
+        .getByText(/tokens/)
+        .waitFor();
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
+  it('keeps an unsent message and its files, for each chat', async () => {
+    const chatId = await createChat(client, tenant, { name: 'Another chat' });
+    const page = await open();
+    const message = page.getByLabel('Message', { exact: true });
+    await message.fill('Half a');
+    await page.getByLabel('Files', { exact: true }).setInputFiles([
+      { name: 'kept.md', mimeType: 'text/markdown', buffer: Buffer.from('Kept') },
+      { name: 'empty.md', mimeType: 'text/markdown', buffer: Buffer.from('') },
+      { name: 'program.exe', mimeType: 'application/x-msdownload', buffer: Buffer.from('MZ') },
+    ]);
+    const files = page.getByRole('list', { name: 'Files of the message' });
+    await files.getByText('empty.md: File is empty').waitFor();
+    await files.getByText('program.exe: Unsupported').waitFor();
+    await files.getByRole('button', { name: 'Remove kept.md' }).waitFor();
+    opened[0]?.problems.splice(0);
+    await page.goto(`${origin}/#/chats/${chatId}`);
+    await page.getByRole('heading', { name: 'Another chat' }).waitFor();
+    expect([await message.inputValue(), await files.count()]).toEqual(['', 0]);
+    await message.fill('For another');
+    await page.getByRole('link', { name: 'New chat' }).click();
+    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    expect(await message.inputValue()).toBe('Half a');
+    await page.reload();
+    await page.getByRole('button', { name: 'Remove kept.md' }).waitFor();
+    expect(await message.inputValue()).toBe('Half a');
+    // Dropped and pasted files.
+    for (const [type, property] of [
+      ['drop', 'dataTransfer'],
+      ['paste', 'clipboardData'],
+    ])
+      await page.evaluate(`{
+        const ${property} = new DataTransfer();
+        ${property}.items.add(new File(['Text'], '${type}.txt', { type: 'text/plain' }));
+        const event = ${type === 'drop' ? 'new DragEvent' : 'new ClipboardEvent'}('${type}', { bubbles: true, cancelable: true, ${property} });
+        document.querySelector('.composer').dispatchEvent(event);
+      }`);
+    for (const name of ['drop.txt', 'paste.txt'])
+      await page.getByRole('button', { name: `Remove ${name}` }).waitFor();
+    await message.press('Enter');
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    expect(
+      await page
+        .getByRole('listitem')
+        .filter({ hasText: /kept.md|drop.txt|paste.txt/ })
+        .count(),
+    ).toBe(3);
+    expect(
+      await page.evaluate('Object.keys(sessionStorage).filter((name) => name.startsWith("draft-"))'),
+    ).toEqual([`draft-${chatId}`]);
+  });
+
+  it('shows a form of an agent, whose answers are the next message', async () => {
+    await createPublishedAgent(tenant.workspaceId, {
+      name: 'Clerk',
+      llm_model: model.sharedName,
+      unified_tools: [{ type: 'consultant_request_form', name: 'ask' }],
+    });
+    const page = await open();
+    await page.getByLabel('Agent').selectOption({ label: 'Clerk' });
+    const call = await say(page, 'Book a table');
+    call.callTools({ name: 'ask', arguments: reservation });
+    call.finish();
+    const form = page.getByRole('form', { name: 'Reservation' });
+    await form.getByLabel('Name *').fill('Ada');
+    await form.getByLabel('Guests').fill('4');
+    await form.getByLabel('Room').selectOption('Garden');
+    await form.getByLabel('Dishes').selectOption(['Soup', 'Fish']);
+    await form.getByLabel('Window').check();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    const sent = callFor('Name: Ada\nGuests: 4\nRoom: Garden\nDishes: Soup, Fish\nWindow: yes');
+    await form.getByRole('button', { name: 'Send the answers' }).click();
+    const answer = await sent;
+    answer.chunk('Thank you.');
+    answer.finish();
+    await reply(page).getByText('Thank you.').waitFor();
+    expect(await form.getByLabel('Name *').isDisabled()).toBe(true);
+    await page.reload();
+    await reply(page).getByText('Thank you.').waitFor();
+    expect(await form.getByLabel('Name *').isDisabled()).toBe(true);
+  });
+
   it('shows why a reply has failed, with the text so far, and takes the next message', async () => {
     const page = await open();
     const call = await say(page, 'Fail halfway');
@@ -188,6 +314,43 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await reply(page)
       .getByText(/tokens/)
       .waitFor();
+  });
+
+  it('draws a reply of 20,000 events once a frame, and lists the last of them', async () => {
+    const chatId = await createChat(client, tenant, { name: 'A fast reply' });
+    const page = await open(`/chats/${chatId}`);
+    await page.getByRole('heading', { name: 'A fast reply' }).waitFor();
+    const deltas = longMarkdown.match(/.{1,5}/gs) ?? [];
+    expect(deltas).toHaveLength(20_000);
+    await page.route(`**/chats/${chatId}/messages`, (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body: streamOf(chatId, deltas) }),
+    );
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const layouts = async () => {
+      const { metrics } = await session.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'LayoutCount')?.value ?? Number.NaN;
+    };
+    await page.evaluate(`globalThis.longest = 0;
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+      }).observe({ type: 'longtask' })`);
+    const before = await layouts();
+    await page.getByLabel('Message', { exact: true }).fill('Fast, please');
+    await page.getByLabel('Message', { exact: true }).press('Enter');
+    await reply(page).getByText('7 + 20000 tokens').waitFor();
+    const longest = await page.evaluate<number>('longest');
+    const count = (await layouts()) - before;
+    console.log(`20,000 events: ${count} layouts, the longest task has ${longest} ms`);
+    expect(count).toBeLessThan(2000);
+    const events = page.getByRole('tabpanel', { name: 'Events' });
+    expect(await events.getByRole('listitem').count()).toBe(200);
+    await events.getByRole('button', { name: '19,803 earlier events' }).click();
+    await events.getByRole('button', { name: '19,603 earlier events' }).waitFor();
+    expect(await events.getByRole('listitem').count()).toBe(400);
+    // Nothing is lost or repeated where the text is cut to be drawn.
+    const numbers = async () => (await reply(page).locator('.text').textContent())?.match(/w\d+/g)?.join('');
+    await expect.poll(numbers).toBe(longMarkdown.match(/w\d+/g)?.join(''));
   });
 
   it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
@@ -212,17 +375,20 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await reply(page).textContent()).toContain('In May.');
   });
 
-  it('pages through old chats, and renames and deletes one', async () => {
+  it('finds an old chat, and renames and deletes it', async () => {
     const chatId = await createChat(client, tenant, { name: 'The first of many' });
     await send(client, tenant, chatId, 'An old question');
-    for (let count = 0; count < 20; count += 1) await createChat(client, tenant, { name: `Chat ${count}` });
     const page = await open();
-    await page.getByRole('button', { name: 'Older' }).click();
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('nowhere');
+    await page.getByText('No chat found.').waitFor();
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('FIRST of');
+    expect(await page.locator('#chat-list a').count()).toBe(1);
     await page.getByRole('link', { name: /The first of many/ }).click();
     await page.getByText('An old question').waitFor();
     await page.getByRole('button', { name: 'Rename the chat' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('A better name');
     await page.getByRole('textbox', { name: 'Name' }).press('Enter');
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('better');
     await page.getByRole('link', { name: /A better name/ }).waitFor();
     await page.getByRole('button', { name: 'Delete the chat' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -231,19 +397,87 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect((await client.get(`/chats/${chatId}`)).status).toBe(404);
   });
 
-  it('shows a hostile reply as text', async () => {
+  it('runs and requests nothing of a hostile text, in any view', async () => {
+    const hostile = attacks.join('\n\n');
+    script = () => hostile;
     const page = await open();
-    const hostile =
-      '<img src=x onerror="document.title=\'taken\'"> **bold** [a](javascript:alert(1)) <b>b</b>';
-    const call = await say(page, '<script>document.title="taken"</script>');
-    call.chunk(hostile);
-    call.finish();
-    await reply(page).getByText(hostile).waitFor();
+    const requested = requestsOf(page);
+    await page.getByLabel('Message', { exact: true }).fill(hostile);
+    await page.getByRole('button', { name: 'Send' }).click();
     await reply(page)
       .getByText(/tokens/)
       .waitFor();
-    expect(await page.title()).toBe('Playground');
-    expect(await page.locator('.log :is(img, b, strong, script, a)').count()).toBe(0);
+    await page.getByRole('tabpanel', { name: 'Events' }).getByText('output_text.completed').click();
+    expect(await harmfulIn(page)).toEqual([]);
+    const chatId = Number(page.url().split('/').at(-1));
+    const name = attacks[1] ?? '';
+    await client.patch(`/chats/${chatId}`, { name, external_user_id: 'playground' });
+    await page.reload();
+    await page.getByRole('heading', { name }).waitFor();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    expect(await harmfulIn(page)).toEqual([]);
+    await page.goto(`${origin}/#/batches`);
+    await page.getByRole('textbox', { name: 'Messages' }).fill(hostile.replaceAll('\n', ' '));
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
+    await page.locator('.result .markdown').waitFor();
+    expect(await harmfulIn(page)).toEqual([]);
+    expect([await page.title(), requested]).toEqual(['Playground', []]);
+  });
+
+  it(`runs and requests nothing of ${manyAttacks.length} hostile texts`, async () => {
+    const page = await open();
+    const requested = requestsOf(page);
+    await page.evaluate(`import('/markdown.js').then(({ markdownOf }) =>
+      document.body.replaceChildren(...${JSON.stringify(manyAttacks)}.map((text) => markdownOf(text))))`);
+    expect(await page.locator('.markdown').count()).toBe(manyAttacks.length);
+    expect(await harmfulIn(page)).toEqual([]);
+    const hosts = await page.evaluate(
+      '[...new Set([...document.querySelectorAll("a")].map(({ host }) => host))]',
+    );
+    expect(hosts).toEqual(['elsewhere.example']);
+    expect([await page.title(), requested]).toEqual(['Playground', []]);
+  });
+
+  it('draws Markdown: code that can be copied, tables that scroll, lists, and right-to-left text', async () => {
+    script = () => markdown;
+    const page = await open('', {
+      viewport: { width: 390, height: 800 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.getByLabel('Message', { exact: true }).fill('Everything, please');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await reply(page)
+      .getByText(/tokens/)
+      .waitFor();
+    const text = reply(page).locator('.markdown');
+    await text.getByRole('heading', { name: 'Title', level: 2 }).waitFor();
+    const links = await page.evaluate(
+      '[...document.querySelectorAll(".markdown a")].map(({ href, rel }) => [href, rel])',
+    );
+    expect(links).toEqual([
+      ['https://example.com/a?b=1&c=2', 'noopener noreferrer nofollow'],
+      ['https://example.com/auto', 'noopener noreferrer nofollow'],
+      ['https://example.com/picture.png', 'noopener noreferrer nofollow'],
+    ]);
+    expect(await text.locator('strong, em, s, li, blockquote').allTextContents()).toEqual([
+      'bold',
+      'one',
+      expect.stringContaining('two'),
+      'nested',
+      expect.stringContaining('three'),
+    ]);
+    await text.getByRole('button', { name: 'Copy code' }).click();
+    await text.getByText('Copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('const a = "<b>";\n');
+    const widths = '(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)';
+    expect(await page.evaluate(`${widths}(document.querySelector(".table"))`)).toBe(true);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    const directions =
+      '[...document.querySelectorAll(".markdown p[dir]")].map((node) => getComputedStyle(node).direction)';
+    expect(await page.evaluate(directions)).toEqual(['ltr', 'ltr', 'rtl']);
   });
 
   it('sends without a stream, and shows why a message is rejected', async () => {
@@ -273,7 +507,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     script = (call) => `Reply to ${lastMessage(call)?.content}`;
     const page = await open('/batches');
     await page.getByRole('textbox', { name: 'Messages' }).fill('First question\n\nSecond question\n');
-    await page.getByText('2 requests').waitFor();
+    await page.getByText('2 requests', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Submit the batch' }).click();
     await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
     await page.getByText('Reply to Second question').waitFor();
@@ -282,6 +516,66 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .getByRole('link', { name: /2 requests ?completed/ })
       .first()
       .waitFor();
+  });
+
+  it('submits a file, shows each question, the failed alone, and what is to download', async () => {
+    script = (call) => `Reply to ${lastMessage(call)?.content}`;
+    const page = await open('/batches');
+    const file = page.getByLabel(/^Or a file/);
+    await file.setInputFiles({
+      name: 'broken.jsonl',
+      mimeType: '',
+      buffer: Buffer.from('{"message":"a"}\n{"a":1}'),
+    });
+    await page.getByText('Line 2 is no JSON object with a message').waitFor();
+    const csv = '\uFEFFcustom_id,note,message\r\n"a,1",x,"Say ""hi"",\nplease"\r\nb,,Fail\r\n';
+    await file.setInputFiles({ name: 'questions.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+    await page.getByText('2 requests', { exact: true }).waitFor();
+    const failing = callFor('Fail').then((call) => call.fail(400));
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await failing;
+    await page.getByRole('heading', { name: 'Batch 1 failed' }).waitFor();
+    await page.getByText('Reply to Say "hi",').waitFor();
+    const questions = page.locator('.question');
+    await expect.poll(() => questions.allTextContents()).toEqual(['Say "hi",\nplease', 'Fail']);
+    const downloaded = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    const lines = await text(await (await downloaded).createReadStream());
+    expect(lines).toMatch(
+      /^custom_id,status,response_content,.*\r\n"a,1",success,"Reply to Say ""hi"",\nplease",.*\r\nb,failed,,\d+,.*\r\n$/,
+    );
+    await page.getByLabel('Failed only').check();
+    await expect.poll(() => questions.allTextContents()).toEqual(['Fail']);
+
+    const batchId = page.url().split('/').at(-1);
+    const retried = callFor('Fail').then((call) => call.fail(400));
+    await page.goto(`${origin}/#/batches`);
+    await page.getByRole('textbox', { name: 'Messages' }).fill('Fail');
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await retried;
+    await page.getByRole('heading', { name: 'Batch all failed' }).waitFor();
+    expect(await page.locator('h1 .badge').getAttribute('data-status')).toBe('failed');
+    await page.goto(`${origin}/#/batches/${batchId}`);
+    await page.getByRole('heading', { name: 'Batch 1 failed' }).waitFor();
+    await page.getByRole('link', { name: 'Chats', exact: true }).click();
+    await page.getByText(/^Chats of batches/).click();
+    await page.locator('#batch-chat-list a').filter({ hasText: 'a,1' }).waitFor();
+    expect(await page.locator('#chat-list a').filter({ hasText: 'a,1' }).count()).toBe(0);
+    const parsed = await page.evaluate(`import('/batch-file.js').then(({ requestsOf, csvOf }) => [
+      requestsOf('a.txt', ' One \\r\\n\\r\\nTwo').map(({ message }) => message),
+      requestsOf('a.jsonl', '"One"\\n{"custom_id":"x","message":"Two"}'),
+      requestsOf('a.CSV', 'message\\n"a""b"\\n\\n"c').map(({ message }) => message),
+      csvOf([{ custom_id: '=1+1', status: 'failed', error_message: null }]).split('\\r\\n')[1],
+    ])`);
+    expect(parsed).toEqual([
+      ['One', 'Two'],
+      [
+        { custom_id: 'request-1', message: 'One' },
+        { custom_id: 'x', message: 'Two' },
+      ],
+      ['a"b', '"c'],
+      "'=1+1,failed,,,,",
+    ]);
   });
 
   it('works on a narrow screen, and by keyboard alone', async () => {
@@ -306,6 +600,20 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     expect(await findingsOf(page)).toEqual([]);
+    expect(await smallTargetsIn(page)).toEqual([]);
+    const bottom = (selector: string) =>
+      page
+        .locator(selector)
+        .boundingBox()
+        .then((box) => (box?.y ?? 0) + (box?.height ?? 0));
+    const { y = 0 } = (await page.locator('#inspector').boundingBox()) ?? {};
+    expect(await bottom('.composer')).toBeLessThanOrEqual(y);
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('tab', { name: 'Requests' }).count()).toBe(0);
+    expect(await page.evaluate('document.activeElement.id')).toBe('inspector-toggle');
+    await page.getByLabel('User').fill('someone');
+    await page.getByRole('button', { name: 'List' }).press('Enter');
+    expect(await smallTargetsIn(page)).toEqual([]);
   });
 
   it('lists the routes of openapi.json', async () => {
@@ -338,7 +646,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
   });
 
   it('has no serious finding of axe, in light and in dark', async () => {
-    script = () => 'A lease is a right that ends by itself.';
+    script = () => markdown;
     const page = await open();
     const findings = [await findingsOf(page)];
     await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
@@ -388,8 +696,108 @@ describe.skipIf(browser === undefined)('the playground', () => {
   }
 });
 
+/** A whole stream with the deltas, as the service sends it. */
+function streamOf(chat_id: number, deltas: string[]): string {
+  const total_completion_tokens = deltas.length;
+  const usage = {
+    total_prompt_tokens: 7,
+    total_completion_tokens,
+    total_tokens: 7 + deltas.length,
+    total_calls: 1,
+  };
+  const events = [
+    { type: 'response.created', message_id: 2, model: 'test' },
+    ...deltas.map((delta) => ({ type: 'response.output_text.delta', delta })),
+    { type: 'response.output_text.completed', message_id: 2, final_text: deltas.join(''), usage },
+  ];
+  const texts = events.map((event, sequence_number) => {
+    const data = JSON.stringify({ ...event, response_id: 'resp_r-fast', chat_id, sequence_number });
+    return `event: ${event.type}\ndata: ${data}\n\n`;
+  });
+  return `${texts.join('')}data: [DONE]\n\n`;
+}
+
 const pictureReply =
   'A lease is a right that ends by itself.\n\nWhile a reply is written, its function owns the chat for 30 seconds and renews this lease every 10 seconds. If the function crashes, nobody renews the lease, and the chat takes the next message half a minute after.';
+
+/** 100,000 characters: a table, code and a list that are longer than what is drawn at once, then paragraphs. */
+const longMarkdown = (() => {
+  let count = 0;
+  const word = () => `w${count++}`;
+  const lines = (length: number, line: () => string) => Array.from({ length }, line).join('\n');
+  const table = `| One | Two |\n|---|---|\n${lines(900, () => `| ${word()} | ${word()} |`)}`;
+  const code = `\`\`\`js\n${lines(900, () => `  ${word()} ${word()}`)}\n\`\`\``;
+  const list = lines(900, () => `- ${word()}\n  - ${word()}`);
+  const paragraphs = lines(1500, () => `${word()} ${word()} ${word()}\n`);
+  return `${table}\n## Heading\n\n${code}\n${list}\n\n${paragraphs}`.padEnd(100_000, ' end');
+})();
+
+const reservation = {
+  title: 'Reservation',
+  description: 'For this evening.',
+  fields: [
+    { name: 'name', label: 'Name', type: 'text', required: true },
+    { name: 'guests', label: 'Guests', type: 'number' },
+    { name: 'room', label: 'Room', type: 'select', options: ['Hall', 'Garden'] },
+    { name: 'dishes', label: 'Dishes', type: 'multiselect', options: ['Soup', 'Fish', 'Cake'] },
+    { name: 'window', label: 'Window', type: 'boolean' },
+  ],
+};
+
+const markdown = `# Title
+
+**bold** [link](https://example.com/a?b=1&c=2), https://example.com/auto and \`code\`
+
+- one
+- two
+  1. nested
+
+> three
+
+\`\`\`ts
+const a = "<b>";
+\`\`\`
+
+| A long heading | Another one | ${'A heading of a wide table | '.repeat(4)}
+|---|---|${'---|'.repeat(4)}
+| 1 | 2 |
+
+![picture](https://example.com/picture.png)
+
+مرحبا بالعالم، code هنا
+`;
+
+/** The addresses that the page requests from now on, but for those of its own origin. */
+function requestsOf(page: Page): string[] {
+  const urls: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) urls.push(request.url());
+  });
+  return urls;
+}
+
+/** Elements and attributes of the page that none of its own files makes, and links that are not to web pages. */
+const harmfulIn = (page: Page) =>
+  page.evaluate<string[]>(`[...document.body.querySelectorAll('*')].flatMap((node) => {
+    const isText = node.closest('.markdown') !== null;
+    const names = node.getAttributeNames();
+    const allowed = isText && /^(a|blockquote|br|button|code|div|em|h[2-6]|hr|li|ol|p|pre|s|span|strong|t[dhr]|table|tbody|thead|ul|svg|path)$/;
+    const isHarmful =
+      (allowed ? !allowed.test(node.localName) : /^(script|style|iframe|object|embed|base|meta|link|math|video|use|marquee|b)$/.test(node.localName)) ||
+      (node.localName === 'img' && node.closest('.brand') === null) ||
+      (node.localName === 'svg' && !node.matches('.icon')) ||
+      names.some((name) => /^on|^(style|src|srcdoc|background|xlink:href|action|formaction)$/.test(name) && node.closest('.brand') === null) ||
+      (isText && node.localName === 'a' && !/^https?:\\/\\//.test(node.href));
+    return isHarmful ? [node.outerHTML.slice(0, 200)] : [];
+  })`);
+
+/** What a finger may press and is less than 32 pixels wide or high, but for links in a text. */
+const smallTargetsIn = (page: Page) =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('a, button, input, select, textarea, summary')]
+    .filter((node) => node.checkVisibility() && node.closest('.markdown, .facts, .hint') === null)
+    .map((node) => node.closest('label.check') ?? node)
+    .filter((node) => Math.min(node.getBoundingClientRect().width, node.getBoundingClientRect().height) < 31.9)
+    .map((node) => node.outerHTML.slice(0, 100))`);
 
 interface AxeResults {
   violations: { id: string; impact: string; nodes: { html: string }[] }[];
@@ -401,10 +809,13 @@ async function findingsOf(page: Page): Promise<string[]> {
   // Not as a script of the page, which its Content-Security-Policy forbids.
   await session.send('Runtime.evaluate', { expression: axe.source });
   const findings: string[] = [];
+  // In dark, only the contrast can differ.
+  const runs = { light: {}, dark: { runOnly: ['color-contrast'] } } as const;
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
+    const options = JSON.stringify({ resultTypes: ['violations'], ...runs[colorScheme] });
     const { result } = await session.send('Runtime.evaluate', {
-      expression: 'axe.run({ resultTypes: ["violations"] })',
+      expression: `axe.run(${options})`,
       awaitPromise: true,
       returnByValue: true,
     });

@@ -41,7 +41,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   local: { folder: 'local', rooms: [] },
   /** The page of a local run, which runs in browsers alone. */
-  playground: { folder: 'local/playground', rooms: [], packages: [] },
+  playground: { folder: 'local/playground', rooms: [], packages: ['/markdown-it.js'] },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'client', 'local'] },
   test: {
     folder: 'test',
@@ -103,6 +103,8 @@ function resolve(importer: string, specifier: string): string | undefined {
 }
 
 const packageOf = (specifier: string): string => {
+  // A file that the run serves next to the playground.
+  if (specifier.startsWith('/')) return specifier;
   const [first = '', second = ''] = specifier.split('/');
   return first.startsWith('@') ? `${first}/${second}` : first;
 };

@@ -62,7 +62,11 @@ export const isOpenTo = (chat: Chat, externalUserId: string | undefined): boolea
 export const chatResource = (chat: Chat): ChatResource => ({
   id: chat.id,
   name: chat.name,
-  meta: { external_user_id: chat.externalUserId, conversation_agent_id: chat.agentId },
+  meta: {
+    external_user_id: chat.externalUserId,
+    conversation_agent_id: chat.agentId,
+    ...(chat.batchId !== undefined && { batch_id: chat.batchId }),
+  },
   external_user_id: chat.externalUserId,
   created_at: chat.createdAt,
   updated_at: chat.updatedAt,
