@@ -4,6 +4,7 @@ import { call, RequestFailed, request } from './api.js';
 import { Composer } from './composer.js';
 import { element, fill } from './dom.js';
 import { createEventList } from './event-list.js';
+import { followEnd } from './follow-end.js';
 import { createIntroduction } from './introduction.js';
 import { createReply, userArticle } from './messages.js';
 import { createRating } from './rating.js';
@@ -13,8 +14,6 @@ import { runningReply, storedUser, storeRunningReply } from './session.js';
 const messagesPerPage = 20;
 /** Of a new chat's name, until the model gives the chat another one. */
 const nameCharacters = 60;
-/** A reader who has scrolled further up than this stays there while text arrives. */
-const endPixels = 60;
 /** Between two looks for a reply that cannot be followed, and how many: longer than any reply takes. */
 const pollMilliseconds = 1000;
 const polls = 140;
@@ -38,16 +37,8 @@ export class Conversation {
     'Earlier messages',
   );
   #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
-  #scroller = element(
-    'div',
-    { class: 'scroller', scroll: () => this.#onScroll() },
-    this.#introduction,
-    this.#previous,
-    this.#log,
-  );
-  /** Whether the reader follows the text that arrives. */
-  #isAtEnd = true;
-  #scrollTop = 0;
+  #scroller = element('div', { class: 'scroller' }, this.#introduction, this.#previous, this.#log);
+  #scrollToEnd = followEnd(this.#scroller, this.#log);
   /** @type {(error: unknown) => void} */
   showError = (error) => {
     this.#notice.hidden = false;
@@ -81,10 +72,6 @@ export class Conversation {
       this.#notice,
       this.#composer.node,
     );
-    // After the layout of a frame, so that to read a height computes no layout of its own.
-    const follow = new ResizeObserver(() => this.#isAtEnd && this.#scrollToEnd());
-    follow.observe(this.#log);
-    follow.observe(this.#scroller);
   }
 
   get isRunning() {
@@ -363,19 +350,6 @@ export class Conversation {
       if (isLost || responseId === undefined) abort.abort(error);
       else this.showError(error);
     }
-  }
-
-  /** Only a reader scrolls up: text that arrives moves the end down, and no more. */
-  #onScroll() {
-    const { scrollTop, clientHeight, scrollHeight } = this.#scroller;
-    if (scrollTop + clientHeight >= scrollHeight - endPixels) this.#isAtEnd = true;
-    else if (scrollTop < this.#scrollTop) this.#isAtEnd = false;
-    this.#scrollTop = scrollTop;
-  }
-
-  #scrollToEnd() {
-    this.#isAtEnd = true;
-    this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 }
 

@@ -1,0 +1,46 @@
+/** A browser rounds what it scrolls by. */
+const endPixels = 2;
+
+/**
+ * Keeps the end of a growing content in view, until the reader scrolls up, and again once the reader is back at the end.
+ * Only what a reader does counts: the browser scrolls too, when text of an estimated height comes into view.
+ *
+ * @param {HTMLElement} scroller
+ * @param {HTMLElement} content
+ * @returns {() => void} scrolls to the end
+ */
+export function followEnd(scroller, content) {
+  let isAtEnd = true;
+  /** A scroll event may still be that of the last jump to the end, after the reader has begun to scroll up. */
+  let hasLeft = false;
+  const toEnd = () => {
+    isAtEnd = true;
+    scroller.scrollTop = scroller.scrollHeight;
+  };
+  const leave = (/** @type {Event} */ event) => {
+    if (scroller.scrollTop === 0 || !isUpward(event)) return;
+    isAtEnd = false;
+    hasLeft = false;
+  };
+  for (const type of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
+    scroller.addEventListener(type, leave, { passive: true });
+  scroller.addEventListener('scroll', () => {
+    const { scrollTop, clientHeight, scrollHeight } = scroller;
+    const isNear = scrollTop + clientHeight >= scrollHeight - endPixels;
+    if (isNear && hasLeft) isAtEnd = true;
+    hasLeft ||= !isNear;
+  });
+  // After the layout of a frame, so that to read a height computes no layout of its own.
+  const observer = new ResizeObserver(() => isAtEnd && toEnd());
+  observer.observe(content);
+  observer.observe(scroller);
+  return toEnd;
+}
+
+/** @param {Event} event */
+function isUpward(event) {
+  if (event instanceof WheelEvent) return event.deltaY < 0;
+  if (event instanceof KeyboardEvent) return ['ArrowUp', 'PageUp', 'Home'].includes(event.key);
+  // The scroll bar belongs to the scroller itself.
+  return event.type === 'touchmove' || event.target === event.currentTarget;
+}
