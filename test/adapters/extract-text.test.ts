@@ -188,6 +188,7 @@ describe('is refused, and the process goes on:', () => {
     const hurried = threadedTextExtractor({ thread, milliseconds: 1, megabytes: 256 });
     await expect(hurried.extract({ name: 'a.txt', bytes: Buffer.from('Hello') })).rejects.toMatchObject({
       kind: 'tooSlow',
+      message: 'takes longer than 0.001 s to read',
     });
   });
 

@@ -103,7 +103,7 @@ describe('a deletion that comes', () => {
       );
     expect(summaryOf(await repeat())).toBe(success);
     meanwhile(
-      (call) => isReplier(call.functionName) && call.target === 'Query',
+      (call) => isReplier(call.functionName) && call.target === 'Query' && isOf(call, `#C#${id}`),
       async () => {
         await remove(id);
         await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
@@ -260,7 +260,7 @@ describe('a deletion of a file', async () => {
     const { uuid, chat, remove, send } = await open();
     let removed = '';
     meanwhile(
-      (call) => isReplier(call.functionName) && isWrite(call) && isOf(call, uuid),
+      (call) => isReplier(call.functionName) && isOf(call, uuid) && isOf(call, 'SET attached'),
       async () => {
         removed = await remove();
       },

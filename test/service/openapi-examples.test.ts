@@ -71,7 +71,7 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
   const uploaded = (await upload('a.txt')) as { data: UploadedFile };
   const chat = await tenant.createChat(user);
   const messages = `/chats/${chat.id}/messages`;
-  const message = 'lookup {"query": "lamp"}';
+  const message = 'Where is the lamp?\nlookup {"query": "lamp"}';
   const body = { message, agent_id, attached_file_uuids: [uploaded.data.uuid], ...user };
   const events = (await (await client.stream(chat.id, body)).all()).filter(
     (event): event is StreamEvent => typeof event === 'object',

@@ -162,6 +162,23 @@ export const encodedTexts: readonly [encoding: string, text: string][] = [
   ],
 ];
 
+/** Texts in encodings that are not detected. */
+export const otherTexts: readonly [encoding: string, text: string][] = [
+  [
+    'macintosh',
+    'Für die Übersendung der Unterlagen möchten wir uns herzlich bedanken. Die Prüfung wird voraussichtlich zwei Wochen dauern.',
+  ],
+  [
+    'x-mac-cyrillic',
+    'Программа устанавливается в каталог пользователя. Если файл настроек отсутствует, он будет создан автоматически.',
+  ],
+  [
+    'ibm866',
+    'Сообщения об ошибках записываются в журнал. Перед обновлением рекомендуется сделать копию всех данных.',
+  ],
+  ['windows-874', 'เรียนลูกค้าทุกท่าน ขอบคุณสำหรับคำสั่งซื้อของท่าน สินค้าจะจัดส่งภายในสามวันทำการตามที่อยู่ที่แจ้งไว้'],
+];
+
 /** The bytes of each character in an encoding that Node.js only decodes. */
 const tables = new Map<string, ReadonlyMap<string, readonly number[]>>();
 
@@ -174,7 +191,7 @@ function tableOf(encoding: string): ReadonlyMap<string, readonly number[]> {
       table.set(character, bytes);
   };
   for (let byte = 0; byte < 256; byte += 1) add(byte);
-  if (/^(?:windows|koi8)/.test(encoding)) return table;
+  if (/^(?:windows|koi8|ibm|.*mac)/.test(encoding)) return table;
   for (let lead = 0x81; lead < 0xff; lead += 1)
     for (let trail = 0x40; trail < 0xff; trail += 1) add(lead, trail);
   return table;

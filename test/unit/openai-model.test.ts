@@ -289,6 +289,25 @@ describe('an answer', () => {
     },
   );
 
+  it('may have 128 tool calls, and not one more', async () => {
+    const deltas = Array.from({ length: 129 }, (_, index) => delta('a', '{}', index, String(index)));
+    expect(await callsOf(deltas.slice(1), 'events')).toHaveLength(128);
+    const parts = await responseOf((call) => {
+      call.raw(`${events({ choices: [{ delta: { tool_calls: deltas } }] })}\n\n`);
+    });
+    expect(parts.at(-1)).toMatchObject({
+      type: 'error',
+      error: { message: expect.stringContaining('too many') },
+    });
+  });
+
+  it('may not have more than 512 MB, of which nothing is a reply', async () => {
+    const comment = Buffer.alloc(16 * 1024 * 1024, ':');
+    const chunks = Array.from({ length: 33 }, () => comment);
+    const parts = await Array.fromAsync(readCompletion(ReadableStream.from(chunks), () => undefined));
+    expect(parts).toMatchObject([{ error: { message: expect.stringContaining('too long') } }]);
+  });
+
   it('may come in one piece', async () => {
     server.onPlainCall = (call) => {
       call.chunk('All ');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeText } from '#adapters/documents/decode-text.ts';
 import { readHtml } from '#adapters/documents/read-html.ts';
-import { encoded, encodedTexts } from '#support/encoded-texts.ts';
+import { encoded, encodedTexts, otherTexts } from '#support/encoded-texts.ts';
 
 const unknown = /^the encoding is unknown: read as [a-z\d-]+$/;
 
@@ -26,6 +26,13 @@ describe.each([
   it(`${least} are right without a notice`, () => {
     expect(read.filter(({ isRight, isSure }) => isRight && isSure).length).toBeGreaterThanOrEqual(least);
   });
+});
+
+it.each(otherTexts)('a text in %s is told to be uncertain', (encoding, text) => {
+  for (const length of [30, 300, 3000])
+    expect(decodeText(encoded(encoding, text, length).bytes).notices).toContainEqual(
+      expect.stringMatching(unknown),
+    );
 });
 
 it('a declared encoding counts if the bytes fit it', () => {

@@ -144,7 +144,8 @@ export class DocumentText {
     this.count(text.length);
     this.visible += 1;
     this.endParagraph();
-    this.add(this.block().isCell ? text.trim().replaceAll(/\s*\n\s*/g, ' / ') : text.trim());
+    const lines = text.split('\n').map((line) => line.trim());
+    this.add(this.block().isCell ? lines.filter((line) => line !== '').join(' / ') : text.trim());
   }
 
   openTable(): void {

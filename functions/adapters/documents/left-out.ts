@@ -13,6 +13,9 @@ const kinds = {
   'missing part': 'missing parts',
 } as const;
 
+/** Each kind takes up to 31 characters, and a notice has 200. */
+const kindsOfNotice = 6;
+
 export type LeftOutKind = keyof typeof kinds;
 
 /** Counts what the text of a document lacks. */
@@ -25,10 +28,12 @@ export class LeftOut {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
-  /** One notice, such as `left out: 2 pictures, 1 embedded sheet`; none if nothing is left out. */
+  /** Such as `left out: 2 pictures, 1 embedded sheet`; none if nothing is left out. */
   notices(): string[] {
-    if (this.counts.size === 0) return [];
     const counts = [...this.counts].map(([kind, count]) => `${count} ${count === 1 ? kind : kinds[kind]}`);
-    return [`left out: ${counts.join(', ')}`];
+    const notices: string[] = [];
+    for (let at = 0; at < counts.length; at += kindsOfNotice)
+      notices.push(`left out: ${counts.slice(at, at + kindsOfNotice).join(', ')}`);
+    return notices;
   }
 }

@@ -52,13 +52,13 @@ const decoders: Readonly<Record<string, Decode>> = {
 
 /**
  * Four components: of the decoders, only one in JavaScript converts them to RGB. It takes up to 1 s and
- * 60 MB a megapixel, so it reads no more than about 13 megapixels: above, it would need most of the function's memory.
+ * 60 MB a megapixel, so it reads at most 12 megapixels, as many as most cameras take.
  */
 const isCmyk = (bytes: Uint8Array): boolean =>
   findChunk(chunksOf(bytes, 'image/jpeg'), 'SOF')?.content[5] === 4;
 
 const decodeCmyk = (bytes: ArrayBuffer): Pixels =>
-  decodeAnyJpeg(bytes, { useTArray: true, maxResolutionInMP: 50, maxMemoryUsageInMB: 800 }) as never;
+  decodeAnyJpeg(bytes, { useTArray: true, maxResolutionInMP: 12, maxMemoryUsageInMB: 1024 }) as never;
 
 export interface ShrinkRequest {
   /** `orientation`: how the pixels are to be turned, as in Exif data. */

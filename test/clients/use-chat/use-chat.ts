@@ -35,7 +35,7 @@ export async function testUseChat(tools: Tools): Promise<string | undefined> {
     const agent = await publish(data, workspace_id, { unified_tools });
     const variables = { BASE_URL: base_url, API_KEY: api_key, AGENT_ID: agent };
     await readStream(folder, variables, nextCall);
-    await readLateTitle(folder);
+    await readTitle(folder);
     await drivePage(folder, variables, nextCall);
   } finally {
     service.child.kill('SIGINT');
@@ -103,8 +103,8 @@ async function readStream(
 }
 
 /** What the state of `useChat` has of a title that comes after the text. */
-async function readLateTitle(folder: string): Promise<void> {
-  const { code, stdout, stderr } = await startProgram([process.execPath, join(folder, 'read-late-title.mjs')])
+async function readTitle(folder: string): Promise<void> {
+  const { code, stdout, stderr } = await startProgram([process.execPath, join(folder, 'read-title.mjs')])
     .ended;
   assert.equal(code, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), {

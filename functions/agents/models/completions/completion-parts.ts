@@ -14,6 +14,9 @@ import { ToolCallDeltas } from './tool-call-deltas.ts';
  */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
+/** In one response: as many as OpenAI's models make. A reply may use 30 tools. */
+const mostToolCalls = 128;
+
 /** Makes parts of the events of one response. Nothing is read after the end that the server has sent. */
 export class CompletionParts {
   /** The parts that nobody has taken yet. */
@@ -33,7 +36,7 @@ export class CompletionParts {
 
   /** The reply is complete, whatever follows. */
   get isComplete(): boolean {
-    return this.#finishReason !== undefined || (this.isDone && (this.#hasText || !this.#toolCalls.isEmpty));
+    return this.#finishReason !== undefined || (this.isDone && (this.#hasText || this.#toolCalls.size > 0));
   }
 
   /** Reads the data of an event. */
@@ -96,11 +99,15 @@ export class CompletionParts {
     else this.#append('text', textIn(content));
     this.#isRejected ||= textIn(refusal) !== '';
     this.#append('text', textIn(refusal));
-    if (Array.isArray(tool_calls))
-      for (const call of tool_calls) {
-        const delta = this.#toolCalls.read(fieldsOf(call) ?? {});
-        if (delta !== '') this.parts.push({ type: 'tool-input-delta', id: '', delta });
-      }
+    if (Array.isArray(tool_calls)) for (const call of tool_calls) this.#readToolCall(fieldsOf(call) ?? {});
+  }
+
+  #readToolCall(fields: Fields): void {
+    if (this.isClosed) return;
+    const delta = this.#toolCalls.read(fields);
+    if (delta !== '') this.parts.push({ type: 'tool-input-delta', id: '', delta });
+    if (this.#toolCalls.size > mostToolCalls)
+      this.close(new ModelFailure('failed', 'The model called too many tools at once'));
   }
 
   /** Mistral's models send thoughts as parts of the content. */

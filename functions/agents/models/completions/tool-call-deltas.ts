@@ -19,8 +19,8 @@ interface ToolCall {
 export class ToolCallDeltas {
   readonly #calls: ToolCall[] = [];
 
-  get isEmpty(): boolean {
-    return this.#calls.length === 0;
+  get size(): number {
+    return this.#calls.length;
   }
 
   /** @returns the text that the delta adds to the arguments */
