@@ -736,7 +736,7 @@ const longMarkdown = (() => {
   let count = 0;
   const word = () => `w${count++}`;
   const lines = (length: number, line: () => string) => Array.from({ length }, line).join('\n');
-  const table = `| One | Two |\n|---|---|\n${lines(900, () => `| ${word()} | ${word()} |`)}`;
+  const table = `| One | Two |\n|---|---|\n${lines(2000, () => `| ${word()} | ${word()} |`)}`;
   const code = `\`\`\`js\n${lines(900, () => `  ${word()} ${word()}`)}\n\`\`\``;
   const list = lines(900, () => `- ${word()}\n  - ${word()}`);
   const paragraphs = lines(1500, () => `${word()} ${word()} ${word()}\n`);
