@@ -68,6 +68,8 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   const report: Report = (work) =>
     clientReport(async (...inputs) => {
       await useTarget(options());
+      const { resolveWorkspaces } = await import('./resolve-workspaces.ts');
+      await resolveWorkspaces(inputs);
       return work(...inputs);
     });
   for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
