@@ -30,6 +30,10 @@ test('there is a function for each route, and for what stands behind none', () =
 const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
+test('production sends no errors of providers to a terminal', () => {
+  expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
+});
+
 describe.each(functions)('%s', (id, { Properties }) => {
   test('runs Node 24 on Graviton', () => {
     expect(Properties).toMatchObject({

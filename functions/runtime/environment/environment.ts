@@ -20,6 +20,7 @@ const schemas = {
   contentBucket: () => z.string().min(1),
   fileBucket: () => z.string().min(1),
   openAiBaseUrl: () => z.url(),
+  showProviderErrors: () => z.literal('true').optional(),
   openAiApiKeySecret: () => z.string().min(1),
   streamTimeoutSeconds: () => z.coerce.number().positive(),
   leaseSeconds: () => z.coerce.number().positive(),
