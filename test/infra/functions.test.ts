@@ -30,8 +30,9 @@ test('there is a function for each route, and for what stands behind none', () =
 const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
-test('production sends no errors of providers to a terminal', () => {
+test('what only a local run may do is not in production', () => {
   expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
+  expect(JSON.stringify(functions)).not.toContain(variables.webhookPlainLoopback);
 });
 
 describe.each(functions)('%s', (id, { Properties }) => {

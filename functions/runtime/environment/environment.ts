@@ -41,6 +41,7 @@ const schemas = {
   replyToolsAtOnce: () => z.coerce.number().int().positive(),
   outboundAllow: hostsAndPorts,
   webhookAllow: hostsAndPorts,
+  webhookPlainLoopback: () => z.enum(['true', 'false']).optional(),
   webhookKey: () => z.string().min(1),
   webhookTimeoutSeconds: () => z.coerce.number().positive(),
   webhookRetrySeconds: () =>

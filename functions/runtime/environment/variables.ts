@@ -26,6 +26,7 @@ export const variables = {
   replyToolsAtOnce: 'REPLY_TOOLS_AT_ONCE',
   outboundAllow: 'OUTBOUND_ALLOW',
   webhookAllow: 'WEBHOOK_ALLOW',
+  webhookPlainLoopback: 'WEBHOOK_PLAIN_LOOPBACK',
   webhookKey: 'WEBHOOK_KEY_ARN',
   webhookTimeoutSeconds: 'WEBHOOK_TIMEOUT_SECONDS',
   webhookRetrySeconds: 'WEBHOOK_RETRY_SECONDS',
