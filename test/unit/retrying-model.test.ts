@@ -1,5 +1,6 @@
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { APICallError, type LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { modelFailureOf } from '#agents/model-error.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { openai } from '#agents/models/openai.ts';
 import { type RetryingModel, type RetryTiming, retryingModel } from '#agents/retrying-model.ts';
@@ -479,3 +480,22 @@ it('asks again when nobody listens, and tells why in the end', async () => {
 async function* textsOf(stream: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<string> {
   for await (const part of stream) if (part.type === 'text-delta') yield part.delta;
 }
+
+it.each([
+  [
+    { type: 'invalid_request_error', code: 'invalid_api_key' },
+    ' (type invalid_request_error, code invalid_api_key)',
+  ],
+  [{ type: null, code: 1214 }, ' (code 1214)'],
+  [{ type: 'x'.repeat(64), code: 'x'.repeat(65) }, ` (type ${'x'.repeat(64)})`],
+  [{ type: 'Your prompt was: secret', code: 'secret\n' }, ''],
+])('names type and code of an error, and no sentence in their place: %j', (error, named) => {
+  const failure = modelFailureOf(
+    new APICallError({
+      message: 'secret',
+      ...{ url: 'https://api.test/v1', requestBodyValues: undefined, statusCode: 401 },
+      responseBody: JSON.stringify({ error: { message: 'secret', ...error } }),
+    }),
+  );
+  expect(failure.message).toBe(`The provider at api.test answered with status 401${named}`);
+});
