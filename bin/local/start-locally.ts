@@ -23,6 +23,7 @@ import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { playground, playgroundAddress } from './playground.ts';
+import { showProviderErrors } from './show-provider-errors.ts';
 import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
@@ -88,6 +89,7 @@ export async function startLocally(argv: string[]): Promise<void> {
   process.umask(0o077);
   const memory = watchMemory();
   try {
+    showProviderErrors((line) => printError([line]));
     const service = await start({ ...options, data: resolve(options.data) });
     watchDisk(resolve(options.data), (line) => printError([line]));
     process.on('SIGUSR2', () => {
