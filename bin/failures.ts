@@ -8,7 +8,13 @@ export const { version } = manifest;
 /** The command line is wrong, so the command did nothing. */
 export class UsageError extends Error {}
 
-export const exitCodes = { failure: 1, usageError: 2 } as const;
+export const exitCodes = {
+  failure: 1,
+  usageError: 2,
+  someFailed: 3,
+  allFailed: 4,
+  interrupted: 130,
+} as const;
 
 /** The exit code after Commander has ended a command: it has printed help or the version, or found a usage error. */
 export const exitCodeOf = ({ exitCode }: CommanderError): number =>

@@ -23,9 +23,9 @@ const { model, service } = await useScriptedService({});
 const front = closeAfterTests(await startFront(service.baseUrl));
 beforeEach(async () => {
   tenant = await openTenant(service, { model: 'openai:test' });
-  agentctl = clientCommand(front, tenant);
   front.serve = (request) => request.pass();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));
+  agentctl = clientCommand(front, tenant, { XDG_STATE_HOME: join(folder, 'state') });
   file = join(folder, 'requests.jsonl');
   return () => rm(folder, { recursive: true });
 });
@@ -153,7 +153,7 @@ describe('agentctl batch', () => {
     model.onCall = onCall;
     for (const call of waitingCalls) onCall(call);
     const watched = await agentctl.run('batch', 'status', id, '--watch', '--json');
-    expect(watched.code).toBe(1);
+    expect(watched.code).toBe(3);
     const [batch] = (JSON.parse(watched.stdout) as Submission).batches;
     expect(batch).toMatchObject({ status: 'cancelled', total_requests: 500 });
     expect(batch?.completed_requests).toBeGreaterThan(0);
