@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
   type BatchResultStatus,
@@ -161,6 +162,7 @@ async function submissionOf(names: string[], service: string): Promise<Submissio
   const [file = ''] = names;
   if (names.every(isBatchId)) return undefined;
   if (names.length > 1) throw new UsageError('Give ids of batches, or one submitted file');
+  if (!existsSync(file)) throw new Error(`${file} is neither the id of a batch nor a file`);
   const state = await readSubmission(await checkRegular(file));
   if (state === undefined) throw notSubmitted(file);
   checkService(file, state, service);

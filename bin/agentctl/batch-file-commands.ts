@@ -243,7 +243,9 @@ class FileRun {
     const { pending } = state;
     const left = totalOf(state, requests) - submittedOf(state) - (pending?.requests ?? 0);
     return [
-      `Stopped. ${formatBatches(open.length)} with ${formatCount(openRequests)} requests ${open.length === 1 ? 'goes' : 'go'} on in the service.`,
+      open.length === 0
+        ? 'Stopped. No batch of the file goes on in the service.'
+        : `Stopped. ${formatBatches(open.length)} with ${formatCount(openRequests)} requests ${open.length === 1 ? 'goes' : 'go'} on in the service.`,
       ...(pending === undefined
         ? []
         : [

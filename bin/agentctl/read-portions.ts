@@ -49,14 +49,15 @@ export async function* readPortions(
   for (const range of submitted) await skip(input, records, range);
   let portion = new OpenPortion();
   for await (const record of records) {
-    const firstLine = portion.lineOf(record.request);
+    const isFull = !portion.hasRoomFor(record);
+    const firstLine = isFull ? undefined : portion.lineOf(record.request);
     if (firstLine !== undefined && lines === undefined) {
       const message = `is the same as that of line ${firstLine}`;
       record.describe([{ code: 'custom', path: ['custom_id'], message, input: null }]).forEach(onMistake);
       continue;
     }
     // Failed requests of several batches may have the same custom_id.
-    if (firstLine !== undefined || !portion.hasRoomFor(record)) {
+    if (isFull || firstLine !== undefined) {
       yield portion.close();
       portion = new OpenPortion();
     }
