@@ -258,7 +258,7 @@ describe('the end of the requests of a file', () => {
 });
 
 /** The rows of a file of JSON lines. */
-const readRows = async (out: string) =>
+const readJsonLines = async (out: string) =>
   (await readFile(out, 'utf8'))
     .trimEnd()
     .split('\n')
@@ -290,13 +290,13 @@ describe('the results of a file', () => {
     const out = join(folder, 'out.jsonl');
     const { code, stdout } = await agentctl.run('batch', 'results', file, '--out', out, '--json');
     expect([code, JSON.parse(stdout)]).toMatchObject([3, { requests: 1003, succeeded: 1001, failed: 1 }]);
-    const rows = await readRows(out);
-    expect(rows.map(({ custom_id }) => custom_id)).toEqual(
+    const written = await readJsonLines(out);
+    expect(written.map(({ custom_id }) => custom_id)).toEqual(
       Array.from({ length: 1003 }, (_, index) => `q${index + 1}`),
     );
     const [first, second, third] = batches.taken.map(({ resource }) => resource.id);
     const ids = { history_id: 7, message_id: 8 };
-    expect([0, 1, 4, 1002].map((index) => rows[index])).toEqual([
+    expect([0, 1, 4, 1002].map((index) => written[index])).toEqual([
       {
         ...{ line: 2, custom_id: 'q1', message: 'Message 1', status: 'success', ...ids, batch_id: first },
         ...{ response_content: '=Reply to q1', error_code: null, error_message: null },
@@ -312,7 +312,7 @@ describe('the results of a file', () => {
         ...{ history_id: null, message_id: null, batch_id: null },
       },
     ]);
-    expect(rows[1000].batch_id).toBe(third);
+    expect(written[1000].batch_id).toBe(third);
     expect(second).not.toBe(third);
   });
 
@@ -325,10 +325,10 @@ describe('the results of a file', () => {
       'line,custom_id,message,status,response_content,error_code,error_message,history_id,message_id,batch_id\n';
     const out = join(folder, 'out.csv');
     await agentctl.json('batch', 'results', file, '--out', out);
-    const row = (reply: string) => `1,line-1,"a ""b"",\nc",success,${reply},,,7,8,${id}\n`;
-    expect(await readFile(out, 'utf8')).toBe(header + row('=Reply to line-1'));
+    const lineOf = (reply: string) => `1,line-1,"a ""b"",\nc",success,${reply},,,7,8,${id}\n`;
+    expect(await readFile(out, 'utf8')).toBe(header + lineOf('=Reply to line-1'));
     await agentctl.json('batch', 'results', file, '--out', out, '--for-spreadsheet');
-    expect(await readFile(out, 'utf8')).toBe(`\ufeff${header}${row("'=Reply to line-1")}`);
+    expect(await readFile(out, 'utf8')).toBe(`\ufeff${header}${lineOf("'=Reply to line-1")}`);
   });
 
   it('of a batch that has not ended are its states so far', async () => {
@@ -340,7 +340,7 @@ describe('the results of a file', () => {
       3,
       expect.stringContaining('0 of 2 requests succeeded, 2 have no result yet'),
     ]);
-    expect((await readRows(out)).map(({ status }) => status)).toEqual(['pending', 'pending']);
+    expect((await readJsonLines(out)).map(({ status }) => status)).toEqual(['pending', 'pending']);
   });
 
   it('are not written if the file has changed', async () => {

@@ -117,8 +117,8 @@ describe('agentctl batch', () => {
     model.onCall = (call) =>
       /Message [37]!/.test(call.request.messages.at(-1)?.content ?? '') ? call.fail(400) : onCall(call);
     const csv = join(folder, 'requests.csv');
-    const rows = Array.from({ length: 30 }, (_, index) => `${index};"Message ${index}!\n"`);
-    await writeFile(csv, `\ufeffid;message\r\n${rows.join('\r\n')}`);
+    const lines = Array.from({ length: 30 }, (_, index) => `${index};"Message ${index}!\n"`);
+    await writeFile(csv, `\ufeffid;message\r\n${lines.join('\r\n')}`);
     const args = ['batch', 'submit', csv, '--agent', tenant.agentId, '--column', 'custom_id=id', '--wait'];
     const running = agentctl.start(args);
     front.serve = async (request) => {
@@ -133,15 +133,15 @@ describe('agentctl batch', () => {
       3,
       { requests: 30, succeeded: 28, failed: 2, reasons: [{ error_code: 500, requests: 2 }] },
     ]);
-    expect(await submittedIds()).toEqual(rows.map((_, index) => String(index)));
+    expect(await submittedIds()).toEqual(lines.map((_, index) => String(index)));
 
     model.onCall = onCall;
     await agentctl.json('batch', 'retry-failed', csv, '--wait');
     const out = join(folder, 'out.jsonl');
     await agentctl.json('batch', 'results', csv, '--out', out);
-    const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject(
-      rows.map((_, index) => ({
+    const written = (await readFile(out, 'utf8')).trimEnd().split('\n');
+    expect(written.map((line) => JSON.parse(line))).toMatchObject(
+      lines.map((_, index) => ({
         custom_id: String(index),
         message: `Message ${index}!\n`,
         status: 'success',
