@@ -175,9 +175,9 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       await rejectNewerFormat(options.data);
       await makePrivate(options.data);
       await synthesize(assembly, settings, () =>
-        steps.begin('Synthesizing the stack, which is new or has changed: up to a minute'),
+        steps.start('Synthesizing the stack, which is new or has changed: up to a minute'),
       );
-      steps.begin('Starting the emulators');
+      steps.start('Starting the emulators');
     },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
@@ -192,7 +192,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       await writeConnection(options.data, connection);
     },
   });
-  steps.begin('Ready');
+  steps.start('Ready');
   steps.end();
   if (connection !== undefined) print(greeting(connection).split('\n'));
   return service;

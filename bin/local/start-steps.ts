@@ -1,7 +1,7 @@
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
 export interface StartSteps {
-  begin(step: string): void;
+  start(step: string): void;
   /** After it, others may print. */
   end(): void;
 }
@@ -19,7 +19,7 @@ export function startSteps(terminal: Terminal = process.stdout): StartSteps {
     timer = undefined;
   };
   return {
-    begin(step) {
+    start(step) {
       end();
       const line = () => `[${((performance.now() - startedAt) / 1000).toFixed(1)} s] ${step}`;
       if (!terminal.isTTY) return terminal.write(`${line()}\n`);

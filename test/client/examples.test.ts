@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,8 +63,8 @@ async function run(program: string, ...args: string[]): Promise<string[]> {
 }
 
 /** Starts an example that serves, and gives its lines as they come. */
-async function serve(file: string, variables: Record<string, string>) {
-  const child = start(process.execPath, [file], { PORT: '0', ...variables });
+async function serve(file: string, variables: Record<string, string>, program = process.execPath) {
+  const child = start(program, [file], { PORT: '0', ...variables });
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
   const next = async () => String((await lines.next()).value);
   return { first: await next(), next };
@@ -164,11 +165,11 @@ describe.skipIf(browserPath === undefined)('in a browser', () => {
     await page.reload();
     await page.getByText('The reply is in progress').waitFor();
     running.finish();
-    const readAgain = async () => {
+    const nextRead = async () => {
       await page.clock.runFor(2000);
       return await page.getByText('Going').count();
     };
-    await expect.poll(readAgain).toBe(1);
+    await expect.poll(nextRead).toBe(1);
 
     const stopped = callFor('Stop me');
     await input.fill('Stop me');
@@ -204,6 +205,30 @@ describe.skipIf(!hasPython)("with Python's standard library", () => {
   it('a chat', async () => {
     const lines = await run('python3', 'python/chat.py', 'Who pays?');
     expect(lines).toEqual([answer('Who pays?'), answer('Say it in other words')]);
+  });
+
+  it('a receiver of webhooks, which rejects what is not signed, or old, and prints each event once', async () => {
+    const secret = 'of the receiver';
+    const { first, next } = await serve('python/webhook.py', { WEBHOOK_SECRET: secret }, 'python3');
+    const post = async (completed_requests: number, age = 0, key = secret) => {
+      const body = JSON.stringify({
+        event: 'batch.completed',
+        data: { id: `of ${completed_requests}`, completed_requests },
+      });
+      const timestamp = String(Math.floor(Date.now() / 1000) - age);
+      const signature = createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex');
+      const headers = {
+        'x-service-timestamp': timestamp,
+        'x-service-signature': `sha256=${signature}`,
+      };
+      const url = `http://127.0.0.1:${first.split(' ').at(-1)}/hook`;
+      return (await fetch(url, { method: 'POST', headers, body })).status;
+    };
+    expect([await post(1, 0, 'wrong'), await post(1, 301), await post(1, -310)]).toEqual([400, 400, 400]);
+    expect([await post(1, 200), await post(1), await post(2)]).toEqual([204, 204, 204]);
+    expect([await next(), await next()]).toEqual(
+      [1, 2].map((count) => `batch.completed: ${count} completed`),
+    );
   });
 
   it('a batch', async () => {

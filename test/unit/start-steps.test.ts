@@ -14,9 +14,9 @@ function openSteps(isTTY: boolean) {
 describe('the steps of a start', () => {
   it('have a line each, and on a terminal seconds that go on', () => {
     const { steps, written } = openSteps(true);
-    steps.begin('Synthesizing');
+    steps.start('Synthesizing');
     vi.advanceTimersByTime(2500);
-    steps.begin('Ready');
+    steps.start('Ready');
     steps.end();
     vi.advanceTimersByTime(5000);
     steps.end();
@@ -28,9 +28,9 @@ describe('the steps of a start', () => {
 
   it('are lines alone in a file', () => {
     const { steps, written } = openSteps(false);
-    steps.begin('Synthesizing');
+    steps.start('Synthesizing');
     vi.advanceTimersByTime(2500);
-    steps.begin('Ready');
+    steps.start('Ready');
     steps.end();
     expect(written).toEqual(['[0.0 s] Synthesizing\n', '[2.5 s] Ready\n']);
   });

@@ -110,7 +110,12 @@ const startPage = (folder: string, variables: Record<string, string>) =>
   );
 
 async function nameMissingVariables(folder: string): Promise<void> {
-  const { code, stderr } = await startPage(folder, { BASE_URL: 'http://127.0.0.1:9', API_KEY: '' }).ended;
+  const server = startPage(folder, { BASE_URL: 'http://127.0.0.1:9', API_KEY: '' });
+  server.printed('http://').then(
+    () => process.kill(-(server.child.pid ?? 0)),
+    () => undefined,
+  );
+  const { code, stderr } = await server.ended;
   assert.equal(code, 1);
   assert.match(stderr, /Set the variables API_KEY, AGENT_ID/);
 }
