@@ -51,7 +51,7 @@ function Chat({ name, messages: stored }) {
   const [uploads, setUploads] = useState(0);
   const [problem, setProblem] = useState();
   const [isStopping, setStopping] = useState(false);
-  const { messages, setMessages, sendMessage, status, error } = useChat({
+  const { messages, setMessages, sendMessage, resumeStream, status, error } = useChat({
     transport,
     messages: stored,
     // A message without a reply: the reply is in progress.
@@ -59,6 +59,11 @@ function Chat({ name, messages: stored }) {
     throttle: 50,
     // The title may come after the text of the first reply.
     onData: ({ type, data }) => type === 'data-chat-title' && setTitle(data.name),
+    onError(reason) {
+      // The connection is lost. The reply goes on at the service.
+      const isLost = reason instanceof TypeError && localStorage.getItem(replyKey()) !== null;
+      if (isLost) setTimeout(resumeStream, 2000);
+    },
     onFinish: ({ isDisconnect }) => isDisconnect || localStorage.removeItem(replyKey()),
   });
   const isStreaming = status === 'submitted' || status === 'streaming';

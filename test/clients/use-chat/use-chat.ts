@@ -3,12 +3,12 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import type { Connection } from '../../../bin/local/connection.ts';
 import { browserPath, startBrowser } from '../../support/browser.ts';
-import { startCommand, startProgram } from '../../support/command.ts';
+import { type RunningCommand, startCommand, startProgram } from '../../support/command.ts';
 import type { ScriptedModel } from '../../support/model-server.ts';
 import { startScriptedModel } from '../../support/scripted-model.ts';
 import type { Tools } from '../languages.ts';
 import { publish } from '../openai/scripted-agents.ts';
-import { type NextCall, nextCallOf, replyInSteps, usePage, type View } from './use-page.ts';
+import { type NextCall, nextCallOf, replyInSteps, usePage } from './use-page.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -109,10 +109,15 @@ const startPage = (folder: string, variables: Record<string, string>) =>
     true,
   );
 
+async function endPage(server: RunningCommand): Promise<void> {
+  process.kill(-(server.child.pid ?? 0));
+  await server.ended;
+}
+
 async function nameMissingVariables(folder: string): Promise<void> {
   const server = startPage(folder, { BASE_URL: 'http://127.0.0.1:9', API_KEY: '' });
   server.printed('http://').then(
-    () => process.kill(-(server.child.pid ?? 0)),
+    () => endPage(server),
     () => undefined,
   );
   const { code, stderr } = await server.ended;
@@ -125,23 +130,28 @@ async function drivePage(
   variables: Record<string, string>,
   model: ScriptedModel,
 ): Promise<void> {
-  const server = startPage(folder, variables);
+  let server = startPage(folder, variables);
   await server.printed('http://');
+  const address = /http:\S+/.exec(server.output())?.[0] ?? '';
+  const restart = async () => {
+    server = startPage(folder, { ...variables, PORT: new URL(address).port });
+    await server.printed('http://');
+  };
   const browser = await startBrowser();
   try {
     const { page, problems } = await browser.open();
     const requests: string[] = [];
     page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`));
-    await page.goto(/http:\S+/.exec(server.output())?.[0] ?? '');
-    const view: View = { page, model, requests, nextCall: () => nextCallOf(model) };
-    await usePage(view);
+    await page.goto(address);
+    const nextCall = () => nextCallOf(model);
+    await usePage({ page, model, requests, nextCall, stopServer: () => endPage(server), restart });
     assert.deepEqual(
-      problems.filter((problem) => !/status of (400|404)/.test(problem)),
+      // Of rejected requests, and while the server of the page is gone.
+      problems.filter((problem) => !/status of (400|404)|net::ERR_/.test(problem)),
       [],
     );
   } finally {
     await browser.close();
-    process.kill(-(server.child.pid ?? 0));
-    await server.ended;
+    await endPage(server);
   }
 }

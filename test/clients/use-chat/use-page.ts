@@ -30,6 +30,9 @@ export interface View {
   /** Method and address of each request of the page. */
   requests: string[];
   nextCall: NextCall;
+  /** The server of the page. */
+  stopServer: () => Promise<void>;
+  restart: () => Promise<void>;
 }
 
 /** Uses the page as people do. Each step leaves it ready for the next one. */
@@ -40,6 +43,7 @@ export async function usePage(view: View): Promise<void> {
   await stopBeforeStart(view);
   await sendLines(view);
   await resumeAfterReload(view);
+  await resumeLostConnection(view);
   await awaitAfterReload(view);
   await attachFile(view);
   await showMarkdown(view);
@@ -180,6 +184,26 @@ async function resumeAfterReload(view: View): Promise<void> {
     await sendable(each);
   }
   await tab.close();
+  assert.equal(model.calls.length, calls);
+}
+
+/** The reply goes on after a lost connection, whole. */
+async function resumeLostConnection(view: View): Promise<void> {
+  const { page, model, nextCall, stopServer, restart } = view;
+  const called = nextCall();
+  await send(page, 'Offline');
+  const call = await called;
+  const calls = model.calls.length;
+  call.chunk('Before ');
+  await newest(page).getByText('Before').waitFor();
+  await stopServer();
+  await page.getByRole('alert').waitFor();
+  call.chunk('after');
+  await restart();
+  await newest(page).getByText('Before after').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  call.finish();
+  await sendable(page);
   assert.equal(model.calls.length, calls);
 }
 
