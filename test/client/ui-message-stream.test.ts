@@ -121,7 +121,7 @@ test('a text ends before a step, and not at a title', async () => {
   ]);
 });
 
-test('a file of a message is sent, and is in the history', async () => {
+test.concurrent('a file of a message is sent, and is in the history', async () => {
   const chat = await client.chats.create({ name: 'A chat', agent_id });
   const part = toUIFilePart(await client.files.upload(new File(['Notes'], 'notes.txt')));
   const parts = [part, { type: 'text', text: 'Two\n' }, { type: 'text', text: 'lines' }];
@@ -143,7 +143,7 @@ test('a file of a message is sent, and is in the history', async () => {
   expect(() => toSendParams({ parts: [{ type: 'file' }] })).toThrow(ChatBatchError);
 });
 
-test('a reply that fails, and a send that is rejected, are an error', async () => {
+test.concurrent('a reply that fails, and a send that is rejected, are an error', async () => {
   const [called, { chat, stream }] = [callFor('Break'), await streamTo('Break')];
   const call = await called;
   call.chunk('Half');
@@ -159,7 +159,7 @@ test('a reply that fails, and a send that is rejected, are an error', async () =
   expect(await Array.fromAsync(rejected.stream)).toEqual([{ type: 'error', errorText: 'Agent not found' }]);
 });
 
-test('a reply that was stopped says so, in its stream and in the history', async () => {
+test.concurrent('a reply that was stopped says so, in its stream and in the history', async () => {
   const [called, { chat, reply, stream }] = [callFor('Stop me'), await streamTo('Stop me')];
   const reading = Array.fromAsync(stream);
   (await called).chunk('Half');
@@ -171,7 +171,7 @@ test('a reply that was stopped says so, in its stream and in the history', async
   expect((await uiHistoryOf(chat.id)).at(-1)?.metadata).toMatchObject({ incomplete: 'stopped' });
 });
 
-test('a page that goes away leaves the reply to the service', async () => {
+test.concurrent('a page that goes away leaves the reply to the service', async () => {
   const [called, { chat, stream }] = [callFor('Go on'), await streamTo('Go on')];
   const call = await called;
   call.chunk('Half');
