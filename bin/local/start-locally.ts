@@ -25,6 +25,7 @@ import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { playground, playgroundAddress } from './playground.ts';
 import { showProviderErrors } from './show-provider-errors.ts';
 import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
+import { type StartSteps, startSteps } from './start-steps.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
 
@@ -88,9 +89,10 @@ export async function startLocally(argv: string[]): Promise<void> {
   // Only the owner may read the files that this process and its emulators write.
   process.umask(0o077);
   const memory = watchMemory();
+  const steps = startSteps();
   try {
     showProviderErrors((line) => printError([line]));
-    const service = await start({ ...options, data: resolve(options.data) });
+    const service = await start({ ...options, data: resolve(options.data) }, steps);
     watchDisk(resolve(options.data), (line) => printError([line]));
     process.on('SIGUSR2', () => {
       memory()
@@ -99,6 +101,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     });
     closeOnSignals(service);
   } catch (error) {
+    steps.end();
     printError(describeStartFailure(error, resolve(options.data)).split('\n'));
     process.exit(error instanceof UsageError ? exitCodes.usageError : exitCodes.failure);
   }
@@ -145,9 +148,7 @@ function readPort(text: string): number {
   return port;
 }
 
-async function start(options: Options): Promise<RunningTemplate> {
-  const started = performance.now();
-  const log = (line: string) => print([`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`]);
+async function start(options: Options, steps: StartSteps): Promise<RunningTemplate> {
   const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
   let connection: Connection | undefined;
@@ -175,9 +176,10 @@ async function start(options: Options): Promise<RunningTemplate> {
       if (options.reset) await emptyDataFolder(options.data);
       await rejectNewerFormat(options.data);
       await makePrivate(options.data);
-      log('Synthesizing the stack, if it has changed');
-      await synthesize(assembly, settings);
-      log('Starting the emulators');
+      await synthesize(assembly, settings, () =>
+        steps.start('Synthesizing the stack, which is new or has changed: up to a minute'),
+      );
+      steps.start('Starting the emulators');
     },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
@@ -192,7 +194,8 @@ async function start(options: Options): Promise<RunningTemplate> {
       await writeConnection(options.data, connection);
     },
   });
-  log('Ready');
+  steps.start('Ready');
+  steps.end();
   if (connection !== undefined) print(greeting(connection).split('\n'));
   return service;
 }
@@ -243,25 +246,22 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   };
 }
 
+/** With the lines before it, it fits a terminal of 24 lines of 80 columns. */
 function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connection): string {
-  const curl = (flags: string, stream: boolean) =>
-    `curl ${flags} ${base_url}/chats/${chat_id}/messages -H 'x-api-key: ${api_key}' -H 'Content-Type: application/json' ` +
-    `-d '${JSON.stringify({ agent_id, message: 'What can you do?', stream })}'`;
+  const server = process.env.OPENAI_BASE_URL;
   return `
-Playground    ${playgroundAddress(base_url, api_key)}
+Next: open this address in a browser, and chat with the demo agent.
+${playgroundAddress(base_url, api_key)}
+
 Base address  ${base_url}
+OpenAI API    ${base_url}/openai (docs/openai.md)
 API key       ${api_key}
 Workspace     ${workspace_id}
-Agent         ${agent_id}
-openai:       ${process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1, unless OPENAI_BASE_URL says otherwise'}
+Agent         ${agent_id}${server ? `\nopenai:       ${server}` : ''}
 
-OpenAI clients: base address ${base_url}/openai, the API key, the agent as the model (docs/openai.md)
-
-One JSON reply:
-${curl('-s', false)}
-
-A stream of events:
-${curl('-sN', true)}
-
+curl -sN ${base_url}/chats/${chat_id}/messages \\
+  -H 'x-api-key: ${api_key}' \\
+  -H 'Content-Type: application/json' \\
+  -d '{"message":"Hello","agent_id":"${agent_id}"}'
 Ctrl-C ends it.`;
 }

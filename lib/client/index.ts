@@ -162,4 +162,13 @@ export {
   type UIMessageChunk,
   type UIMessageStreamOptions,
 } from './ui-message-stream.ts';
+export {
+  type SentUIMessage,
+  toSendParams,
+  toUIFilePart,
+  toUIMessages,
+  type UIFilePart,
+  type UIMessage,
+  type UIMessagePart,
+} from './ui-messages.ts';
 export { type UnwrapOptions, unwrapWebhook } from './webhooks.ts';
