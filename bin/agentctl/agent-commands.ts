@@ -10,8 +10,10 @@ import { updateAgent } from '#domain/agents/update-agent.ts';
 import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
+import { exitCodes } from '../failures.ts';
 import { rejectUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { rejectUnlistedModel } from './bedrock-models.ts';
+import { describeTest } from './describe-test.ts';
 import { readJson } from './read-json.ts';
 import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
@@ -45,6 +47,14 @@ export function agentCommands(report: Report): Command {
     .argument('<agent>')
     .action(report(unpublish));
   group.command('get').description('show the draft').argument('<agent>').action(report(get));
+  group
+    .command('test')
+    .description('reply to a message with the draft, in no chat: prints steps, text and usage')
+    .argument('<agent>')
+    .argument('<message>')
+    .option('--published', 'with the published version instead of the draft')
+    .addHelpText('after', testHelp)
+    .action(report(test));
   group
     .command('list')
     .description('list the agents of a workspace')
@@ -82,6 +92,19 @@ async function unpublish(agentId: string): Promise<Result> {
 async function get(agentId: string): Promise<Result> {
   const resource = agentResource(await findAgent(services())(agentId));
   return { json: resource, lines: JSON.stringify(resource, null, 2).split('\n') };
+}
+
+const testHelp = `
+Nothing is stored but the usage, which is counted as a test of the key "operators". The limits of the workspace apply.
+The exit code is 1 if the reply ends with an error; the line "Provider" then says how the model's provider has responded.`;
+
+async function test(agentId: string, message: string, { published }: { published?: true }): Promise<Result> {
+  // A deferred import, because no other command needs the client of Lambda.
+  const { testAgent } = await import('../test-agent.ts');
+  const version = published === true ? 'published' : 'draft';
+  const tested = await testAgent({ agent_id: agentId, message, version });
+  if (tested.reply.meta.error !== undefined) process.exitCode = exitCodes.failure;
+  return { json: tested, lines: describeTest(tested) };
 }
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {

@@ -4,7 +4,13 @@ import { resolve } from 'node:path';
 import { actAs } from '#runtime/environment/actor.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
-import { useLocalContents, useLocalSecrets, useLocalTable, useLocalWorkflow } from '../operator.ts';
+import {
+  useLocalContents,
+  useLocalFunctions,
+  useLocalSecrets,
+  useLocalTable,
+  useLocalWorkflow,
+} from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
 
@@ -32,6 +38,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     setVariable('callerSecret', outputOf('CallerSecretArn'));
     setVariable('authorizerCacheSeconds', outputOf('AuthorizerCacheSeconds'));
     setVariable('webhookKey', outputOf('WebhookKeyArn'));
+    setVariable('testAgentFunction', outputOf('TestAgentFunctionArn'));
     useBedrockModels(listOf(outputOf('BedrockModels')));
     useKnowledgeBases(listOf(outputOf('BedrockKnowledgeBases')));
     return;
@@ -46,6 +53,8 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   useLocalSecrets(connection);
   if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)
     useLocalWorkflow(connection.batch_workflow, connection.sfn_endpoint);
+  if (connection.test_agent_function !== undefined && connection.lambda_endpoint !== undefined)
+    useLocalFunctions(connection.test_agent_function, connection.lambda_endpoint);
   useBedrockModels(connection.bedrock_models);
   useKnowledgeBases(connection.bedrock_knowledge_bases);
 }

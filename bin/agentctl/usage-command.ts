@@ -14,7 +14,7 @@ const groupings: readonly UsageGrouping[] = ['day', 'key', 'agent', 'model'];
 
 export function usageCommand(report: Report): Command {
   return withDays(new Command('usage'))
-    .description('show the usage of a workspace: turns, batch requests, model calls, tokens, uploads')
+    .description('show the usage of a workspace: turns, batch requests, model calls, tokens, uploads, tests')
     .requiredOption('--workspace <workspace>', 'whose usage')
     .addOption(new Option('--by <what>', 'one line for each').choices(groupings).default('day'))
     .addHelpText('after', usageHelp)
@@ -49,13 +49,14 @@ export function usageCommand(report: Report): Command {
 
 const usageHelp = `
 Days are in UTC. A batch request counts for the key that created the batch, and for the agent of the batch. The model
-calls and tokens of other agents that this agent calls are included. The number of turns includes failed turns. Titles
+calls and tokens of other agents that this agent calls are included. The number of turns includes failed turns. Tests
+are those of agentctl agents test, which count for the key "operators". Titles
 of chats are not counted. If a function crashes after a reply and before it counts the reply, the usage does not
 include the reply. Each reply in the history has its own figures.`;
 
 /** By model there are only calls and tokens, because one turn may call several models. */
 const titlesOf = (by: UsageGrouping): string[] => [
-  ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes']),
+  ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed']),
   'calls',
   'prompt',
   'completion',
@@ -70,6 +71,8 @@ const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<stri
     failed_batch_requests: counts.failedBatchRequests,
     uploads: counts.uploads,
     uploaded_bytes: counts.uploadedBytes,
+    tests: counts.tests,
+    failed_tests: counts.failedTests,
   }),
   model_calls: calls.calls,
   prompt_tokens: calls.promptTokens,

@@ -27,6 +27,9 @@ export interface Connection {
   /** The workflow that agentctl starts to resend a webhook. */
   batch_workflow?: string;
   sfn_endpoint?: string;
+  /** The function that `agentctl agents test` invokes. */
+  test_agent_function?: string;
+  lambda_endpoint?: string;
   /** The secret that `agentctl secrets rotate caller` replaces, and how long the gateway caches signed callers. */
   caller_secret?: string;
   authorizer_cache_seconds?: string;

@@ -227,6 +227,10 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
       batch_workflow: emulators.outputs.BatchWorkflowArn,
       sfn_endpoint: emulators.endpoints.sfn,
     }),
+    ...(emulators.outputs.TestAgentFunctionArn !== undefined && {
+      test_agent_function: emulators.outputs.TestAgentFunctionArn,
+      lambda_endpoint: emulators.endpoints.lambda,
+    }),
     ...(emulators.outputs.CallerSecretArn !== undefined && {
       caller_secret: emulators.outputs.CallerSecretArn,
       authorizer_cache_seconds: emulators.outputs.AuthorizerCacheSeconds ?? '0',

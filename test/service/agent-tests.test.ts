@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { agentDefinition } from '#contract/agent.ts';
+import type { AgentTest } from '#contract/agent-test.ts';
+import { updateAgent } from '#domain/agents/update-agent.ts';
+import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
+import { noCounts } from '#domain/workspaces/usage.ts';
+import { usage, workspaces } from '#runtime/composition/services.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { type AgentFields, createDraftAgent, createTenant, operator, setLimits } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { useLocalFunctions } from '../../bin/operator.ts';
+import { testAgent } from '../../bin/test-agent.ts';
+
+const { model, service, tenant } = await useScriptedService();
+const { workspaceId, agentId } = tenant;
+const { run, lines, json } = agentctlOf(service);
+const table = closeAfterTests(dataTableOf(service));
+const { outputs, endpoints } = service.run;
+useLocalFunctions(outputs.TestAgentFunctionArn ?? '', endpoints.lambda);
+
+/** The model repeats its instructions, unless a test has scripted another response to the message. */
+const scripts = new Map<unknown, (call: ModelCall) => void>();
+model.onCall = (call) => {
+  const [first, last] = [call.request.messages[0], call.request.messages.at(-1)];
+  const script = scripts.get(last?.content);
+  if (script !== undefined) return script(call);
+  call.chunk(last?.role === 'tool' ? `Found ${last.content}` : `I am ${first?.content}`);
+  call.finish();
+};
+
+const draftOf = (fields: AgentFields) =>
+  createDraftAgent(workspaceId, { llm_model: model.sharedName, ...fields });
+const test = (agent_id: string, message = 'Who are you?') =>
+  testAgent({ agent_id, message, version: 'draft' });
+const itemsOf = async (id: string): Promise<string[]> =>
+  (await table.readAll()).map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => key.startsWith(`W#${id}`));
+async function usageOf(id: string) {
+  const today = new Date().toISOString().slice(0, 10);
+  const query = { workspaceId: id, from: today, to: today, by: 'key' } as const;
+  return (await summarizeUsage({ usage: usage(), workspaces: workspaces() })(query)).lines;
+}
+
+describe('agentctl agents test', () => {
+  it('replies with the draft, or with the published version, and stores usage alone', async () => {
+    const definition = agentDefinition.parse({
+      name: 'Test agent',
+      llm_model: model.sharedName,
+      system_prompt: 'the draft',
+    });
+    await updateAgent(operator())({ agentId, definition });
+    const before = await itemsOf(workspaceId);
+    const tested = await json<AgentTest>('agents', 'test', agentId, 'Who are you?');
+    expect(tested).toEqual({
+      agent_id: agentId,
+      version: null,
+      model: model.sharedName,
+      reply: {
+        content: 'I am the draft',
+        meta: {
+          reasoning_steps: [],
+          token_usage: {
+            total_prompt_tokens: 11,
+            total_completion_tokens: 7,
+            total_tokens: 18,
+            total_calls: 1,
+          },
+        },
+      },
+      provider: null,
+      milliseconds: expect.any(Number),
+    });
+    expect(await lines('agents', 'test', agentId, 'Who are you?', '--published')).toEqual([
+      `Version 1, ${model.sharedName}`,
+      '',
+      'I am Who are you?',
+      '',
+      expect.stringMatching(/^\d+ \+ \d+ tokens, 1 model calls, \d+\.\d s$/),
+    ]);
+    const added = (await itemsOf(workspaceId)).filter((item) => !before.includes(item));
+    expect(added).toEqual([expect.stringMatching(/#USAGE [\d-]+#operators#/)]);
+    expect(await usageOf(workspaceId)).toEqual([
+      {
+        name: 'operators',
+        counts: { ...noCounts, tests: 2 },
+        calls: { calls: 2, promptTokens: 22, completionTokens: 14 },
+      },
+    ]);
+  });
+
+  it('prints the steps of all tools, of those that need a chat as well', async () => {
+    const id = await draftOf({
+      unified_tools: [
+        { type: 'consultant_call_agent', name: 'expert', config: { agent_id: agentId } },
+        { type: 'consultant_lookup' },
+        { type: 'consultant_request_form', config: { form: { title: 'Order', fields: [field] } } },
+      ],
+    });
+    scripts.set('Use all', (call) => {
+      call.callTools(
+        { name: 'expert', arguments: { message: 'Define it' } },
+        { name: 'consultant_lookup', arguments: { query: 'order' } },
+        { name: 'consultant_request_form', arguments: {} },
+      );
+      call.finish();
+    });
+    const { reply } = await test(id, 'Use all');
+    expect(reply.meta.reasoning_steps?.map(({ type, result }) => [type, result])).toEqual([
+      ['consultant_call_agent', { success: true, data: expect.anything() }],
+      [
+        'consultant_lookup',
+        { success: true, data: { results: [], note: 'Nothing that was searched matches the query' } },
+      ],
+      ['consultant_request_form', { success: true, data: expect.anything() }],
+    ]);
+    expect(await lines('agents', 'test', id, 'Use all')).toEqual(
+      expect.arrayContaining([
+        'consultant_request_form: Asking for: Order',
+        `  arguments: ${JSON.stringify({ title: 'Order', fields: [{ ...field, required: false }] })}`,
+        expect.stringMatching(/^ {2}result: \{"status":"shown"/),
+      ]),
+    );
+  });
+
+  it('prints how the provider has responded to a wrong key, and exits with 1', async () => {
+    const id = await draftOf({});
+    scripts.set('Fail', (call) => call.fail(401));
+    const { code, stdout } = await run('agents', 'test', id, 'Fail');
+    const status = expect.stringMatching(/^The provider at 127\.0\.0\.1:\d+ answered with status 401$/);
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      1,
+      {
+        provider: status,
+        reply: { meta: { error: { code: 10005, message: 'The model refused the request' } } },
+      },
+    ]);
+    expect(await lines('agents', 'test', id, 'Fail')).toEqual(
+      expect.arrayContaining([
+        'Error 10005: The model refused the request',
+        expect.stringMatching(/^Provider: The provider at .* status 401$/),
+      ]),
+    );
+  });
+
+  it('obeys the limits of the workspace, at the limit and one above, with the calls beyond the first', async () => {
+    const limited = await createTenant({ model: model.sharedName, limits: { sends: '2/d' } });
+    await test(limited.agentId);
+    await test(limited.agentId);
+    await expect(test(limited.agentId)).rejects.toThrow(
+      /^Rate limit exceeded: sends are limited to 2\/d, try/,
+    );
+    // Its clients have limits of their own.
+    await setLimits(limited.workspaceId, { sends: 'none', modelCalls: '2/d' });
+    const twice = { unified_tools: [{ type: 'consultant_lookup' }], llm_model: model.sharedName };
+    const id = await createDraftAgent(limited.workspaceId, twice);
+    scripts.set('Look', (call) => {
+      call.callTools({ name: 'consultant_lookup', arguments: { query: 'it' } });
+      call.finish();
+    });
+    expect((await test(id, 'Look')).reply.meta.token_usage?.total_calls).toBe(2);
+    await expect(test(id, 'Look')).rejects.toThrow(/^Rate limit exceeded: model calls are limited to 2\/d/);
+    expect(await usageOf(limited.workspaceId)).toMatchObject([{ counts: { tests: 3, failedTests: 0 } }]);
+  });
+
+  it('rejects what cannot be tested with one line', async () => {
+    const id = await draftOf({});
+    const { code, stderr } = await run('agents', 'test', id, 'Hello', '--published');
+    expect([code, stderr]).toEqual([1, 'Agent version not found\n']);
+    await expect(test(crypto.randomUUID())).rejects.toThrow(/^Agent not found$/);
+    await expect(test('support')).rejects.toThrow(/^agent_id must be a UUID$/);
+    await expect(test(id, '')).rejects.toThrow(/^message must not be empty$/);
+    const disabled = await createTenant();
+    await workspaces().update(disabled.workspaceId, { enabled: false });
+    await expect(test(disabled.agentId)).rejects.toThrow(/^The workspace is disabled$/);
+  });
+});
+
+const field = { name: 'count', label: 'Count', type: 'number' } as const;
