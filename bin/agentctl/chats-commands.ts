@@ -1,8 +1,8 @@
 import { Command } from 'commander';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
 import { chatPages, chats, clock, messages, workspaces } from '#runtime/composition/services.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { writeWhole } from './partial-file.ts';
 import { formatCount } from './progress-line.ts';
 import type { Report, Result } from './result.ts';

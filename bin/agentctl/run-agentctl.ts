@@ -1,5 +1,13 @@
 import { Command, CommanderError } from 'commander';
-import { exitCodeOf, exitCodes, isBug, printUsageErrors, UsageError, version } from '../failures.ts';
+import {
+  exitCodeOf,
+  exitCodes,
+  isBug,
+  Mistakes,
+  printUsageErrors,
+  UsageError,
+  version,
+} from '../failures.ts';
 import { print, printError } from '../terminal.ts';
 import { describeAwsFailure } from './describe-aws-failure.ts';
 import type { Report } from './result.ts';
@@ -69,7 +77,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   return program.version(version);
 }
 
-/** After a failure, standard error has one line. The exit code is then 1, or 2 if the command line is wrong. */
+/** After a failure, standard error has one line, or one for each mistake. The exit code is then 1, or 2 if the command line is wrong. */
 export async function runAgentctl(argv: string[]): Promise<void> {
   const program = await createProgram(argv);
   try {
@@ -79,12 +87,16 @@ export async function runAgentctl(argv: string[]): Promise<void> {
       process.exitCode = exitCodeOf(error);
       return;
     }
-    const awsFailure =
-      program.opts<SharedOptions>().stack === undefined ? undefined : describeAwsFailure(error);
-    const failure = awsFailure ?? describeServiceFailure(error);
-    printError(isBug(error) ? failure.split('\n') : [failure]);
+    printError(linesOf(error, program.opts<SharedOptions>()));
     process.exitCode = error instanceof UsageError ? exitCodes.usageError : exitCodes.failure;
   }
+}
+
+function linesOf(error: unknown, { stack }: SharedOptions): readonly string[] {
+  if (error instanceof Mistakes) return error.lines;
+  const failure =
+    (stack === undefined ? undefined : describeAwsFailure(error)) ?? describeServiceFailure(error);
+  return isBug(error) ? failure.split('\n') : [failure];
 }
 
 /** `agentctl keys list --workspace W --json` is the same as `agentctl --json keys list --workspace W`. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { type Report as Erased, eraseCompletely } from '#domain/erasure/erase-completely.ts';
 import {
@@ -16,7 +17,6 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { formatCount, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 

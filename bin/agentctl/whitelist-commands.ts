@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { workspaces } from '#runtime/composition/services.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import type { Report } from './result.ts';
 
 export function whitelistCommands(report: Report): Command {

@@ -1,4 +1,5 @@
 import { agentTestRequest } from '#contract/agent-test.ts';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { testAgent } from '#domain/chats/test-agent.ts';
 import {
@@ -13,7 +14,6 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const test = testAgent({

@@ -48,7 +48,7 @@ it.runIf(process.env.SOAK !== undefined)(
       );
       await operate('workspaces', 'update', workspace_id, '--limits', 'none', '--titles', 'off');
       const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace_id);
-      const { agent_id: agentId } = await operate<{ agent_id: string }>(
+      const { id: agentId } = await operate<{ id: string }>(
         ...['agents', 'create', '--workspace', workspace_id, '--file', file],
       );
       await operate('agents', 'publish', agentId);

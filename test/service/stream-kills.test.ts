@@ -91,7 +91,7 @@ describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets 
       const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace_id);
       const file = join(folder, 'agent.json');
       await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
-      const { agent_id: agentId } = await operate<{ agent_id: string }>(
+      const { id: agentId } = await operate<{ id: string }>(
         ...['agents', 'create', '--workspace', workspace_id, '--file', file],
       );
       await operate('agents', 'publish', agentId);

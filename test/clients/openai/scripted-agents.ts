@@ -74,9 +74,9 @@ export async function publish(
   const file = join(data, 'agent.json');
   await writeFile(file, JSON.stringify({ name: 'Guide', llm_model: 'openai:scripted', ...fields }));
   const create = ['agents', 'create', '--workspace', workspace, '--file', file];
-  const { agent_id } = await runOn<{ agent_id: string }>(data, ...create);
-  await runOn(data, 'agents', 'publish', agent_id);
-  return agent_id;
+  const { id } = await runOn<{ id: string }>(data, ...create);
+  await runOn(data, 'agents', 'publish', id);
+  return id;
 }
 
 /** The agents of the demo workspace, as variables of the programs. */
