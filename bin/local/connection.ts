@@ -16,6 +16,8 @@ export interface Connection {
   /** The operator's credentials for the run's emulators; new at each start. */
   access_key_id?: string;
   secret_access_key?: string;
+  /** Lets the playground write agents; new at each start. */
+  operator_token?: string;
   /** The data table, for agentctl. */
   data_table: string;
   dynamodb_endpoint: string;

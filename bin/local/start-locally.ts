@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
@@ -7,8 +8,10 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { thisPlatform } from '#local/platform.ts';
 import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { useKnowledgeBases } from '../agentctl/bedrock-knowledge-bases.ts';
+import { useBedrockModels } from '../agentctl/bedrock-models.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
-import { useLocalTable } from '../operator.ts';
+import { useLocalFunctions, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
 import { checkPort } from './check-port.ts';
 import {
@@ -22,6 +25,7 @@ import { emptyDataFolder, makePrivate } from './data-folder.ts';
 import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
+import { operatorCalls } from './operator-calls.ts';
 import { playground, playgroundAddress } from './playground.ts';
 import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
@@ -148,12 +152,13 @@ async function start(options: Options): Promise<RunningTemplate> {
   const log = (line: string) => print([`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`]);
   const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
+  const operatorToken = randomBytes(24).toString('base64url');
   let connection: Connection | undefined;
   const service = await runTemplate({
     assembly,
     dataDir: options.data,
     port: options.port,
-    site: playground,
+    site: { ...playground, calls: operatorCalls(operatorToken) },
     pageOrigins: await pageOrigins(settings),
     // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
     // once, the 95th percentile of the first text was 0.65 times as late with one thread (median).
@@ -186,7 +191,8 @@ async function start(options: Options): Promise<RunningTemplate> {
     ...(options.logs && { onLog: ({ functionName, line }) => print([`${functionName}: ${line}`]) }),
     // The file is complete before the service responds to the first request.
     async beforeServing(emulators) {
-      connection = await connect(emulators, options.data);
+      connection = { ...(await connect(emulators, options.data)), operator_token: operatorToken };
+      useOperatorTarget(connection);
       await writeConnection(options.data, connection);
     },
   });
@@ -245,12 +251,32 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   };
 }
 
-function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connection): string {
+/** What the playground's operations need besides the table. */
+function useOperatorTarget({
+  test_agent_function,
+  lambda_endpoint,
+  bedrock_models,
+  bedrock_knowledge_bases,
+}: Connection): void {
+  if (test_agent_function !== undefined && lambda_endpoint !== undefined)
+    useLocalFunctions(test_agent_function, lambda_endpoint);
+  useBedrockModels(bedrock_models);
+  useKnowledgeBases(bedrock_knowledge_bases);
+}
+
+function greeting({
+  base_url,
+  api_key,
+  operator_token,
+  workspace_id,
+  agent_id,
+  chat_id,
+}: Connection): string {
   const curl = (flags: string, stream: boolean) =>
     `curl ${flags} ${base_url}/chats/${chat_id}/messages -H 'x-api-key: ${api_key}' -H 'Content-Type: application/json' ` +
     `-d '${JSON.stringify({ agent_id, message: 'What can you do?', stream })}'`;
   return `
-Playground    ${playgroundAddress(base_url, api_key)}
+Playground    ${playgroundAddress(base_url, api_key, operator_token)}
 Base address  ${base_url}
 API key       ${api_key}
 Workspace     ${workspace_id}

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import type { AgentTest } from '#contract/agent-test.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
@@ -176,5 +176,97 @@ describe('agentctl agents test', () => {
     await expect(test(disabled.agentId)).rejects.toThrow(/^The workspace is disabled$/);
   });
 });
+
+describe('the operations of the playground', () => {
+  const { origin } = new URL(service.baseUrl);
+  async function operate<Body = { errors: string[] }>(
+    name: string,
+    input: Record<string, unknown>,
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; body: Body }> {
+    const response = await fetch(`${origin}/operator/${name}`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-Operator-Token': inject('sharedService').operatorToken,
+        Origin: origin,
+        ...headers,
+      },
+      body: JSON.stringify(input),
+    });
+    return { status: response.status, body: (await response.json()) as Body };
+  }
+
+  it('write, test and publish an agent of the workspace of a key, and go back', async () => {
+    const writer = await createTenant();
+    const api_key = writer.apiKey;
+    const definition = { name: 'Writer', llm_model: model.sharedName, system_prompt: 'new' };
+    const created = await operate<Edited>('create', { api_key, definition });
+    expect([created.status, created.body]).toMatchObject([200, { publish_state: 'draft', versions: [] }]);
+    const agent_id = created.body.id;
+    const { body } = await operate<AgentTest>('test', { agent_id, message: 'Who?', version: 'draft' });
+    expect(body.reply.content).toBe('I am new');
+    await operate('publish', { agent_id });
+    await operate('update', { agent_id, definition: { ...definition, system_prompt: 'newer' } });
+    await operate('publish', { agent_id });
+    const back = await operate<Edited>('rollback', { agent_id, to: 1 });
+    expect(back.body).toMatchObject({
+      definition: { system_prompt: 'newer' },
+      versions: [
+        { number: 3, copy_of: 1, published: true, definition: { system_prompt: 'new' } },
+        { number: 2, copy_of: null, published: false },
+        { number: 1, published: false },
+      ],
+    });
+    expect((await operate<Edited>('get', { agent_id })).body).toEqual(back.body);
+    const listed = await operate<{ agents: { id: string }[] }>('list', { api_key });
+    expect(listed.body.agents.map(({ id }) => id)).toEqual([writer.agentId, agent_id]);
+  });
+
+  it('name all mistakes of an agent, and write nothing', async () => {
+    const { apiKey: api_key } = await createTenant();
+    const definition = { llm_model: 'none:x', meta: { temperature: 3 }, unified_tools: [{ type: 'lookup' }] };
+    const { status, body } = await operate('create', { api_key, definition });
+    expect([status, body.errors]).toEqual([
+      400,
+      [
+        'The agent: name is required',
+        'The agent: meta.temperature must be at most 2',
+        expect.stringContaining('llm_model'),
+        expect.stringContaining('unified_tools[0].type must be one of'),
+      ],
+    ]);
+    expect((await operate<{ agents: unknown[] }>('list', { api_key })).body.agents).toHaveLength(1);
+  });
+
+  it('are rejected without the token, the origin and JSON of their own page, and if they make no sense', async () => {
+    const update = { agent_id: agentId, definition: { name: 'Taken over' } };
+    const rejections = await Promise.all([
+      operate('update', update, { 'X-Operator-Token': tenant.apiKey }),
+      operate('update', update, { Origin: 'http://127.0.0.1:5173' }),
+      operate('update', update, { 'Content-Type': 'text/plain' }),
+      operate('erase', update),
+      operate('constructor', update),
+      operate('publish', { agent_id: 'support' }),
+      operate('publish', { agent_id: crypto.randomUUID() }),
+      operate('list', { api_key: 'ak_unknown' }),
+      operate('rollback', { agent_id: agentId, to: 7 }),
+    ]);
+    expect(rejections.map(({ status }) => status)).toEqual([401, 403, 415, 404, 404, 400, 404, 400, 404]);
+    expect(rejections.slice(5).map(({ body }) => body.errors)).toEqual([
+      ['agent_id must be a UUID'],
+      ['Agent not found'],
+      ['The API key is unknown'],
+      ['The agent has no version 7'],
+    ]);
+    expect((await operator().agents.get(workspaceId, agentId))?.definition.name).toBe('Test agent');
+  });
+});
+
+interface Edited {
+  id: string;
+  definition: unknown;
+  versions: unknown[];
+}
 
 const field = { name: 'count', label: 'Count', type: 'number' } as const;

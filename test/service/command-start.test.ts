@@ -80,15 +80,22 @@ function expectLine(end: { code: number | null; stderr: string }, code: number, 
 // A start takes 4 s on an idle machine.
 describe('npm start', () => {
   it('prints where it is, a key, an agent, and curl lines that work as printed', async () => {
-    const { base_url, api_key, agent_id } = await readConnection();
+    const { base_url, api_key, agent_id, operator_token = '' } = await readConnection();
     const output = command.output();
     for (const value of [base_url, api_key, agent_id]) expect(output).toContain(value);
     expect(base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
     const printed = output.slice(output.indexOf('Playground'));
-    expect(printed.split('\n')[0]).toBe(`Playground    ${new URL(base_url).origin}/#key=${api_key}`);
+    const { origin } = new URL(base_url);
+    expect(printed.split('\n')[0]).toBe(`Playground    ${origin}/#key=${api_key}&operator=${operator_token}`);
+    const tested = await fetch(`${origin}/operator/test`, {
+      method: 'POST',
+      headers: { Origin: origin, 'Content-Type': 'application/json', 'X-Operator-Token': operator_token },
+      body: JSON.stringify({ agent_id, message: 'What can you do?' }),
+    });
+    expect(await tested.json()).toMatchObject({ version: null, model: 'demo', provider: null });
     const page = await (await fetch(new URL('/', base_url))).text();
     expect(page).toContain('<title>Playground</title>');
-    expect(page).not.toContain(api_key);
+    for (const secret of [api_key, operator_token]) expect(page).not.toContain(secret);
     const [plain, streamed, ...others] = output.split('\n').filter((line) => line.startsWith('curl '));
     expect(others).toEqual([]);
     const shell = async (line = '') => (await promisify(execFile)('sh', ['-c', line])).stdout;
