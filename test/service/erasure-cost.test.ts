@@ -3,10 +3,9 @@ import { batches } from '#runtime/composition/services.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
 import { sampleBatch, sampleRequest } from '#support/sample-batches.ts';
-import { stoppedTimer } from '#support/stopped-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const { service } = await useScriptedService({ recordCalls: true, timer: stoppedTimer });
+const { service } = await useScriptedService({ recordCalls: true });
 
 // docs/operators.md has these figures. In 2,000 batches of ten they were 4,209 units.
 it.each([

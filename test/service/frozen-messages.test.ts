@@ -26,7 +26,6 @@ import { runDefinition } from '#support/frozen/run-definition.ts';
 import { createUnstarted, unstartedRequests, untilCounted } from '#support/frozen/unstarted-batch.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { createTenant, operator, setLimits } from '#support/service.ts';
-import { stoppedTimer } from '#support/stopped-timer.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
@@ -34,7 +33,7 @@ import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 const frozen: FrozenMessages = await readFrozenMessages();
 const ids = frozen.workflow.execution.input;
 
-const service = await useService({ timer: stoppedTimer });
+const service = await useService({});
 const tenant = await createTenant();
 const client = clientOf(service, tenant);
 const { invoke } = closeAfterTests(invokerOf(service.run));

@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { expect, it } from 'vitest';
+import { systemTimer } from '#local/schedules/timer.ts';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
@@ -31,6 +32,7 @@ const { model, service } = await useScriptedService({
     _X_AMZN_TRACE_ID: `Root=${root};Parent=53995c3f42cd8ad8;Sampled=1`,
   },
   maxConcurrency: 2,
+  timer: systemTimer,
   onLog: (entry) => logged.push(entry),
 });
 const tenant = await openWebhookTenant(service, {

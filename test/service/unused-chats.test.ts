@@ -9,14 +9,12 @@ import { dataTableOf } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
-import { stoppedTimer } from '#support/stopped-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { retention } from '../../bin/cost/operations.ts';
 
 const proxy = closeAfterTests(await startDynamoProxy());
 const { service } = await useScriptedService({
   recordCalls: true,
-  timer: stoppedTimer,
   variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
 });
 proxy.emulator = service.run.endpoints.dynamodb;

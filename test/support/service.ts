@@ -16,6 +16,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 import { compileCacheOf } from './compile-cache.ts';
 import { type SigningProxy, startSigningProxy } from './signing-proxy.ts';
+import { stoppedTimer } from './stopped-timer.ts';
 
 export interface ServiceOptions
   extends Pick<
@@ -97,6 +98,8 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
     port: 0,
     clearAuthorizerCacheOnWrite: true,
     onDenied: (message) => console.error(`Access denied. ${message}`),
+    // The first calls of the scheduled functions take as long as the start. Tests that need them pass another timer.
+    timer: stoppedTimer,
     ...others,
     ...(variables !== undefined && { environment: variables }),
   });
