@@ -1,10 +1,35 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
 import { userInfo } from 'node:os';
 import process from 'node:process';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 import { actAs } from '#runtime/environment/actor.ts';
+import { waitLonger } from '#runtime/environment/client-timeouts.ts';
+import { retryWhile } from '#runtime/environment/deadline-retries.ts';
+import { lazily } from '#runtime/environment/lazily.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import type { Connection } from './local/connection.ts';
+
+/**
+ * Milliseconds without any success after which a call to AWS is no longer retried: longer than a table needs to adapt to more
+ * load, and than a busy machine leaves a local run without processor time. Ten seconds of it are reserved (DeadlineRetries).
+ */
+const patience = 130_000;
+
+/**
+ * Calls to AWS may take long, and are retried as long as others succeed: for commands that nobody waits for. Before its first
+ * success, a command fails soon: then the address or the credentials are wrong.
+ */
+export const beForOperators = lazily((): void => {
+  waitLonger();
+  let lastSuccess: number | undefined;
+  subscribe('http.client.response.finish', (message) => {
+    const { response } = message as { response: IncomingMessage };
+    if ((response.statusCode ?? 0) < 400) lastSuccess = performance.now();
+  });
+  retryWhile(() => lastSuccess && lastSuccess + patience - performance.now());
+});
 
 /** Points the stores at a local run's bucket. */
 export function useLocalContents(bucket: string, endpoint: string): void {

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
-import { chatPages, chats, clock, messages, workspaces } from '#runtime/composition/services.ts';
+import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
 import { writeWhole } from './partial-file.ts';
 import { formatCount } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
@@ -32,7 +32,6 @@ Each line has a "type". "chat" is a chat as GET /chats shows it; "message" is a 
 valid for some minutes only.`;
 
 async function exportAll({ workspace, user, out }: ExportOptions): Promise<Result> {
-  if ((await workspaces().get(workspace)) === undefined) throw new Error(`Workspace ${workspace} not found`);
   const parsed = externalUserId.optional().safeParse(user);
   if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
   // The empty address becomes null in the file.

@@ -9,6 +9,7 @@ import {
   version,
 } from '../failures.ts';
 import { print, printError } from '../terminal.ts';
+import { noteAddresses } from './connection-failures.ts';
 import { describeAwsFailure } from './describe-aws-failure.ts';
 import type { Report } from './result.ts';
 import { describeServiceFailure } from './service-client.ts';
@@ -68,6 +69,8 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   const report: Report = (work) =>
     clientReport(async (...inputs) => {
       await useTarget(options());
+      const { resolveWorkspaces } = await import('./resolve-workspaces.ts');
+      await resolveWorkspaces(inputs);
       return work(...inputs);
     });
   for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
@@ -79,6 +82,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
 
 /** After a failure, standard error has one line, or one for each mistake. The exit code is then 1, or 2 if the command line is wrong. */
 export async function runAgentctl(argv: string[]): Promise<void> {
+  noteAddresses();
   const program = await createProgram(argv);
   try {
     await program.parseAsync(argv);
@@ -94,8 +98,7 @@ export async function runAgentctl(argv: string[]): Promise<void> {
 
 function linesOf(error: unknown, { stack }: SharedOptions): readonly string[] {
   if (error instanceof Mistakes) return error.lines;
-  const failure =
-    (stack === undefined ? undefined : describeAwsFailure(error)) ?? describeServiceFailure(error);
+  const failure = describeAwsFailure(error, stack) ?? describeServiceFailure(error);
   return isBug(error) ? failure.split('\n') : [failure];
 }
 

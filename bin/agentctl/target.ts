@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import { actAs } from '#runtime/environment/actor.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
 import {
+  beForOperators,
   useLocalContents,
   useLocalFunctions,
   useLocalSecrets,
@@ -24,12 +26,15 @@ export interface TargetOptions {
  * @throws Error if no run uses the data folder, or if the stack has no data table
  */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
+  beForOperators();
   if (stack !== undefined) {
     const outputOf = await readOutputs(stack);
     const table = outputOf('DataTableName');
     if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
     const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
-    const { Arn } = await new STSClient().send(new GetCallerIdentityCommand());
+    const { Arn } = await new STSClient({ requestHandler: clientTimeouts }).send(
+      new GetCallerIdentityCommand(),
+    );
     actAs(Arn ?? 'unknown');
     process.env[variables.dataTable] = table;
     setVariable('batchWorkflowArn', outputOf('BatchWorkflowArn'));
@@ -65,7 +70,7 @@ function setVariable(name: keyof typeof variables, value: string | undefined): v
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
   const { CloudFormationClient, DescribeStacksCommand } = await import('@aws-sdk/client-cloudformation');
-  const client = new CloudFormationClient();
+  const client = new CloudFormationClient({ requestHandler: clientTimeouts });
   const { Stacks = [] } = await client
     .send(new DescribeStacksCommand({ StackName: stack }))
     .catch(async (error: Error) => {

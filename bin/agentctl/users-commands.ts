@@ -38,7 +38,6 @@ waits for replies in progress. It may be repeated, also after it was stopped. Fi
 their chats stay. Backups of the table contain erased data for up to 35 days.`;
 
 async function erase(user: string, { workspace }: { workspace: string }): Promise<Result> {
-  if ((await workspaces().get(workspace)) === undefined) throw new Error(`Workspace ${workspace} not found`);
   const parsed = externalUserId.safeParse(user);
   if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
   const services = {

@@ -191,7 +191,7 @@ it('names every mistake of an agent.json, a line each', async () => {
     'unified_tools[3].name must be 1 to 64 letters, digits, underscores or hyphens',
     'unified_tools[4] is called consultant_lookup, as another tool: give each a name of its own',
     'unified_tools[5].config.agent_id must be a UUID',
-    expect.stringMatching(/^unified_tools\[6\]\.config\.agent_id: the workspace has no agent 0{8}-/),
+    expect.stringMatching(/^unified_tools\[6\]\.config\.agent_id names no agent of the workspace: 0{8}-/),
     expect.stringMatching(
       /^unified_tools\[7\]\.config\.knowledge_base_id ABCDEFGHIJ is not in the stage setting/,
     ),

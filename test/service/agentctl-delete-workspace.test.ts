@@ -200,7 +200,7 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
   const startedAt = new Date(Date.now() - 20 * 60_000).toISOString();
   await table.change(keys.workspace(id), { deletion_started_at: startedAt });
   const deleted = await agentctl.json<Record<string, unknown>>('workspaces', 'delete', id, ...confirm);
-  expect(deleted).toEqual({ workspace_id: id, deleted: true, items: expect.any(Number), objects: 0 });
+  expect(deleted).toEqual({ id, deleted: true, items: expect.any(Number), objects: 0 });
 
   const remaining = (await allItems()).filter((item) => isOfVictim(item) || item.includes(running.id));
   expect(remaining).toHaveLength(1);

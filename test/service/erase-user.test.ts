@@ -198,13 +198,13 @@ it('erases every item and object of a user, and changes nothing of another one',
   const results = dataOf(await client.get<BatchResultResource[]>(`/batches/${ann.batch.id}/results`));
   expect(results.map(({ status }) => status)).toEqual(['success', 'success', 'success']);
   expect(results.map(({ response_content }) => response_content)).toEqual([null, null, 'Done']);
-  const audit = await agentctl.json<{ entries: { action: string; target: string; actor: string }[] }>(
+  const audit = await agentctl.json<{ entries: { action: string; target_id: string; actor: string }[] }>(
     'audit',
   );
   expect(audit.entries).toContainEqual(
     expect.objectContaining({
       action: 'user erased',
-      target: expect.stringMatching(/^user_[\da-f]{32}$/),
+      target_id: expect.stringMatching(/^user_[\da-f]{32}$/),
       actor: expect.stringMatching(/^API key /),
     }),
   );

@@ -88,11 +88,9 @@ async function toolMistakes(
   const mistakes = issues
     .filter(({ path }) => !wrongTools.includes(path[1]))
     .map((issue) => describeIssue(issue, 'the file'));
-  for (const { tool, config, index } of offered)
-    try {
-      await tool.checkConfig?.(config, workspaceId);
-    } catch (error) {
-      mistakes.push(`unified_tools[${index}].config.${(error as Error).message}`);
-    }
+  for (const { tool, config, index } of offered) {
+    const mistake = await tool.checkConfig?.(config, workspaceId);
+    if (mistake !== undefined) mistakes.push(`unified_tools[${index}].config.${mistake}`);
+  }
   return mistakes;
 }

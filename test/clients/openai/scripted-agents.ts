@@ -91,13 +91,7 @@ export async function createAgents(data: string, workspace: string): Promise<Rec
 
 /** A workspace with one request each three seconds: of two at once, the second is rejected at first. */
 export async function createLimited(data: string): Promise<Record<string, string>> {
-  const { workspace_id: id } = await runOn<{ workspace_id: string }>(
-    data,
-    'workspaces',
-    'create',
-    '--name',
-    'Limited',
-  );
+  const { id } = await runOn<{ id: string }>(data, 'workspaces', 'create', '--name', 'Limited');
   await runOn(data, 'workspaces', 'update', id, '--openai', 'on', '--limit', 'sends=20/m:1');
   const { api_key } = await runOn<{ api_key: string }>(data, 'keys', 'create', '--workspace', id);
   return { LIMITED_KEY: api_key, LIMITED_AGENT: await publish(data, id, {}) };

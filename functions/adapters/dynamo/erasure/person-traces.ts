@@ -8,9 +8,6 @@ import { requestsPerGroup } from '#domain/batches/batch.ts';
 import type { PersonTraces } from '#domain/erasure/services.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 
-/** Parts of the table that are read concurrently. */
-const segments = 8;
-
 const attributes = [
   ...['external_user_id', 'workspace_id', 'work.chatId', 'changes.users'],
   ...Array.from({ length: requestsPerGroup }, (_, index) => `requests[${index}].external_user_id`),
@@ -19,7 +16,7 @@ const attributes = [
 export const dynamoPersonTraces = (table: Table, scan: ScanKeys): PersonTraces => ({
   async erase(person, chatIds) {
     const counts = { items: 0, found: 0 };
-    await scan({ segments, attributes }, async (page) => {
+    await scan(attributes, async (page) => {
       counts.items += page.length;
       for (const item of page) {
         const trace = traceOf(item, person, chatIds);

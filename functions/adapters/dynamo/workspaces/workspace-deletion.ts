@@ -7,10 +7,7 @@ import type { AuditAction } from '#domain/workspaces/audit.ts';
 import type { WorkspaceDeletion } from '#domain/workspaces/workspace-deletion.ts';
 import type { Audit } from './audit-log.ts';
 
-/** A page of a segment is 1 MB, and takes DynamoDB about 20 ms. So eight read some 200 MB a second at most. */
-const segments = 8;
-
-/** Ten batch writes. With eight segments, at most 80 are under way. */
+/** Ten batch writes. With the eight segments of a scan, at most 80 are under way. */
 const deletesAtOnce = 250;
 
 /** The action of the audit entry that remains. */
@@ -22,7 +19,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
 
   async deleteItems(workspaceId, onPage) {
     let total = 0;
-    await scan({ segments, attributes: ['workspace_id', 'action', 'id'] }, async (page) => {
+    await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
       // First, because the key names them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
