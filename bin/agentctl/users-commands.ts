@@ -70,9 +70,8 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
       lines: linesOf(report),
     };
   } catch (error) {
-    log(
-      `Erased so far: ${describe(erased ?? nothingErased)}. Run the command again: it goes on, and adds up`,
-    );
+    if (erased !== undefined)
+      log(`Erased so far: ${describe(erased)}. Run the command again: it goes on, and adds up`);
     throw error;
   }
 }

@@ -173,7 +173,13 @@ await writeFile(
     ...{ data_table: 'table', dynamodb_endpoint: stub.url, content_bucket: 'content', file_bucket: 'files' },
     ...{ s3_endpoint: stub.url, batch_workflow: 'arn', sfn_endpoint: stub.url, caller_secret: 'arn' },
     ...{ authorizer_cache_seconds: '60', secretsmanager_endpoint: stub.url, webhook_key: 'arn' },
-    ...{ kms_endpoint: stub.url, bedrock_models: [], bedrock_knowledge_bases: [] },
+    ...{
+      kms_endpoint: stub.url,
+      lambda_endpoint: stub.url,
+      test_agent_function: 'arn',
+      bedrock_models: [],
+      bedrock_knowledge_bases: [],
+    },
   }),
 );
 

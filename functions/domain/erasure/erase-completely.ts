@@ -60,6 +60,7 @@ export const eraseCompletely =
     const erasure: Erasure = { ...person, deletedAt: now() };
     const erasedBefore = (await services.erasures.erased(person)) ?? nothingErased;
     let erased = erasedBefore;
+    progress.onErased(erased);
     const onErased: OnErased = async (counts) => {
       erased = sumOfErased(erased, counts);
       progress.onErased(erased);
