@@ -8,6 +8,16 @@ export const { version } = manifest;
 /** The command line is wrong, so the command did nothing. */
 export class UsageError extends Error {}
 
+/** Something that the command has read is wrong in one place or in several: each is a line. */
+export class Mistakes extends Error {
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('; '));
+    this.lines = lines;
+  }
+}
+
 export const exitCodes = { failure: 1, usageError: 2 } as const;
 
 /** The exit code after Commander has ended a command: it has printed help or the version, or found a usage error. */

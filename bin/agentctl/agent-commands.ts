@@ -1,18 +1,15 @@
-import { Command } from 'commander';
-import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
-import { limits } from '#contract/limits.ts';
-import { type Agent, agentResource } from '#domain/agents/agent.ts';
+import { Command, InvalidArgumentError } from 'commander';
+import type { AgentDefinition } from '#contract/agent.ts';
+import { type Agent, type AgentVersion, agentResource } from '#domain/agents/agent.ts';
 import { createAgent } from '#domain/agents/create-agent.ts';
+import { deleteAgent } from '#domain/agents/delete-agent.ts';
 import { findAgent } from '#domain/agents/find-agent.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { publishAgent, rollBackAgent } from '#domain/agents/publish-agent.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
-import { rejectUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
-import { rejectUnlistedModel } from './bedrock-models.ts';
-import { readJson } from './read-json.ts';
+import { readAgent, rejectUnlisted } from './read-agent.ts';
 import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
 
@@ -32,7 +29,7 @@ export function agentCommands(report: Report): Command {
     .command('update')
     .description('replace the draft by agent.json; the published version stays active')
     .argument('<agent>')
-    .requiredOption('--file <file>', 'the complete new content')
+    .requiredOption('--file <file>', 'the complete new content, as agents get prints it')
     .action(report(update));
   group
     .command('publish')
@@ -44,44 +41,95 @@ export function agentCommands(report: Report): Command {
     .description('stop the agent from replying')
     .argument('<agent>')
     .action(report(unpublish));
-  group.command('get').description('show the draft').argument('<agent>').action(report(get));
+  group
+    .command('get')
+    .description('print the draft as agent.json, which agents update takes')
+    .argument('<agent>')
+    .option('--of-version <number>', 'a published version instead of the draft', readNumber)
+    .action(report(get));
   group
     .command('list')
     .description('list the agents of a workspace')
     .requiredOption('--workspace <workspace>', 'the workspace of the agents')
     .action(report(list));
+  group
+    .command('versions')
+    .description('list all versions that were published, the newest first')
+    .argument('<agent>')
+    .action(report(versions));
+  group
+    .command('rollback')
+    .description('publish an earlier version again, as a new version; the draft stays as it is')
+    .argument('<agent>')
+    .requiredOption('--to <number>', 'the earlier version, as agents versions shows it', readNumber)
+    .action(report(rollBack));
+  group
+    .command('delete')
+    .description('delete an agent with its versions; its chats stay')
+    .argument('<agent>')
+    .requiredOption('--confirm <name>', "the agent's name, to confirm that it is deleted for ever")
+    .addHelpText('after', deleteHelp)
+    .action(report(deleteConfirmed));
   return group;
 }
 
+const deleteHelp = `
+Chats with the agent stay, and their histories can be read. Sending to them fails with 404 "Agent not found", as does
+creating one. Requests of batches that have not started fail. If the command is stopped, run it again.`;
+
+function readNumber(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It must be the number of a version.');
+  return Number(text);
+}
+
 async function create({ workspace, file }: { workspace: string; file: string }): Promise<Result> {
-  const definition = await readDefinition(file, workspace);
+  const definition = await readAgent(file, workspace);
   return resultOf(await createAgent(services())({ workspaceId: workspace, definition }));
 }
 
 async function update(agentId: string, { file }: { file: string }): Promise<Result> {
   const { workspaceId } = await findAgent(services())(agentId);
-  const definition = await readDefinition(file, workspaceId);
+  const definition = await readAgent(file, workspaceId);
   return resultOf(await updateAgent(services())({ agentId, definition }));
 }
 
 async function publish(agentId: string): Promise<Result> {
   const draft = await findAgent(services())(agentId);
-  rejectUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
-  rejectUnlistedKnowledgeBases(`agent ${agentId}`, draft.definition);
-  const version = await publishAgent(services())(agentId);
-  return {
-    json: { agent_id: version.agentId, version: version.number, version_id: version.id },
-    lines: textTable(['agent', 'version'], [[version.agentId, version.number]]),
-  };
+  rejectUnlisted(`agent ${agentId}`, draft.definition);
+  return publishedResult(await publishAgent(services())(agentId));
 }
+
+async function rollBack(agentId: string, { to }: { to: number }): Promise<Result> {
+  const check = ({ definition }: AgentVersion) =>
+    rejectUnlisted(`agent ${agentId}, version ${to}`, definition);
+  return publishedResult(await rollBackAgent(services())(agentId, to, check));
+}
+
+const publishedResult = ({ agentId, number, id, definition }: AgentVersion): Result => ({
+  json: {
+    id: agentId,
+    name: definition.name,
+    publish_state: 'published',
+    version_number: number,
+    published_version_id: id,
+  },
+  lines: textTable(['agent', 'version'], [[agentId, number]]),
+});
 
 async function unpublish(agentId: string): Promise<Result> {
   return resultOf(await unpublishAgent(services())(agentId));
 }
 
-async function get(agentId: string): Promise<Result> {
-  const resource = agentResource(await findAgent(services())(agentId));
-  return { json: resource, lines: JSON.stringify(resource, null, 2).split('\n') };
+async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Promise<Result> {
+  const agent = await findAgent(services())(agentId);
+  const definition = ofVersion === undefined ? agent.definition : await definitionOf(agent, ofVersion);
+  return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
+}
+
+async function definitionOf({ workspaceId, id }: Agent, number: number): Promise<AgentDefinition> {
+  const version = await agentStore().version(workspaceId, id, number);
+  if (version === undefined) throw new Error(`The agent has no version ${number}`);
+  return version.definition;
 }
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {
@@ -89,40 +137,53 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
   return { json: { agents: all.map(agentResource) }, lines: all.length === 0 ? ['No agents'] : tableOf(all) };
 }
 
-/**
- * Unknown fields are rejected, because a mistyped field would otherwise be ignored silently.
- * @throws Error that names the file and the wrong field
- */
-async function readDefinition(file: string, workspaceId: string): Promise<AgentDefinition> {
-  const parsed = agentDefinition.strict().safeParse(await readJson(file), { reportInput: true });
-  if (!parsed.success) throw new Error(`${file}: ${describeIssues(parsed.error.issues, 'the file')}`);
-  const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
-  if (bytes > limits.agentBytes)
-    throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
-  await rejectUnknownParts(file, workspaceId, parsed.data);
-  rejectUnlistedModel(file, parsed.data.llm_model);
-  rejectUnlistedKnowledgeBases(file, parsed.data);
-  return parsed.data;
+async function versions(agentId: string): Promise<Result> {
+  const agent = await findAgent(services())(agentId);
+  const all: ReturnType<typeof jsonOf>[] = [];
+  for await (const page of agentStore().versions(agent.workspaceId, agentId))
+    all.push(...page.map((version) => jsonOf(version, agent)));
+  all.reverse();
+  return {
+    json: { agent_id: agentId, versions: all },
+    lines:
+      all.length === 0
+        ? ['No versions']
+        : textTable(
+            ['version', 'state', 'published', 'copy of', 'model', 'name'],
+            all.map((version) => [
+              version.number,
+              version.published ? 'published' : '',
+              version.published_at,
+              version.copy_of ?? '',
+              version.llm_model,
+              version.name,
+            ]),
+          ),
+  };
 }
 
-async function rejectUnknownParts(
-  file: string,
-  workspaceId: string,
-  definition: AgentDefinition,
-): Promise<void> {
-  // A deferred import: it loads the SDKs of the model providers, which no other command needs.
-  const { checkAgent } = await import('#runtime/composition/check-agent.ts');
-  try {
-    await checkAgent(workspaceId, definition);
-  } catch (error) {
-    throw new Error(`${file}: ${(error as Error).message}`);
-  }
-}
-
-const resultOf = (agent: Agent): Result => ({
-  json: { agent_id: agent.id, publish_state: agent.publishState, name: agent.definition.name },
-  lines: tableOf([agent]),
+const jsonOf = ({ id, number, publishedAt, copyOf, definition }: AgentVersion, agent: Agent) => ({
+  id,
+  number,
+  published: id === agent.publishedVersionId,
+  published_at: publishedAt,
+  copy_of: copyOf ?? null,
+  name: definition.name,
+  llm_model: definition.llm_model,
 });
+
+async function deleteConfirmed(agentId: string, { confirm }: { confirm: string }): Promise<Result> {
+  await deleteAgent(services())(agentId, ({ definition }) => {
+    if (confirm !== definition.name)
+      throw new Error(`--confirm must be the name of the agent ${agentId}. Nothing was changed`);
+  });
+  return { json: { id: agentId, deleted: true }, lines: [`Deleted ${agentId}`] };
+}
+
+const resultOf = (agent: Agent): Result => {
+  const { id, name, publish_state, version_number, published_version_id } = agentResource(agent);
+  return { json: { id, name, publish_state, version_number, published_version_id }, lines: tableOf([agent]) };
+};
 
 const tableOf = (agents: readonly Agent[]): string[] =>
   textTable(

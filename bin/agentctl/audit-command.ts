@@ -38,7 +38,7 @@ const jsonOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry)
   actor,
   action,
   workspace_id: workspaceId,
-  target,
+  target_id: target,
   changes,
 });
 

@@ -10,25 +10,25 @@ export function useKnowledgeBases(ids: readonly string[] | undefined): void {
 }
 
 /**
+ * What is wrong if the target's roles may not query a knowledge base of the agent.
  * @param where names the file or agent in the message
- * @throws Error if the target's roles may not query a knowledge base of the agent
  */
-export function rejectUnlistedKnowledgeBases(where: string, { unified_tools }: AgentDefinition): void {
-  for (const [index, { type, config }] of unified_tools.entries()) {
+export function unlistedKnowledgeBases(where: string, { unified_tools }: AgentDefinition): string[] {
+  return unified_tools.flatMap(({ type, config }, index) => {
     const id = config?.knowledge_base_id;
-    if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') continue;
+    if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') return [];
     if (listed === undefined) {
       printError([
         `${where}: not checked whether roles may query ${id}: the target has no output BedrockKnowledgeBases`,
       ]);
-      continue;
+      return [];
     }
-    if (listed.includes(id)) continue;
+    if (listed.includes(id)) return [];
     const known = listed.length === 0 ? 'it is empty' : `it contains ${listed.join(', ')}`;
-    throw new Error(
+    return [
       `${where}: unified_tools[${index}].config.knowledge_base_id ${id} is not in the stage setting ` +
         `bedrockKnowledgeBases, so no role may query it: ${known}. Add it to the stage in cdk.json and deploy, or ` +
         'restart the local run',
-    );
-  }
+    ];
+  });
 }

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from '#contract/agent.ts';
 import { printError } from '../terminal.ts';
 
 /** The models that the target's roles may invoke; undefined if the target has no such list. */
@@ -9,24 +10,22 @@ export function useBedrockModels(models: readonly string[] | undefined): void {
 }
 
 /**
+ * What is wrong if the target's roles may not invoke the agent's model.
  * @param where names the file or agent in the message
- * @throws Error if the target's roles may not invoke the model
  */
-export function rejectUnlistedModel(where: string, llmModel: string): void {
-  if (!llmModel.startsWith('bedrock:')) return;
+export function unlistedModels(where: string, { llm_model: model }: AgentDefinition): string[] {
+  if (!model.startsWith('bedrock:')) return [];
   if (listed === undefined) {
     printError([
-      `${where}: not checked whether roles may invoke ${llmModel}: the target has no output BedrockModels`,
+      `${where}: not checked whether roles may invoke ${model}: the target has no output BedrockModels`,
     ]);
-    return;
+    return [];
   }
-  if (listed.includes(llmModel.slice('bedrock:'.length))) return;
+  if (listed.includes(model.slice('bedrock:'.length))) return [];
   const known =
-    listed.length === 0
-      ? 'it is empty'
-      : `it contains ${listed.map((model) => `bedrock:${model}`).join(', ')}`;
-  throw new Error(
-    `${where}: llm_model ${llmModel} is not in the stage setting bedrockModels, so no role may invoke it: ${known}. ` +
+    listed.length === 0 ? 'it is empty' : `it contains ${listed.map((id) => `bedrock:${id}`).join(', ')}`;
+  return [
+    `${where}: llm_model ${model} is not in the stage setting bedrockModels, so no role may invoke it: ${known}. ` +
       'Add it to the stage in cdk.json and deploy, or restart the local run',
-  );
+  ];
 }

@@ -1,45 +1,86 @@
-import { reasonOf } from '#local/data/reason-of.ts';
+import type { ServiceException } from '@smithy/core/client';
+import { connectionFailureOf } from './connection-failures.ts';
 
-/** What an operator can do about an error of AWS, by the names that AWS and its SDK give to the error. */
-const remedies: readonly (readonly [names: readonly string[], remedy: string])[] = [
+/** What an error of AWS means, and what to do, by the names that AWS and its SDK give to the error. */
+const meanings: readonly (readonly [names: readonly string[], meaning: string])[] = [
   [
     ['CredentialsProviderError', 'TokenProviderError'],
-    'No AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+    'No AWS credentials were found: sign in with aws sso login, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
   ],
   [
-    ['ExpiredToken', 'ExpiredTokenException', 'RequestExpired', 'RequestTimeTooSkewed'],
+    ['ExpiredToken', 'ExpiredTokenException'],
     'The AWS credentials have expired: sign in with aws sso login, or set new AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN',
   ],
+  [['RequestExpired', 'RequestTimeTooSkewed'], 'AWS does not accept the time of this machine: set its clock'],
   [
     [
-      'InvalidClientTokenId',
-      'UnrecognizedClientException',
-      'SignatureDoesNotMatch',
-      'InvalidSignatureException',
-      'AuthFailure',
+      ...['InvalidClientTokenId', 'UnrecognizedClientException', 'SignatureDoesNotMatch'],
+      ...['InvalidSignatureException', 'InvalidAccessKeyId', 'AuthFailure', 'IncompleteSignature'],
     ],
     'AWS does not accept the credentials: check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
   ],
+  [
+    [
+      ...['Throttling', 'ThrottlingException', 'ThrottledException', 'RequestThrottled', 'SlowDown'],
+      ...['ProvisionedThroughputExceededException', 'RequestLimitExceeded', 'TooManyRequestsException'],
+      ...['LimitExceededException', 'RequestThrottledException'],
+    ],
+    'AWS takes no more calls at this rate: run the command again in some minutes',
+  ],
+  [
+    [
+      ...['ResourceNotFoundException', 'NoSuchBucket', 'StateMachineDoesNotExist', 'NotFoundException'],
+      'TableNotFoundException',
+    ],
+    'AWS does not have what the outputs of the stack name: check --stack, AWS_REGION and the account; if somebody deleted a part of the stack, deploy it again',
+  ],
 ];
 
-/** Codes of errors after which nothing has reached AWS. */
-const unreachableCodes = [
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-];
+const deniedNames = ['AccessDenied', 'AccessDeniedException', 'UnauthorizedOperation'];
 
-/** Why a call to AWS failed, and what to do; undefined for all other errors. */
-export function describeAwsFailure(error: unknown): string | undefined {
+/**
+ * Why a call to AWS, or to the emulators of a local run, has failed, and what to do. Undefined for all other errors.
+ * @param stack undefined for a local run
+ */
+export function describeAwsFailure(error: unknown, stack: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { code = '', name, message } = error as NodeJS.ErrnoException;
+  const { name, message } = error;
   if (/^Region (is missing|not accepted)/.test(message))
     return 'The AWS Region is missing or wrong: set AWS_REGION, or give the profile of AWS_PROFILE a region';
-  if (unreachableCodes.includes(code))
-    return `AWS cannot be reached (${reasonOf(error)}): check AWS_REGION and the network`;
-  const remedy = remedies.find(([names]) => names.includes(name))?.[1];
-  return remedy === undefined ? undefined : `${remedy} (${message.replaceAll(/\s*\n\s*/g, ' ')})`;
+  const meaning = meanings.find(([names]) => names.includes(name))?.[1];
+  if (meaning !== undefined) return meaning;
+  // The SDK adds it to every error of a call.
+  const { $metadata } = error as Partial<ServiceException>;
+  if ($metadata === undefined) return undefined;
+  if (deniedNames.includes(name)) return describeDenial(message);
+  return describeConnection(error, stack) ?? describeResponse(error, $metadata);
+}
+
+/** Of most services, the text names who may not do what. */
+function describeDenial(message: string): string {
+  const [, user = 'the credentials'] = /User: (\S+)/.exec(message) ?? [];
+  const [, action = 'this'] = /not authorized to perform: (\S+)/.exec(message) ?? [];
+  const [, resource] = /on resource: (\S+)/.exec(message) ?? [];
+  return `AWS does not allow ${user} to do ${action}${resource === undefined ? '' : ` on ${resource}`}: add the permission (docs/operators.md), or use other credentials`;
+}
+
+function describeConnection(error: Error, stack: string | undefined): string | undefined {
+  const failure = connectionFailureOf(error);
+  if (failure === undefined) return undefined;
+  const { address = 'an unknown address', reason, remedy } = failure;
+  const [system, check] =
+    stack === undefined
+      ? ['The local run', 'Check that npm start still runs, and run this again: a busy machine needs longer']
+      : ['AWS', 'Check AWS_REGION and the network, and run this again'];
+  return `${system} cannot be reached at ${address}: ${reason}. ${remedy ?? check}`;
+}
+
+function describeResponse(
+  { name }: Error,
+  { httpStatusCode = 0, requestId }: ServiceException['$metadata'],
+): string {
+  const id = requestId === undefined ? '' : `, request id ${requestId}`;
+  return httpStatusCode >= 500
+    ? `AWS could not carry out a call (${httpStatusCode}${id}): run the command again in some minutes`
+    : `AWS has rejected a call (${name}, ${httpStatusCode}${id}): check AWS_REGION, AWS_ENDPOINT_URL and that agentctl and the stack are of one version, then report it as CONTRIBUTING.md says`;
 }

@@ -48,7 +48,7 @@ async function create(options: { workspace: string; name?: string; expires?: Dat
     name: options.name ?? null,
     expiresAt: options.expires ?? null,
   });
-  return { json: { key_id: key.id, api_key: apiKey }, lines: linesOfNew(key, apiKey) };
+  return { json: { id: key.id, api_key: apiKey }, lines: linesOfNew(key, apiKey) };
 }
 
 async function rotate(keyId: string, options: { overlap: number; expires?: Date }): Promise<Result> {
@@ -59,7 +59,7 @@ async function rotate(keyId: string, options: { overlap: number; expires?: Date 
     expiresAt: options.expires ?? null,
   });
   return {
-    json: { key_id: key.id, api_key: apiKey, old: jsonOf(old) },
+    json: { id: key.id, api_key: apiKey, old: jsonOf(old) },
     lines: [...linesOfNew(key, apiKey), `Old key  ${old.id} works until ${old.expiresAt}`],
   };
 }
@@ -102,7 +102,7 @@ function readTime(text: string): number {
 }
 
 const jsonOf = (key: ApiKey) => ({
-  key_id: key.id,
+  id: key.id,
   name: key.name,
   prefix: key.prefix,
   last_four: key.lastFour,

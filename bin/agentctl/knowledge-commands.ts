@@ -99,7 +99,7 @@ async function readDocument(file: string): Promise<Uint8Array> {
 }
 
 const jsonOf = (document: KnowledgeDocument) => ({
-  document_id: document.id,
+  id: document.id,
   name: document.name,
   content_type: document.contentType,
   size: document.bytes,

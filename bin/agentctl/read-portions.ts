@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { limits } from '#contract/limits.ts';
 import { createBatchBody } from '#contract/routes/create-batch.ts';
 import type { BatchRequestItem } from '#lib/client/index.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { type Line, readLines } from './read-lines.ts';
 
 /** Lines of a file that are submitted as one batch. */

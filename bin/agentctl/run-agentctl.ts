@@ -1,6 +1,15 @@
 import { Command, CommanderError } from 'commander';
-import { exitCodeOf, exitCodes, isBug, printUsageErrors, UsageError, version } from '../failures.ts';
+import {
+  exitCodeOf,
+  exitCodes,
+  isBug,
+  Mistakes,
+  printUsageErrors,
+  UsageError,
+  version,
+} from '../failures.ts';
 import { print, printError } from '../terminal.ts';
+import { noteAddresses } from './connection-failures.ts';
 import { describeAwsFailure } from './describe-aws-failure.ts';
 import type { Report } from './result.ts';
 import { describeServiceFailure } from './service-client.ts';
@@ -60,6 +69,8 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   const report: Report = (work) =>
     clientReport(async (...inputs) => {
       await useTarget(options());
+      const { resolveWorkspaces } = await import('./resolve-workspaces.ts');
+      await resolveWorkspaces(inputs);
       return work(...inputs);
     });
   for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
@@ -69,8 +80,9 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   return program.version(version);
 }
 
-/** After a failure, standard error has one line. The exit code is then 1, or 2 if the command line is wrong. */
+/** After a failure, standard error has one line, or one for each mistake. The exit code is then 1, or 2 if the command line is wrong. */
 export async function runAgentctl(argv: string[]): Promise<void> {
+  noteAddresses();
   const program = await createProgram(argv);
   try {
     await program.parseAsync(argv);
@@ -79,12 +91,15 @@ export async function runAgentctl(argv: string[]): Promise<void> {
       process.exitCode = exitCodeOf(error);
       return;
     }
-    const awsFailure =
-      program.opts<SharedOptions>().stack === undefined ? undefined : describeAwsFailure(error);
-    const failure = awsFailure ?? describeServiceFailure(error);
-    printError(isBug(error) ? failure.split('\n') : [failure]);
+    printError(linesOf(error, program.opts<SharedOptions>()));
     process.exitCode = error instanceof UsageError ? exitCodes.usageError : exitCodes.failure;
   }
+}
+
+function linesOf(error: unknown, { stack }: SharedOptions): readonly string[] {
+  if (error instanceof Mistakes) return error.lines;
+  const failure = describeAwsFailure(error, stack) ?? describeServiceFailure(error);
+  return isBug(error) ? failure.split('\n') : [failure];
 }
 
 /** `agentctl keys list --workspace W --json` is the same as `agentctl --json keys list --workspace W`. */

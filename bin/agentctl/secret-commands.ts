@@ -5,6 +5,7 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { Argument, Command } from 'commander';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { overlapMilliseconds } from '#runtime/http/caller-secret.ts';
 import type { Report, Result } from './result.ts';
@@ -36,7 +37,7 @@ async function rotateCaller(force: boolean): Promise<Result> {
       'The stage has no such secret: no web function serves its messages (setting webFunctions)',
     );
   const overlap = overlapMilliseconds(environment('authorizerCacheSeconds'));
-  const client = new SecretsManagerClient();
+  const client = new SecretsManagerClient({ requestHandler: clientTimeouts });
   const rotatedAt = await lastRotation(client, SecretId);
   const now = Date.now();
   if (!force && rotatedAt !== undefined && now < rotatedAt + overlap)

@@ -7,8 +7,8 @@ import {
   ReplyFailedError,
   StreamInterruptedError,
 } from '#lib/client/index.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
 import { describeFailure } from '../failures.ts';
+import { connectionFailureOf } from './connection-failures.ts';
 import type { ServiceAddress } from './service-address.ts';
 
 /**
@@ -34,13 +34,13 @@ export const openClient = (
 const describeRetry = (error: unknown, milliseconds: number): string =>
   error instanceof StreamInterruptedError
     ? 'The connection was lost; resuming the reply'
-    : `${describeServiceFailure(error)}; trying again in ${(milliseconds / 1000).toFixed(1)} s`;
+    : `${describeServiceFailure(error, 'without a remedy')}; trying again in ${(milliseconds / 1000).toFixed(1)} s`;
 
-/** Why a command has failed: as `describeFailure`, and for errors of the client library what they mean. */
-export function describeServiceFailure(error: unknown): string {
+/** Why a command has failed, and what to do: as `describeFailure`, and for errors of the client library what they mean. */
+export function describeServiceFailure(error: unknown, form?: 'without a remedy'): string {
   if (error instanceof StreamInterruptedError)
     return `${error.message}; the service completes the reply and stores it in the history`;
-  if (error instanceof ConnectionError) return describeConnectionError(error);
+  if (error instanceof ConnectionError) return describeConnectionError(error, form === undefined);
   if (!(error instanceof ApiError || error instanceof ReplyFailedError)) return describeFailure(error);
   const { message, errorCode } = error;
   const remedy = error instanceof AuthenticationError ? ': check --key, or AGENT_SERVICE_KEY' : '';
@@ -48,7 +48,17 @@ export function describeServiceFailure(error: unknown): string {
 }
 
 /** Says the reason in words instead of a code such as ECONNREFUSED. */
-function describeConnectionError({ message, cause }: ConnectionError): string {
-  const systemError = (cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined;
-  return systemError?.code === undefined ? message : message.replace(systemError.code, reasonOf(systemError));
+function describeConnectionError(
+  { message, cause, mayBeProcessed }: ConnectionError,
+  hasRemedy: boolean,
+): string {
+  const systemError = (cause as Error | undefined)?.cause;
+  const failure = systemError instanceof Error ? connectionFailureOf(systemError) : undefined;
+  if (failure === undefined) return message;
+  const { address, reason, remedy = 'Check --base-url, and that the service runs' } = failure;
+  const isOpened = mayBeProcessed && failure.remedy === undefined;
+  const [what, todo] = isOpened
+    ? ['The connection to the service was lost', 'Run the command again']
+    : [`The service cannot be reached at ${address}`, remedy];
+  return `${what}: ${reason}${hasRemedy ? `. ${todo}` : ''}`;
 }

@@ -2,9 +2,16 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import { actAs } from '#runtime/environment/actor.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
-import { useLocalContents, useLocalSecrets, useLocalTable, useLocalWorkflow } from '../operator.ts';
+import {
+  beForOperators,
+  useLocalContents,
+  useLocalSecrets,
+  useLocalTable,
+  useLocalWorkflow,
+} from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
 
@@ -18,12 +25,15 @@ export interface TargetOptions {
  * @throws Error if no run uses the data folder, or if the stack has no data table
  */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
+  beForOperators();
   if (stack !== undefined) {
     const outputOf = await readOutputs(stack);
     const table = outputOf('DataTableName');
     if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
     const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
-    const { Arn } = await new STSClient().send(new GetCallerIdentityCommand());
+    const { Arn } = await new STSClient({ requestHandler: clientTimeouts }).send(
+      new GetCallerIdentityCommand(),
+    );
     actAs(Arn ?? 'unknown');
     process.env[variables.dataTable] = table;
     setVariable('batchWorkflowArn', outputOf('BatchWorkflowArn'));
@@ -56,7 +66,7 @@ function setVariable(name: keyof typeof variables, value: string | undefined): v
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
   const { CloudFormationClient, DescribeStacksCommand } = await import('@aws-sdk/client-cloudformation');
-  const client = new CloudFormationClient();
+  const client = new CloudFormationClient({ requestHandler: clientTimeouts });
   const { Stacks = [] } = await client
     .send(new DescribeStacksCommand({ StackName: stack }))
     .catch(async (error: Error) => {

@@ -2,49 +2,57 @@ import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
-import type { Report } from './result.ts';
+import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
 
 interface UsageOptions extends Days {
-  workspace: string;
-  by: UsageGrouping;
+  workspace?: string;
+  by?: UsageGrouping;
 }
 
-const groupings: readonly UsageGrouping[] = ['day', 'key', 'agent', 'model'];
+/** What a line is for, and the name of its id in JSON. */
+const groupings: Readonly<Record<UsageGrouping, string>> = {
+  ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
+};
 
 export function usageCommand(report: Report): Command {
   return withDays(new Command('usage'))
-    .description('show the usage of a workspace: turns, batch requests, model calls, tokens, uploads')
-    .requiredOption('--workspace <workspace>', 'whose usage')
-    .addOption(new Option('--by <what>', 'one line for each').choices(groupings).default('day'))
+    .description('show the usage: turns, batch requests, model calls, tokens, uploads')
+    .option('--workspace <workspace>', 'whose usage; by default that of all workspaces')
+    .addOption(
+      new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces').choices(
+        Object.keys(groupings),
+      ),
+    )
     .addHelpText('after', usageHelp)
-    .action(
-      report(async ({ workspace, from, to, by }: UsageOptions) => {
-        checkOrder({ from, to });
-        const services = { usage: usage(), workspaces: workspaces() };
-        const { lines, total } = await summarizeUsage(services)({ workspaceId: workspace, from, to, by });
-        return {
-          json: {
-            workspace_id: workspace,
-            from,
-            to,
-            by,
-            usage: lines.map((line) => ({ [by]: line.name, ...figuresOf(line, by) })),
-            total: figuresOf(total, by),
-          },
-          lines:
-            lines.length === 0
-              ? [`Nothing was used from ${from} to ${to}`]
-              : textTable(
-                  [by, ...titlesOf(by)],
-                  [
-                    ...lines.map((line) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))]),
-                    ['total', ...Object.values(figuresOf(total, by))],
-                  ],
-                ),
-        };
-      }),
-    );
+    .action(report(showUsage));
+}
+
+async function showUsage({ workspace, from, to, ...options }: UsageOptions): Promise<Result> {
+  checkOrder({ from, to });
+  const { by = workspace === undefined ? 'workspace' : 'day' } = options;
+  const services = { usage: usage(), workspaces: workspaces() };
+  const { lines, total } = await summarizeUsage(services)({ workspaceId: workspace, from, to, by });
+  return {
+    json: {
+      workspace_id: workspace ?? null,
+      from,
+      to,
+      by,
+      usage: lines.map((line) => ({ [groupings[by]]: line.name, ...figuresOf(line, by) })),
+      total: figuresOf(total, by),
+    },
+    lines:
+      lines.length === 0
+        ? [`Nothing was used from ${from} to ${to}`]
+        : textTable(
+            [by, ...titlesOf(by)],
+            [
+              ...lines.map((line) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))]),
+              ['total', ...Object.values(figuresOf(total, by))],
+            ],
+          ),
+  };
 }
 
 const usageHelp = `

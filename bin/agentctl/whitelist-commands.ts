@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { workspaces } from '#runtime/composition/services.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import type { Report } from './result.ts';
 
 export function whitelistCommands(report: Report): Command {
@@ -13,7 +13,7 @@ export function whitelistCommands(report: Report): Command {
     .argument('<users...>')
     .action(
       report(async (users: string[], { workspace }: { workspace: string }) => {
-        await checkUsers(workspace, users);
+        checkUsers(users);
         await workspaces().addToWhitelist(workspace, users);
         return { json: { workspace_id: workspace, added: users }, lines: [`Listed: ${users.join(', ')}`] };
       }),
@@ -25,7 +25,7 @@ export function whitelistCommands(report: Report): Command {
     .argument('<users...>')
     .action(
       report(async (users: string[], { workspace }: { workspace: string }) => {
-        await checkUsers(workspace, users);
+        checkUsers(users);
         await workspaces().removeFromWhitelist(workspace, users);
         return {
           json: { workspace_id: workspace, removed: users },
@@ -33,12 +33,23 @@ export function whitelistCommands(report: Report): Command {
         };
       }),
     );
+  group
+    .command('list')
+    .description('list the external users of the whitelist')
+    .requiredOption('--workspace <workspace>', 'whose whitelist')
+    .action(
+      report(async ({ workspace }: { workspace: string }) => {
+        const users = (await Array.fromAsync(workspaces().listed(workspace))).flat();
+        return {
+          json: { workspace_id: workspace, users },
+          lines: users.length === 0 ? ['No users'] : users,
+        };
+      }),
+    );
   return group;
 }
 
-async function checkUsers(workspaceId: string, users: string[]): Promise<void> {
-  if ((await workspaces().get(workspaceId)) === undefined)
-    throw new Error(`Workspace ${workspaceId} not found`);
+function checkUsers(users: readonly string[]): void {
   for (const user of users) {
     const parsed = externalUserId.safeParse(user);
     if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type * as z from 'zod';
+import { text } from '#contract/fields.ts';
 import {
   formatOpenBatches,
   formatRateLimit,
@@ -24,6 +25,7 @@ import { textTable } from './text-table.ts';
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
 
 interface UpdateOptions {
+  name?: string;
   whitelist?: 'on' | 'off';
   limits?: Workspace['limits'];
   enabled?: 'on' | 'off';
@@ -40,13 +42,14 @@ export function workspaceCommands(report: Report): Command {
   group
     .command('create')
     .description('create a workspace')
-    .requiredOption('--name <name>', 'a name for operators')
+    .requiredOption('--name <name>', 'a name for operators', readName)
     .option('--whitelist', 'only listed external users may chat', false)
     .action(report(create));
   group
     .command('update')
     .description('change a workspace')
     .argument('<workspace>')
+    .option('--name <name>', 'another name', readName)
     .addOption(onOff('--whitelist <on|off>', 'only listed external users may chat'))
     .addOption(
       new Option('--limits <limits>', 'none: no limits for its requests and open batches').choices([
@@ -93,7 +96,7 @@ async function update(workspaceId: string, options: UpdateOptions): Promise<Resu
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0)
     throw new UsageError(
-      'Nothing to change: give --whitelist, --limits, --limit, --enabled, --titles, --openai or --retention-days',
+      'Nothing to change: give --name, --whitelist, --limits, --limit, --enabled, --titles, --openai or --retention-days',
     );
   return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
 }
@@ -112,11 +115,19 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
     workspaceDeletion: workspaceDeletion(),
     workspaceObjects: (await import('#runtime/composition/object-stores.ts')).workspaceObjects(),
   };
-  const progress = deletionProgress(progressLine());
-  const deleted = await deleteWorkspace(services)(workspaceId, progress);
+  const line = progressLine();
+  const show = deletionProgress(line);
+  let total: DeletedCounts = { items: 0, objects: 0 };
+  const deleted = await deleteWorkspace(services)(workspaceId, (progress) => {
+    if (progress.type !== 'waiting') total = progress.total;
+    show(progress);
+  }).catch((error: unknown) => {
+    line.log(`Deleted so far: ${describeCounts(total)}. Run the command again: it goes on, and adds up`);
+    throw error;
+  });
   if (deleted === undefined) throw new Error(`Workspace ${workspaceId} not found`);
   return {
-    json: { workspace_id: workspaceId, deleted: true, ...deleted },
+    json: { id: workspaceId, deleted: true, ...deleted },
     lines: [`Deleted ${workspaceId}: ${describeCounts(deleted)}`],
   };
 }
@@ -188,7 +199,10 @@ function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; it ')}.`);
 }
 
+const readName = (name: string): string => valid(text(256), name);
+
 function changesOf({
+  name,
   whitelist,
   limits,
   enabled,
@@ -198,6 +212,7 @@ function changesOf({
   retentionDays,
 }: UpdateOptions): WorkspaceChanges {
   return {
+    ...(name !== undefined && { name }),
     ...(whitelist !== undefined && { whitelistEnabled: whitelist === 'on' }),
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
@@ -211,7 +226,7 @@ function changesOf({
 const resultOf = (workspace: Workspace): Result => ({ json: jsonOf(workspace), lines: tableOf([workspace]) });
 
 const jsonOf = (workspace: Workspace) => ({
-  workspace_id: workspace.id,
+  id: workspace.id,
   name: workspace.name,
   enabled: workspace.enabled,
   whitelist: workspace.whitelistEnabled,

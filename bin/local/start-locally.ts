@@ -23,6 +23,7 @@ import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { playground, playgroundAddress } from './playground.ts';
+import { showProviderErrors } from './show-provider-errors.ts';
 import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
 import { type StartSteps, startSteps } from './start-steps.ts';
 import { synthesize } from './synthesize.ts';
@@ -90,6 +91,7 @@ export async function startLocally(argv: string[]): Promise<void> {
   const memory = watchMemory();
   const steps = startSteps();
   try {
+    showProviderErrors((line) => printError([line]));
     const service = await start({ ...options, data: resolve(options.data) }, steps);
     watchDisk(resolve(options.data), (line) => printError([line]));
     process.on('SIGUSR2', () => {

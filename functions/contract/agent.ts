@@ -12,7 +12,7 @@ export const reasoningStepTypes = [
   'consultant_lookup',
 ] as const;
 
-const unifiedTool = z
+export const unifiedTool = z
   .object({
     type: text(64),
     name: text(128).optional(),

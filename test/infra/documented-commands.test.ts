@@ -115,7 +115,7 @@ describe('the check finds', () => {
     ['npx cdk deply AgentService', 'cdk has no command deply'],
     ['npx cdk deploy AgentService --require-approvals never', 'there is no --require-approvals'],
     ['npm run --silent agentctl -- usages --workspace W', "unknown command 'usages'"],
-    ['npm run agentctl -- usage --by day', "required option '--workspace <workspace>' not specified"],
+    ['npm run agentctl -- keys list', "required option '--workspace <workspace>' not specified"],
     ['npm run agentctl -- keys revoke', "missing required argument 'key-id'"],
     ['npm run agentctl -- keys rotate K --overlap 1y', 'It must be a time'],
     ['npm run agentctl -- workspaces update W --enabled no', 'Allowed choices are on, off'],

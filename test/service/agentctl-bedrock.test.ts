@@ -77,8 +77,7 @@ async function fileFor(model: string): Promise<string> {
 const create = async (target: string[], model: string) =>
   agentctl(['agents', 'create', '--workspace', workspaceId, '--file', await fileFor(model), ...target]);
 
-const agentOf = ({ stdout }: { stdout: string }): string =>
-  (JSON.parse(stdout) as { agent_id: string }).agent_id;
+const agentOf = ({ stdout }: { stdout: string }): string => (JSON.parse(stdout) as { id: string }).id;
 
 // A command takes about a second.
 describe('agentctl', () => {

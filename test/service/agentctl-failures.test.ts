@@ -55,14 +55,14 @@ describe('agentctl --stack', () => {
 
   it.each<[problem: string, variables: Record<string, string>, line: RegExp]>([
     ['no Region', { AWS_REGION: '' }, /^The AWS Region is missing or wrong: set AWS_REGION, /],
-    ['no credentials', {}, /set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY \(/],
+    ['no credentials', {}, /set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY$/],
     ['no such stack', credentials('ValidationError'), /^There is no stack stack in eu-central-1: check /],
     ['expired credentials', credentials('ExpiredToken'), /have expired: sign in .*AWS_SESSION_TOKEN/],
     ['wrong credentials', credentials('InvalidClientTokenId'), /^AWS does not accept .* AWS_PROFILE/],
     [
       'no network',
       { ...credentials('None'), AWS_ENDPOINT_URL_CLOUDFORMATION: closed },
-      /^AWS cannot be reached \(connection refused\)/,
+      /^AWS cannot be reached at http:\S+: nothing accepts connections there\. Check AWS_REGION/,
     ],
   ])('says what to do: %s', async (_, variables, line) => {
     const args = ['workspaces', 'list', '--stack', 'stack'];
@@ -137,7 +137,9 @@ describe('agentctl', () => {
     expect(wrong.stderr).toMatch(/API key.*: check --key, or AGENT_SERVICE_KEY\n$/);
     const args = ['chat', 'Hello', '--agent', tenant.agentId, '--base-url', closed];
     const unreachable = client.start(args);
-    await expect.poll(unreachable.errors).toContain(`cannot be reached at ${closed}: connection refused`);
+    await expect
+      .poll(unreachable.errors)
+      .toContain(`cannot be reached at ${closed}: nothing accepts connections there; trying again`);
     unreachable.child.kill('SIGKILL');
     await unreachable.ended;
   });

@@ -5,7 +5,7 @@ import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
 
 interface Key {
-  key_id: string;
+  id: string;
   name: string | null;
   prefix: string;
   last_four: string;
@@ -13,7 +13,7 @@ interface Key {
   last_used_on: string | null;
 }
 interface Issued {
-  key_id: string;
+  id: string;
   api_key: string;
   old: Key;
 }
@@ -45,20 +45,20 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
     summaryOf(await clientOf(service, { apiKey }).get('/chats'));
   const listed = async (): Promise<Map<string, Key>> => {
     const { keys } = await json<{ keys: Key[] }>('keys', 'list', '--workspace', workspaceId);
-    return new Map(keys.map((key) => [key.key_id, key]));
+    return new Map(keys.map((key) => [key.id, key]));
   };
 
   const first = await json<Issued>('keys', 'create', '--workspace', workspaceId, '--name', 'shop');
   const rotatedAt = Date.now();
-  const second = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '2h');
+  const second = await json<Issued>('keys', 'rotate', first.id, '--overlap', '2h');
   const hours = (Date.parse(second.old.expires_at ?? '') - rotatedAt) / 3_600_000;
-  expect([Math.round(hours), second.old.key_id]).toEqual([2, first.key_id]);
+  expect([Math.round(hours), second.old.id]).toEqual([2, first.id]);
   expect(await Promise.all([first, second].map(({ api_key: key }) => summaryWith(key)))).toEqual([
     allowed,
     allowed,
   ]);
 
-  const third = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '0m');
+  const third = await json<Issued>('keys', 'rotate', first.id, '--overlap', '0m');
   expect(await Promise.all([first, second, third].map(({ api_key: key }) => summaryWith(key)))).toEqual([
     rejected,
     allowed,
@@ -67,20 +67,20 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
   const days = [rotatedAt, Date.now()].map((time) => new Date(time).toISOString().slice(0, 10));
   const unused = await json<Issued>('keys', 'create', '--workspace', workspaceId);
   const keys = await listed();
-  for (const { key_id: id } of [first, second, third]) {
+  for (const { id } of [first, second, third]) {
     expect(keys.get(id)?.name).toBe('shop');
     expect(days).toContain(keys.get(id)?.last_used_on);
   }
-  expect(keys.get(unused.key_id)).toMatchObject({ name: null, last_used_on: null, expires_at: null });
-  expect(keys.get(first.key_id)).toEqual(third.old);
+  expect(keys.get(unused.id)).toMatchObject({ name: null, last_used_on: null, expires_at: null });
+  expect(keys.get(first.id)).toEqual(third.old);
   expect(first.api_key).toMatch(
-    new RegExp(`^${keys.get(first.key_id)?.prefix}.*${keys.get(first.key_id)?.last_four}$`),
+    new RegExp(`^${keys.get(first.id)?.prefix}.*${keys.get(first.id)?.last_four}$`),
   );
 
   // The key has expired by the first rotation, and no rotation makes it valid again.
-  expect(await run('keys', 'rotate', first.key_id)).toMatchObject({
+  expect(await run('keys', 'rotate', first.id)).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringContaining(`Key ${first.key_id} has expired: create a new one`),
+    stderr: expect.stringContaining(`Key ${first.id} has expired: create a new one`),
   });
 });

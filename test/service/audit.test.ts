@@ -23,7 +23,7 @@ interface Entry {
   actor: string;
   action: string;
   workspace_id: string;
-  target: string;
+  target_id: string;
   changes: Record<string, unknown>;
 }
 
@@ -59,7 +59,7 @@ it('every change of an operator tells who made it, when, to what, and what is di
   expect(entries.map(({ at }) => at)).toEqual(entries.map(({ at }) => at).toSorted());
   expect(entries.every(({ workspace_id }) => workspace_id === workspace)).toBe(true);
   const shown = Object.fromEntries(
-    entries.map(({ action, target, changes }) => [action, { target, changes }]),
+    entries.map(({ action, target_id: target, changes }) => [action, { target, changes }]),
   );
   expect(entries).toHaveLength(7);
   const hash = expect.stringMatching(/^user_[\da-f]{32}$/);

@@ -84,15 +84,13 @@ describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets 
     try {
       await run.printed('Ctrl-C ends it.');
       const operate = <Result>(...args: string[]): Promise<Result> => runOn(data, ...args);
-      const { workspace_id } = await operate<{ workspace_id: string }>(
-        ...['workspaces', 'create', '--name', 'Kills'],
-      );
-      await operate('workspaces', 'update', workspace_id, '--limits', 'none', '--titles', 'off');
-      const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace_id);
+      const { id: workspace } = await operate<{ id: string }>(...['workspaces', 'create', '--name', 'Kills']);
+      await operate('workspaces', 'update', workspace, '--limits', 'none', '--titles', 'off');
+      const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace);
       const file = join(folder, 'agent.json');
       await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
-      const { agent_id: agentId } = await operate<{ agent_id: string }>(
-        ...['agents', 'create', '--workspace', workspace_id, '--file', file],
+      const { id: agentId } = await operate<{ id: string }>(
+        ...['agents', 'create', '--workspace', workspace, '--file', file],
       );
       await operate('agents', 'publish', agentId);
       const open = async () => {

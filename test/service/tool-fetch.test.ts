@@ -284,7 +284,7 @@ describe('an agent with a list of hosts', () => {
       ...['agents', 'create', '--workspace', workspaceId, '--file', file],
     );
     expect(code).toBe(1);
-    expect(stderr).toMatch(/unified_tools\[0\]\.config: .*host name.*allowed_hosts\[1\]/s);
+    expect(stderr).toMatch(/unified_tools\[0\]\.config\.allowed_hosts\[1\] .*host name/);
   });
 });
 

@@ -123,7 +123,7 @@ describe('agentctl', () => {
     const file = await agentFile({ knowledge_base_id: knowledgeBaseId });
     const create = ['agents', 'create', '--workspace', tenant.workspaceId, '--file', file];
     const listing = agentctlOf(service, [knowledgeBaseId]);
-    const { agent_id } = await listing.json<{ agent_id: string }>(...create);
+    const { id } = await listing.json<{ id: string }>(...create);
     const bare = agentctlOf(service);
     const rejected = await bare.run(...create);
     expect(rejected).toMatchObject({
@@ -132,8 +132,8 @@ describe('agentctl', () => {
         `unified_tools[0].config.knowledge_base_id ${knowledgeBaseId} is not in the stage setting bedrockKnowledgeBases`,
       ),
     });
-    expect(await bare.run('agents', 'publish', agent_id)).toMatchObject({ code: 1 });
-    expect(await listing.run('agents', 'publish', agent_id)).toMatchObject({ code: 0 });
+    expect(await bare.run('agents', 'publish', id)).toMatchObject({ code: 1 });
+    expect(await listing.run('agents', 'publish', id)).toMatchObject({ code: 0 });
   });
 
   it('refuses what is no id, and unknown settings', async () => {
@@ -142,7 +142,7 @@ describe('agentctl', () => {
     for (const config of [{ knowledge_base_id: 'arn:aws:x' }, { max_passages: 21 }, { passages: 5 }]) {
       const { code, stderr } = await run(...create, await agentFile(config));
       expect(code).toBe(1);
-      expect(stderr).toMatch(/unified_tools\[0\]\.config: .*(knowledge_base_id|max_passages|passages)/s);
+      expect(stderr).toMatch(/unified_tools\[0\]\.config.*(knowledge_base_id|max_passages|passages)/);
     }
   });
 });

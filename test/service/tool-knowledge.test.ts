@@ -14,7 +14,7 @@ import { wordDocument } from '#support/word-document.ts';
 const type = 'consultant_retrieve_context_source';
 
 interface Document {
-  document_id: string;
+  id: string;
   name: string;
   content_type: string;
   size: number;
@@ -93,7 +93,7 @@ describe('the knowledge of a workspace', () => {
     const documents = await list(tenant.workspaceId);
     expect(documents).toHaveLength(files.length);
     expect(documents.find(({ name }) => name === 'refunds.md')).toEqual({
-      document_id: expect.any(String),
+      id: expect.any(String),
       name: 'refunds.md',
       content_type: 'text/markdown',
       size: 62,
@@ -107,7 +107,7 @@ describe('the knowledge of a workspace', () => {
     expect(refund).toEqual({
       text: expect.stringContaining('within fourteen days'),
       source: {
-        document_id: documents.find(({ name }) => name === 'refunds.md')?.document_id,
+        document_id: documents.find(({ name }) => name === 'refunds.md')?.id,
         name: 'refunds.md',
         offset: 0,
       },
@@ -195,7 +195,7 @@ describe('the knowledge of a workspace', () => {
     expect((await chat.search('basic plan')).results[0]?.text).toContain('ten euros');
     await writeFile(file, 'The basic plan costs twelve euros.');
     expect(await add(workspaceId, file)).toMatchObject([
-      { document_id: first?.document_id, name: 'prices.md', replaced: true },
+      { id: first?.id, name: 'prices.md', replaced: true },
     ]);
     expect((await chat.search('basic plan')).results.map(({ text }) => text)).toEqual([
       'The basic plan costs twelve euros.',
@@ -208,7 +208,7 @@ describe('the knowledge of a workspace', () => {
       '--workspace',
       workspaceId,
       'other.md',
-      first?.document_id ?? '',
+      first?.id ?? '',
     );
     expect(removed).toMatchObject({ removed: [{ name: 'other.md' }, { name: 'prices.md' }] });
     expect(await list(workspaceId)).toEqual([]);
@@ -235,9 +235,9 @@ describe('the knowledge of a workspace', () => {
     expect((await (await open(other)).search('vault')).results).toEqual([]);
     expect(await list(other.workspaceId)).toEqual([]);
     const [document] = await list(mine.workspaceId);
-    expect(
-      await rejection('remove', '--workspace', other.workspaceId, document?.document_id ?? ''),
-    ).toContain('has no document');
+    expect(await rejection('remove', '--workspace', other.workspaceId, document?.id ?? '')).toContain(
+      'has no document',
+    );
   });
 
   it('that has lost its index fails as a step, without a word of where it was', async () => {

@@ -108,7 +108,20 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
 
   expect((await usageOf(workspaceId, 'day', '2020-01-01', '2020-12-31')).lines).toEqual({});
 
-  const { run } = agentctlOf(service);
+  const others = await openTenant(service, { titles: false });
+  await send(others.client, others, await createChat(others.client, others), 'Hello');
+  const services = { usage: usage(), workspaces: workspaces() };
+  const all = () => summarizeUsage(services)({ from: today, to: today, by: 'workspace' });
+  const turnsOf = async () =>
+    Object.fromEntries((await all()).lines.map(({ name, counts }) => [name, counts.turns]));
+  await expect.poll(turnsOf).toEqual({ [workspaceId]: 3, [others.workspaceId]: 1 });
+  expect((await all()).total.counts).toMatchObject({ turns: 4, uploads: 1 });
+
+  const { run, json } = agentctlOf(service);
+  expect(await json('usage', '--from', today, '--to', today)).toMatchObject({
+    ...{ workspace_id: null, by: 'workspace', total: { turns: 4 } },
+    usage: [workspaceId, others.workspaceId].toSorted().map((id) => ({ workspace_id: id })),
+  });
   const [day, ...rejections] = await Promise.all([
     run('usage', '--workspace', workspaceId, '--from', today, '--to', today),
     run('usage', '--workspace', workspaceId, '--from', '2027-02-02', '--to', '2027-02-01'),

@@ -242,6 +242,61 @@ describe('a published agent', () => {
   });
 });
 
+describe('the versions of an agent', () => {
+  const versionsOf = async ({ workspaceId, id }: Agent) =>
+    (await Array.fromAsync(agents.versions(workspaceId, id))).flat();
+
+  it('are read by their number, or all, the oldest first', async () => {
+    const created = await create({ definition: fullDefinition });
+    expect(await versionsOf(created)).toEqual([]);
+    const first = await publish(created);
+    const { agent, version } = publicationOf(renamed(first.agent, 'Cook'));
+    const copy = { ...version, copyOf: 1 };
+    await agents.save(agent, copy);
+    expect(await versionsOf(created)).toEqual([first.version, copy]);
+    const { workspaceId, id } = created;
+    expect(await agents.version(workspaceId, id, 1)).toEqual(first.version);
+    expect(await agents.version(workspaceId, id, 2)).toEqual(copy);
+    expect(await agents.version(workspaceId, id, 3)).toBeUndefined();
+    expect(await agents.version(newId('ws'), id, 1)).toBeUndefined();
+    expect(await auditOf(agent)).toContainEqual(
+      expect.objectContaining({
+        ...{ action: 'agent published', changes: { version: 2, version_id: copy.id, copy_of: 1 } },
+      }),
+    );
+  });
+
+  // 1.5 MB, while a page has at most 1 MB.
+  it('are deleted with it, also if they are large', async () => {
+    const definition = { ...fullDefinition, system_prompt: 'x'.repeat(300_000) };
+    let { agent } = await publish(await create({ definition }));
+    for (let version = 2; version <= 5; version += 1) ({ agent } = await publish(agent));
+    const other = await publish(await create({ workspaceId: agent.workspaceId }));
+    expect(await versionsOf(agent)).toHaveLength(5);
+    const { workspaceId, id } = agent;
+    await agents.delete(workspaceId, id, agent);
+    expect(await versionsOf(agent)).toEqual([]);
+    expect(await agents.get(workspaceId, id)).toBeUndefined();
+    expect(await agents.workspaceOf(id)).toBeUndefined();
+    expect(await agents.published(workspaceId, id)).toBeUndefined();
+    expect(await publishedOf(workspaceId)).toEqual([other.version]);
+    expect(await versionsOf(other.agent)).toEqual([other.version]);
+    // A call that was stopped is repeated.
+    await agents.delete(workspaceId, id, undefined);
+    const deletions = (await auditOf(agent)).filter(({ action }) => action === 'agent deleted');
+    expect(deletions).toMatchObject([{ target: id, changes: { name: 'Clerk' } }]);
+  });
+
+  it('stay if another caller saved the agent', async () => {
+    const { agent, version } = await publish(await create());
+    await agents.save(renamed(agent, 'Cook'), 'unchanged');
+    const { workspaceId, id } = agent;
+    await expect(agents.delete(workspaceId, id, agent)).rejects.toMatchObject({ kind: 'badRequest' });
+    expect(await agents.published(workspaceId, id)).toEqual(version);
+    expect(await versionsOf(agent)).toEqual([version]);
+  });
+});
+
 it('the audit log has each change of an agent, but no text of its prompt', async () => {
   const agent = await create({ definition: fullDefinition });
   const { workspaceId, id: target } = agent;

@@ -82,7 +82,10 @@ describe('a workspace', () => {
   it('changes only where an update says so', async () => {
     const workspace = await put();
     const other = await put();
-    const changes = { enabled: false, titlesEnabled: false, openAiEnabled: true, limits: 'none' } as const;
+    const changes = {
+      ...{ name: 'Cakes', enabled: false, titlesEnabled: false, openAiEnabled: true },
+      limits: 'none',
+    } as const;
     const renewed = { ...workspace, ...changes };
     expect(await stores.workspaces.update(workspace.id, changes)).toEqual(renewed);
     expect(await stores.workspaces.update(workspace.id, { whitelistEnabled: true })).toEqual({
@@ -180,6 +183,7 @@ describe('a whitelist', () => {
     const [one, other] = [newId('ws'), newId('ws')];
     await stores.workspaces.addToWhitelist(one, ['ada']);
     expect(await stores.workspaces.isListed(other, 'ada')).toBe(false);
+    expect((await Array.fromAsync(stores.workspaces.listed(other))).flat()).toEqual([]);
     await stores.workspaces.addToWhitelist(other, ['ada']);
     await stores.workspaces.removeFromWhitelist(other, ['ada']);
     expect(await stores.workspaces.isListed(one, 'ada')).toBe(true);
@@ -191,6 +195,8 @@ describe('a whitelist', () => {
     const users = Array.from({ length: 120 }, (_, index) => `user ${1000 + index}`);
     await stores.workspaces.addToWhitelist(id, users);
     expect(await isListed(id, users)).toEqual(users.map(() => true));
+    const listed = await Array.fromAsync(stores.workspaces.listed(id));
+    expect(listed.flat().toSorted()).toEqual(users.toSorted());
     await clock.advance(1000);
     await stores.workspaces.removeFromWhitelist(id, users);
     expect(await isListed(id, users)).toEqual(users.map(() => false));

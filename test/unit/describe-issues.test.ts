@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import * as z from 'zod';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
+import { describeIssues } from '#contract/describe-issues.ts';
 
 const body = z.object({
   name: z.string(),

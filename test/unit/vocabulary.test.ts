@@ -51,6 +51,7 @@ const allowed: Readonly<Record<string, string>> = {
   KEEP_ALIVE_MILLISECONDS: 'value of the option of Node.js',
   keepStack: 'option of @streamparser/json',
   allSettled: 'method of JavaScript',
+  EAI_AGAIN: 'code of Node.js',
   PromiseSettledResult: 'type of TypeScript',
   holdsPlace: 'field of queue messages',
   keepsPlace: 'goes into the field holdsPlace',

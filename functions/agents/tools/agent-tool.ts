@@ -16,10 +16,10 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   /** The schema of `config` in an agent's tool. */
   config: z.ZodType<Config>;
   /**
-   * Checks what the schema cannot, when an agent is created, updated or published.
-   * @throws Error that says what is wrong
+   * Checks what the schema cannot, when an agent is created or updated.
+   * @returns what is wrong, such as `agent_id names no agent`; undefined if nothing is
    */
-  checkConfig?(config: Config, workspaceId: string): Promise<void>;
+  checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
   /**
    * The schema of the model's arguments. Return the same schema object for the same config: its JSON Schema is cached
    * by the object.

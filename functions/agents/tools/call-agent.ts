@@ -22,8 +22,8 @@ export const callAgent = (
   description: 'Ask another agent, and get its answer.',
   config,
   async checkConfig({ agent_id }, workspaceId) {
-    if ((await agents().get(workspaceId, agent_id)) === undefined)
-      throw new Error(`agent_id: the workspace has no agent ${agent_id}`);
+    const isKnown = (await agents().get(workspaceId, agent_id)) !== undefined;
+    return isKnown ? undefined : `agent_id names no agent of the workspace: ${agent_id}`;
   },
   input: () => input,
   start: ({ message }, { agent_id }) => ({

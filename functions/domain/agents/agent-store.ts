@@ -22,4 +22,13 @@ export interface AgentStore extends AgentReader {
    * @throws badRequest if another caller saved the agent after it was read
    */
   save(agent: Agent, published: AgentVersion | 'unchanged' | null): Promise<void>;
+  version(workspaceId: string, agentId: string, number: number): Promise<AgentVersion | undefined>;
+  /** All versions, the oldest first, in pages. */
+  versions(workspaceId: string, agentId: string): AsyncIterable<AgentVersion[]>;
+  /**
+   * Deletes an agent with its versions. If it was stopped, a further call goes on.
+   * @param agent as it was read; undefined if an earlier call has deleted it, and was stopped before it deleted the versions
+   * @throws badRequest if another caller saved the agent after it was read
+   */
+  delete(workspaceId: string, agentId: string, agent: Agent | undefined): Promise<void>;
 }

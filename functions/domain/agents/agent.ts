@@ -25,6 +25,8 @@ export interface AgentVersion {
   definition: AgentDefinition;
   publishedAt: string;
   agentCreatedAt: string;
+  /** After a rollback: the number of the earlier version that has the same content. */
+  copyOf?: number;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Agent, AgentVersion } from './agent.ts';
 import { findAgent } from './find-agent.ts';
@@ -11,24 +12,49 @@ export const publishAgent =
   (services: AgentEditing & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
   async (agentId: string): Promise<AgentVersion> => {
     const agent = await findAgent(services)(agentId);
-    const now = services.clock.now().toISOString();
-    const version: AgentVersion = {
-      id: services.identifiers.uuid(),
-      agentId: agent.id,
-      workspaceId: agent.workspaceId,
-      number: agent.newestVersion + 1,
-      definition: agent.definition,
-      publishedAt: now,
-      agentCreatedAt: agent.createdAt,
-    };
-    const published: Agent = {
-      ...agent,
-      publishState: 'published',
-      newestVersion: version.number,
-      publishedVersionId: version.id,
-      publishedAt: now,
-      updatedAt: now,
-    };
-    await services.agents.save(published, version);
-    return version;
+    return publish(services, agent, { definition: agent.definition });
   };
+
+/**
+ * Publishes the content of an earlier version as the agent's next version. The draft stays as it is.
+ * @param check gets the version before it is published; it throws if the version must not be
+ * @throws notFound for an unknown agent or version; badRequest if the version is the published one
+ */
+export const rollBackAgent =
+  (services: AgentEditing & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
+  async (agentId: string, number: number, check: (version: AgentVersion) => void): Promise<AgentVersion> => {
+    const agent = await findAgent(services)(agentId);
+    const version = await services.agents.version(agent.workspaceId, agentId, number);
+    if (version === undefined) throw new ServiceError('notFound', `The agent has no version ${number}`);
+    if (version.id === agent.publishedVersionId)
+      throw new ServiceError('badRequest', `Version ${number} is the published one`);
+    check(version);
+    return publish(services, agent, { definition: version.definition, copyOf: number });
+  };
+
+async function publish(
+  { agents, clock, identifiers }: AgentEditing & Pick<PlatformServices, 'clock' | 'identifiers'>,
+  agent: Agent,
+  content: Pick<AgentVersion, 'definition' | 'copyOf'>,
+): Promise<AgentVersion> {
+  const now = clock.now().toISOString();
+  const version: AgentVersion = {
+    id: identifiers.uuid(),
+    agentId: agent.id,
+    workspaceId: agent.workspaceId,
+    number: agent.newestVersion + 1,
+    ...content,
+    publishedAt: now,
+    agentCreatedAt: agent.createdAt,
+  };
+  const published: Agent = {
+    ...agent,
+    publishState: 'published',
+    newestVersion: version.number,
+    publishedVersionId: version.id,
+    publishedAt: now,
+    updatedAt: now,
+  };
+  await agents.save(published, version);
+  return version;
+}

@@ -10,6 +10,7 @@ export type AuditAction =
   | 'agent updated'
   | 'agent published'
   | 'agent unpublished'
+  | 'agent deleted'
   | 'whitelist extended'
   | 'whitelist reduced'
   | 'user erased'

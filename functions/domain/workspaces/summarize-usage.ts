@@ -1,4 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
 import type { WorkspaceServices } from './services.ts';
 import {
   type DayOfUsage,
@@ -10,50 +11,77 @@ import {
   type UsageCounts,
 } from './usage.ts';
 
-export type UsageGrouping = 'day' | 'key' | 'agent' | 'model';
+export type UsageGrouping = 'day' | 'workspace' | 'key' | 'agent' | 'model';
 
 export interface UsageLine {
-  /** The day, the key's id, the agent's id (null: no agent), or the model. */
+  /** The day, the id of the workspace or the key, the agent's id (null: no agent), or the model. */
   name: string | null;
   counts: UsageCounts;
   /** Calls of all models; of one model if grouped by model. */
   calls: ModelUsage;
 }
 
+/** Each is a query or more. */
+const workspacesAtOnce = 10;
+
 /**
- * The usage of a workspace, grouped by day, key, agent or model. Both days are UTC days and included.
+ * The usage of a workspace or of all, grouped by day, workspace, key, agent or model. Both days are UTC days and included.
+ * @param input without a workspace, the usage of all
  * @throws notFound for an unknown workspace
  */
 export const summarizeUsage =
   (services: Pick<WorkspaceServices, 'usage' | 'workspaces'>) =>
   async (input: {
-    workspaceId: string;
+    workspaceId?: string | undefined;
     from: string;
     to: string;
     by: UsageGrouping;
   }): Promise<{ lines: UsageLine[]; total: UsageLine }> => {
-    const { workspaceId, from, to, by } = input;
-    if ((await services.workspaces.get(workspaceId)) === undefined)
-      throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+    const ids = await workspacesOf(services, input.workspaceId);
     const lines = new Map<string | null, UsageLine>();
     let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
-    for await (const days of services.usage.between(workspaceId, from, to))
-      for (const line of days.flatMap((day) => linesOf(day, by))) {
+    for (let first = 0; first < ids.length; first += workspacesAtOnce) {
+      const group = ids.slice(first, first + workspacesAtOnce);
+      const found = await allEnded(group.map((id) => usageOf(services, id, input)));
+      for (const line of found.flat()) {
         lines.set(line.name, sum(lines.get(line.name), line));
         total = { ...sum(total, line), name: null };
       }
+    }
     return {
       lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
       total,
     };
   };
 
+async function workspacesOf(
+  { workspaces }: Pick<WorkspaceServices, 'workspaces'>,
+  workspaceId: string | undefined,
+): Promise<string[]> {
+  if (workspaceId === undefined) return (await workspaces.list()).map(({ id }) => id);
+  if ((await workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  return [workspaceId];
+}
+
+async function usageOf(
+  { usage }: Pick<WorkspaceServices, 'usage'>,
+  workspaceId: string,
+  { from, to, by }: { from: string; to: string; by: UsageGrouping },
+): Promise<UsageLine[]> {
+  const lines = new Map<string | null, UsageLine>();
+  for await (const days of usage.between(workspaceId, from, to))
+    for (const line of days.flatMap((day) => linesOf(day, by)))
+      lines.set(line.name, sum(lines.get(line.name), line));
+  return [...lines.values()];
+}
+
 function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
   if (by === 'model')
     return Object.entries(day.models).map(([name, calls]) => ({ name, counts: noCounts, calls }));
   return [
     {
-      name: { day: day.day, key: day.apiKeyId, agent: day.agentId }[by],
+      name: { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by],
       counts: day.counts,
       calls: Object.values(day.models).reduce(sumOfModelUsage, noModelUsage),
     },

@@ -4,7 +4,7 @@ import type { Workspace } from './workspace.ts';
 export type WorkspaceChanges = Partial<
   Pick<
     Workspace,
-    'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
+    'name' | 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
   >
 > & {
   /** Only the given limits change. `stage` removes the own limit, so that the stage's applies again. */
@@ -19,6 +19,8 @@ export interface WorkspaceStore {
   update(workspaceId: string, changes: WorkspaceChanges): Promise<Workspace | undefined>;
   /** Sorted by id. */
   list(): Promise<Workspace[]>;
+  /** The whitelist in pages, in an order of its own. */
+  listed(workspaceId: string): AsyncIterable<string[]>;
   addToWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
   removeFromWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
 }

@@ -1,22 +1,96 @@
+import * as z from 'zod';
 import { findProvider } from '#agents/models/model-provider.ts';
-import { offeredTools } from '#agents/tools/offered-tools.ts';
-import type { AgentDefinition } from '#contract/agent.ts';
+import { inspectTools } from '#agents/tools/offered-tools.ts';
+import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/agent.ts';
+import { describeIssue } from '#contract/describe-issues.ts';
+import { limits } from '#contract/limits.ts';
 import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
 import { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch } from './services.ts';
 
-/**
- * @throws Error that names the field, if the definition names an unknown model provider or tool, or an invalid config
- */
-export async function checkAgent(workspaceId: string, definition: AgentDefinition): Promise<void> {
-  findProvider(modelProviders, definition.llm_model);
-  for (const { name, tool, config } of offeredTools(
-    agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
+/** Unknown fields are rejected, because a mistyped field would otherwise be ignored silently. */
+const agentFile = agentDefinition.strict().extend({
+  unified_tools: z.array(unifiedTool.strict()).max(32).default([]),
+});
+
+export interface CheckedAgent {
+  /** Without the fields that are wrong. */
+  definition: AgentDefinition;
+  /** All of them, a sentence each, such as `meta.temperature must be at most 2`. */
+  mistakes: string[];
+}
+
+/** Checks an agent as an operator writes it: the content of agent.json. */
+export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
+  const { data, error } = agentFile.safeParse(input, { reportInput: true });
+  const issues = error?.issues ?? [];
+  const { definition, wrongTools } = data ? { definition: data, wrongTools: [] } : soundPartOf(input, issues);
+  const bytes = Buffer.byteLength(JSON.stringify(definition));
+  return {
     definition,
-  ))
-    try {
-      await tool.checkConfig?.(config, workspaceId);
-    } catch (error) {
-      throw new Error(`unified_tools, ${name}: config.${(error as Error).message}`, { cause: error });
-    }
+    mistakes: [
+      ...issues.map((issue) => describeIssue(issue, 'the file')),
+      ...modelMistakes(definition),
+      ...(await toolMistakes(workspaceId, definition, wrongTools)),
+      ...(bytes > limits.agentBytes
+        ? [`an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`]
+        : []),
+    ],
+  };
+}
+
+const placeholder = { type: 'wrong' };
+
+/**
+ * The definition without wrong fields, so that the others can be checked further.
+ * @returns also the indexes of tools that a placeholder has replaced
+ */
+function soundPartOf(
+  input: unknown,
+  issues: readonly z.core.$ZodIssue[],
+): { definition: AgentDefinition; wrongTools: unknown[] } {
+  // An unknown field makes nothing else wrong.
+  const paths = issues.filter(({ code }) => code !== 'unrecognized_keys').map(({ path }) => path);
+  const wrongTools = paths.filter(([field]) => field === 'unified_tools').map(([, index]) => index);
+  const wrong = new Set(paths.map(([field]) => field));
+  if (!wrongTools.includes(undefined)) wrong.delete('unified_tools');
+  const fields = Object.entries(input ?? {}).filter(([name]) => !wrong.has(name));
+  const definition = agentDefinition.parse({
+    name: 'wrong',
+    ...Object.fromEntries(
+      fields.map(([name, value]) => [
+        name,
+        name === 'unified_tools'
+          ? (value as unknown[]).map((tool, index) => (wrongTools.includes(index) ? placeholder : tool))
+          : value,
+      ]),
+    ),
+  });
+  return { definition, wrongTools };
+}
+
+function modelMistakes({ llm_model: model }: AgentDefinition): string[] {
+  try {
+    findProvider(modelProviders, model);
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
+async function toolMistakes(
+  workspaceId: string,
+  definition: AgentDefinition,
+  wrongTools: readonly unknown[],
+): Promise<string[]> {
+  const services = { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch };
+  const { offered, issues } = inspectTools(agentTools(services), definition);
+  const mistakes = issues
+    .filter(({ path }) => !wrongTools.includes(path[1]))
+    .map((issue) => describeIssue(issue, 'the file'));
+  for (const { tool, config, index } of offered) {
+    const mistake = await tool.checkConfig?.(config, workspaceId);
+    if (mistake !== undefined) mistakes.push(`unified_tools[${index}].config.${mistake}`);
+  }
+  return mistakes;
 }

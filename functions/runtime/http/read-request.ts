@@ -1,5 +1,6 @@
 import type { APIGatewayEventRequestContext, APIGatewayProxyEvent } from 'aws-lambda';
 import type * as z from 'zod';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { bodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
@@ -8,7 +9,6 @@ import { isExpired } from '#domain/workspaces/api-key.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
-import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { readUtf8 } from './read-utf8.ts';
 

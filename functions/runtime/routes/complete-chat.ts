@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { imageInspector } from '#adapters/images/inspect-image.ts';
+import { describeIssues } from '#contract/describe-issues.ts';
 import {
   type ChatCompletionRequest,
   chatCompletionRequest,
@@ -33,7 +34,6 @@ import {
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { type CompletionStream, openCompletionStream } from '#runtime/http/completion-stream.ts';
-import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';

@@ -74,9 +74,9 @@ export async function publish(
   const file = join(data, 'agent.json');
   await writeFile(file, JSON.stringify({ name: 'Guide', llm_model: 'openai:scripted', ...fields }));
   const create = ['agents', 'create', '--workspace', workspace, '--file', file];
-  const { agent_id } = await runOn<{ agent_id: string }>(data, ...create);
-  await runOn(data, 'agents', 'publish', agent_id);
-  return agent_id;
+  const { id } = await runOn<{ id: string }>(data, ...create);
+  await runOn(data, 'agents', 'publish', id);
+  return id;
 }
 
 /** The agents of the demo workspace, as variables of the programs. */
@@ -91,13 +91,7 @@ export async function createAgents(data: string, workspace: string): Promise<Rec
 
 /** A workspace with one request each three seconds: of two at once, the second is rejected at first. */
 export async function createLimited(data: string): Promise<Record<string, string>> {
-  const { workspace_id: id } = await runOn<{ workspace_id: string }>(
-    data,
-    'workspaces',
-    'create',
-    '--name',
-    'Limited',
-  );
+  const { id } = await runOn<{ id: string }>(data, 'workspaces', 'create', '--name', 'Limited');
   await runOn(data, 'workspaces', 'update', id, '--openai', 'on', '--limit', 'sends=20/m:1');
   const { api_key } = await runOn<{ api_key: string }>(data, 'keys', 'create', '--workspace', id);
   return { LIMITED_KEY: api_key, LIMITED_AGENT: await publish(data, id, {}) };

@@ -7,6 +7,7 @@ import type { MemoryAudit } from './workspace-stores.ts';
 export function memoryAgentStore(audit: MemoryAudit): AgentStore {
   const agents = new Map<string, Agent>();
   const published = new Map<string, AgentVersion>();
+  const versions = new Map<string, AgentVersion[]>();
   /** In order of creation: ids increase with time. */
   const ofWorkspace = <Owned extends { workspaceId: string }>(
     owned: Map<string, Owned>,
@@ -24,6 +25,8 @@ export function memoryAgentStore(audit: MemoryAudit): AgentStore {
     const found = owned.get(agentId);
     return found?.workspaceId === workspaceId ? structuredClone(found) : undefined;
   };
+  const ofAgent = (workspaceId: string, agentId: string): AgentVersion[] =>
+    structuredClone(versions.get(agentId) ?? []).filter((version) => version.workspaceId === workspaceId);
   return {
     get: (workspaceId, agentId) => get(agents, workspaceId, agentId),
     published: (workspaceId, agentId) => get(published, workspaceId, agentId),
@@ -45,8 +48,24 @@ export function memoryAgentStore(audit: MemoryAudit): AgentStore {
         throw new ServiceError('badRequest', 'The agent was changed after it was read');
       agents.set(agent.id, structuredClone({ ...agent, revision: agent.revision + 1 }));
       if (version === null) published.delete(agent.id);
-      else if (version !== 'unchanged') published.set(agent.id, structuredClone(version));
+      else if (version !== 'unchanged') {
+        published.set(agent.id, structuredClone(version));
+        versions.set(agent.id, [...(versions.get(agent.id) ?? []), structuredClone(version)]);
+      }
       audit({ ...describe(before, agent, version), workspaceId: agent.workspaceId, target: agent.id });
+    },
+    version: async (workspaceId, agentId, number) =>
+      ofAgent(workspaceId, agentId).find((version) => version.number === number),
+    async *versions(workspaceId, agentId) {
+      yield ofAgent(workspaceId, agentId);
+    },
+    async delete(workspaceId, agentId, agent) {
+      if (agent !== undefined && agents.get(agentId)?.revision !== agent.revision)
+        throw new ServiceError('badRequest', 'The agent was changed after it was read');
+      for (const map of [agents, published, versions]) map.delete(agentId);
+      if (agent === undefined) return;
+      const changes = { name: agent.definition.name };
+      audit({ action: 'agent deleted', workspaceId, target: agentId, changes });
     },
   };
 }
@@ -58,7 +77,13 @@ function describe(
 ): Pick<AuditEntry, 'action' | 'changes'> {
   if (published === null) return { action: 'agent unpublished', changes: {} };
   if (published !== 'unchanged')
-    return { action: 'agent published', changes: { version: published.number, version_id: published.id } };
+    return {
+      action: 'agent published',
+      changes: {
+        ...{ version: published.number, version_id: published.id },
+        ...(published.copyOf !== undefined && { copy_of: published.copyOf }),
+      },
+    };
   const changed = changesOf(before.definition, after.definition);
   const { name, llm_model } = changed;
   return {

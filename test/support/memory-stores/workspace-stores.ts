@@ -50,6 +50,10 @@ export function memoryWorkspaceStore(audit: MemoryAudit): WorkspaceStore {
   return {
     get: async (workspaceId) => get(workspaceId),
     isListed: async (workspaceId, user) => listedUsers.has(nameOf(workspaceId, user)),
+    async *listed(workspaceId) {
+      const names = [...listedUsers].map((name) => JSON.parse(name) as [string, string]);
+      yield names.filter(([id]) => id === workspaceId).map(([, user]) => user);
+    },
     async put(workspace) {
       workspaces.set(workspace.id, structuredClone(workspace));
       const { id, name, whitelistEnabled, limits } = workspace;

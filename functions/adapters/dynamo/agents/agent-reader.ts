@@ -18,7 +18,7 @@ export const agentOf = (item: Item): Agent => ({
   revision: item.revision as number,
 });
 
-const versionOf = (item: Item): AgentVersion => ({
+export const versionOf = (item: Item): AgentVersion => ({
   id: item.id as string,
   agentId: item.agent_id as string,
   workspaceId: item.workspace_id as string,
@@ -26,6 +26,7 @@ const versionOf = (item: Item): AgentVersion => ({
   definition: item.definition as AgentDefinition,
   publishedAt: item.published_at as string,
   agentCreatedAt: item.agent_created_at as string,
+  ...(item.copy_of !== undefined && { copyOf: item.copy_of as number }),
 });
 
 /** 45 of the largest versions. As objects they take about twice the memory. */

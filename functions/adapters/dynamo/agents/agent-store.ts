@@ -1,4 +1,4 @@
-import { keys } from '#adapters/dynamo/table/keys.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
@@ -6,7 +6,7 @@ import { ServiceError } from '#contract/errors.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentStore } from '#domain/agents/agent-store.ts';
 import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
-import { agentOf, agentPages, dynamoAgentReader } from './agent-reader.ts';
+import { agentOf, agentPages, dynamoAgentReader, versionOf } from './agent-reader.ts';
 
 const itemOf = (agent: Agent): Item => ({
   ...keys.agent(agent.workspaceId, agent.id),
@@ -30,6 +30,7 @@ const versionItemOf = (version: AgentVersion): Item => ({
   definition: version.definition,
   published_at: version.publishedAt,
   agent_created_at: version.agentCreatedAt,
+  copy_of: version.copyOf,
 });
 
 export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
@@ -63,14 +64,61 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
         ...saveWrites(TableName, agent, published),
         ...audit(TableName, { ...change, workspaceId: agent.workspaceId, target: agent.id }),
       ]);
-      if (!isSaved)
-        throw new ServiceError(
-          'badRequest',
-          'The agent was changed by someone else meanwhile; nothing was saved',
-        );
+      if (!isSaved) throw changedMeanwhile('saved');
+    },
+    async version(workspaceId, agentId, number) {
+      const item = await table.get(keys.agentVersion(workspaceId, agentId, number));
+      return item && versionOf(item);
+    },
+    async *versions(workspaceId, agentId) {
+      for await (const page of versionPages(table, workspaceId, agentId)) yield page.map(versionOf);
+    },
+    async delete(workspaceId, agentId, agent) {
+      if (agent !== undefined && !(await transactIfFirst(table, async () => deletion(audit, agent))))
+        throw changedMeanwhile('deleted');
+      for await (const page of versionPages(table, workspaceId, agentId))
+        await table.deleteAll(page.map(({ pk, sk }): Key => ({ pk: pk as string, sk: sk as string })));
+      // Last, because a further call finds the versions by it.
+      await table.deleteAll([keys.operatorsAgent(agentId)]);
     },
   };
 }
+
+const changedMeanwhile = (done: string) =>
+  new ServiceError('badRequest', `The agent was changed by someone else meanwhile; nothing was ${done}`);
+
+function versionPages(table: Table, workspaceId: string, agentId: string): AsyncGenerator<Item[]> {
+  const { pk, sk } = keys.agentVersion(workspaceId, agentId, 0);
+  return table.queryPages({
+    // Nothing else of the partition sorts after a version.
+    KeyConditionExpression: 'pk = :pk AND sk > :sk',
+    ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
+  });
+}
+
+/** Without the versions: there may be more than a transaction can have. */
+const deletion =
+  (audit: Audit, { workspaceId, id, revision, definition }: Agent) =>
+  (TableName: string): Write[] => [
+    {
+      Delete: {
+        TableName,
+        Key: keys.agent(workspaceId, id),
+        ConditionExpression: 'revision = :revision',
+        ExpressionAttributeValues: { ':revision': revision },
+      },
+    },
+    ...publishedKeys(workspaceId, id).map((Key) => ({ Delete: { TableName, Key } })),
+    ...audit(TableName, {
+      ...{ action: 'agent deleted', workspaceId, target: id },
+      changes: { name: definition.name },
+    }),
+  ];
+
+const publishedKeys = (workspaceId: string, agentId: string): [published: Key, entry: Key] => [
+  keys.publishedAgent(workspaceId, agentId),
+  keys.publishedEntry(workspaceId, agentId),
+];
 
 /** The audit entry of a save. It names the changed fields; only for name and model does it contain the values. */
 function describe(
@@ -80,7 +128,13 @@ function describe(
 ): Pick<AuditEntry, 'action' | 'changes'> {
   if (published === null) return { action: 'agent unpublished', changes: {} };
   if (published !== 'unchanged')
-    return { action: 'agent published', changes: { version: published.number, version_id: published.id } };
+    return {
+      action: 'agent published',
+      changes: {
+        ...{ version: published.number, version_id: published.id },
+        ...(published.copyOf !== undefined && { copy_of: published.copyOf }),
+      },
+    };
   const changed = changesOf(before?.definition ?? {}, definition);
   return {
     action: 'agent updated',
@@ -101,8 +155,7 @@ const entryOf = (version: AgentVersion): Item => ({
 });
 
 function saveWrites(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
-  const publishedKey = keys.publishedAgent(agent.workspaceId, agent.id);
-  const entryKey = keys.publishedEntry(agent.workspaceId, agent.id);
+  const [publishedKey, entryKey] = publishedKeys(agent.workspaceId, agent.id);
   const draft: Write = {
     Put: {
       TableName,

@@ -8,25 +8,25 @@ import { requestsPerGroup } from '#domain/batches/batch.ts';
 import type { PersonTraces } from '#domain/erasure/services.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 
-/** Parts of the table that are read concurrently. */
-const segments = 8;
-
 const attributes = [
   ...['external_user_id', 'workspace_id', 'work.chatId', 'changes.users'],
   ...Array.from({ length: requestsPerGroup }, (_, index) => `requests[${index}].external_user_id`),
 ];
 
 export const dynamoPersonTraces = (table: Table, scan: ScanKeys): PersonTraces => ({
-  async erase(person, chatIds) {
+  async erase(person, chatIds, onFound) {
     const counts = { items: 0, found: 0 };
-    await scan({ segments, attributes }, async (page) => {
+    await scan(attributes, async (page) => {
       counts.items += page.length;
+      let found = 0;
       for (const item of page) {
         const trace = traceOf(item, person, chatIds);
         if (trace === undefined) continue;
-        counts.found += 1;
         await eraseTrace(table, person, trace, item);
+        found += 1;
       }
+      counts.found += found;
+      if (found > 0) await onFound(found);
     });
     return counts;
   },

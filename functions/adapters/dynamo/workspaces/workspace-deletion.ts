@@ -7,10 +7,7 @@ import type { AuditAction } from '#domain/workspaces/audit.ts';
 import type { WorkspaceDeletion } from '#domain/workspaces/workspace-deletion.ts';
 import type { Audit } from './audit-log.ts';
 
-/** A page of a segment is 1 MB, and takes DynamoDB about 20 ms. So eight read some 200 MB a second at most. */
-const segments = 8;
-
-/** Ten batch writes. With eight segments, at most 80 are under way. */
+/** Ten batch writes. With the eight segments of a scan, at most 80 are under way. */
 const deletesAtOnce = 250;
 
 /** The action of the audit entry that remains. */
@@ -21,19 +18,24 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   start: start(table),
 
   async deleteItems(workspaceId, onPage) {
-    let total = 0;
-    await scan({ segments, attributes: ['workspace_id', 'action', 'id'] }, async (page) => {
+    await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
       // First, because the key names them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (let first = 0; first < own.length; first += deletesAtOnce)
         await table.deleteAll(own.slice(first, first + deletesAtOnce).map(keyOf));
-      const deleted = own.length + pointers.length;
-      total += deleted;
-      onPage(page.length, deleted);
+      await onPage(page.length, own.length + pointers.length);
     });
-    return total;
+  },
+
+  async add(workspaceId, { items, objects }) {
+    await table.update({
+      Key: keys.workspace(workspaceId),
+      UpdateExpression: 'ADD deletion_items :items, deletion_objects :objects',
+      ConditionExpression: 'attribute_exists(pk)',
+      ExpressionAttributeValues: { ':items': items, ':objects': objects },
+    });
   },
 
   async finish(workspaceId, { items, objects }) {
@@ -76,7 +78,15 @@ const start =
       ));
     // A run that has read it before ends long before the last pass.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
-    return item?.deletion_started_at as string | undefined;
+    return (
+      item && {
+        startedAt: item.deletion_started_at as string,
+        deleted: {
+          items: (item.deletion_items as number | undefined) ?? 0,
+          objects: (item.deletion_objects as number | undefined) ?? 0,
+        },
+      }
+    );
   };
 
 /** Undefined if the condition of the update fails. */

@@ -86,6 +86,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   update: update(table, audit),
   list: list(table),
   isListed: isListed(table),
+  listed: listed(table),
   addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (TableName, Item) => ({
     Put: { TableName, Item },
   })),
@@ -189,6 +190,15 @@ const isListed =
   (table: Table): WorkspaceStore['isListed'] =>
   async (workspaceId, externalUserId) =>
     (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined;
+
+const listed = (table: Table): WorkspaceStore['listed'] =>
+  async function* (workspaceId) {
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': keys.whitelistEntry(workspaceId, '').pk },
+    });
+    for await (const page of pages) yield page.map(({ sk }) => sk as string);
+  };
 
 const changeWhitelist =
   (

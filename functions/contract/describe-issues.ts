@@ -10,12 +10,14 @@ const issuesShown = 10;
  * @param rootName the name of the whole value, for issues without a path
  */
 export function describeIssues(issues: readonly Issue[], rootName = 'The body'): string {
-  const sentences = issues
-    .slice(0, issuesShown)
-    .map((issue) => `${pathOf(issue) || rootName} ${problemOf(issue)}`);
+  const sentences = issues.slice(0, issuesShown).map((issue) => describeIssue(issue, rootName));
   const more = issues.length - sentences.length;
   return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
+
+/** @param rootName the name of the whole value, if the issue has no path */
+export const describeIssue = (issue: Issue, rootName: string): string =>
+  `${pathOf(issue) || rootName} ${problemOf(issue)}`;
 
 const pathOf = (issue: Issue): string =>
   issue.path.reduce<string>(

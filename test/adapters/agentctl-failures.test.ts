@@ -1,0 +1,272 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
+import type { Command } from 'commander';
+import { afterAll, expect, it, vi } from 'vitest';
+import { ChatBatchClient } from '#lib/client/index.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
+import { certificate } from '#support/certificate.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import { noteAddresses } from '../../bin/agentctl/connection-failures.ts';
+import { describeAwsFailure } from '../../bin/agentctl/describe-aws-failure.ts';
+import { createProgram, runAgentctl } from '../../bin/agentctl/run-agentctl.ts';
+import { describeServiceFailure } from '../../bin/agentctl/service-client.ts';
+
+noteAddresses();
+
+/** Words of Node.js, OpenSSL, the AWS SDK and AWS. */
+const words =
+  /smithy|SDK|socket|getaddrinfo|errno|connection (refused|timed out)|\bE[A-Z]{4,}|_CERT\b|Error\b|at \w+ \(/;
+
+let respond: (response: ServerResponse) => void = () => {};
+const stub = closeAfterTests(
+  await listenLocally(
+    createServer(async (request, response) => {
+      await text(request);
+      respond(response);
+    }),
+  ),
+);
+const secure = closeAfterTests(await listenLocally(createTlsServer(certificate)));
+const secureUrl = secure.url.replace('http:', 'https:');
+const { url: closed, close } = await listenLocally(createServer());
+await close();
+
+const rejectWith = (name: string, status: number, message = 'Words of AWS') => {
+  respond = (response) =>
+    void response
+      .writeHead(status, { 'Content-Type': 'application/x-amz-json-1.0', 'x-amzn-requestid': 'R1' })
+      .end(JSON.stringify({ __type: `com.amazonaws#${name}`, message, Message: message }));
+};
+
+async function failureOf(endpoint: string, requestTimeout = 30_000): Promise<unknown> {
+  const client = new DynamoDBClient({
+    ...{ endpoint, region: 'us-east-1', maxAttempts: 1 },
+    credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
+    requestHandler: { requestTimeout, throwOnRequestTimeout: true },
+  });
+  return client.send(new ListTablesCommand({})).catch((error: unknown) => error);
+}
+
+const denial =
+  'User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:Scan on resource: arn:aws:dynamodb:x because no identity-based policy allows it';
+
+it.each<[name: string, status: number, message: string, sentence: RegExp]>([
+  [
+    'ExpiredTokenException',
+    400,
+    '',
+    /^The AWS credentials have expired: sign in with aws sso login, or set /,
+  ],
+  ['RequestExpired', 400, '', /^AWS does not accept the time of this machine: set its clock$/],
+  ['UnrecognizedClientException', 400, '', /^AWS does not accept the credentials: check AWS_PROFILE/],
+  ['InvalidSignatureException', 400, '', /^AWS does not accept the credentials: check AWS_PROFILE/],
+  [
+    'AccessDeniedException',
+    400,
+    denial,
+    /^AWS does not allow arn:aws:iam::1:user\/ann to do dynamodb:Scan on arn:aws:dynamodb:x: add the permission \(docs\/operators\.md\), or use other credentials$/,
+  ],
+  [
+    'AccessDenied',
+    403,
+    'Access Denied',
+    /^AWS does not allow the credentials to do this: add the permission /,
+  ],
+  [
+    'ThrottlingException',
+    400,
+    '',
+    /^AWS takes no more calls at this rate: run the command again in some minutes$/,
+  ],
+  ['ProvisionedThroughputExceededException', 400, '', /^AWS takes no more calls at this rate: /],
+  [
+    'ResourceNotFoundException',
+    400,
+    '',
+    /^AWS does not have what the outputs of the stack name: check --stack, /,
+  ],
+  [
+    'InternalServerError',
+    500,
+    '',
+    /^AWS could not carry out a call \(500, request id R1\): run the command again /,
+  ],
+  ['ServiceUnavailable', 503, '', /^AWS could not carry out a call \(503, request id R1\): run /],
+  [
+    'ValidationException',
+    400,
+    '',
+    /^AWS has rejected a call \(ValidationException, 400, request id R1\): check /,
+  ],
+])('%s of AWS is a sentence that says what to do', async (name, status, message, sentence) => {
+  rejectWith(name, status, message || 'Words of AWS');
+  const described = describeAwsFailure(await failureOf(stub.url), 'stack');
+  expect(described).toMatch(sentence);
+  expect(described).not.toContain('Words of AWS');
+});
+
+const remedies: Readonly<Record<string, string>> = {
+  'has a certificate of nobody': 'set NODE_EXTRA_CA_CERTS',
+  'speaks no TLS': 'Check whether the address is http or https',
+};
+
+it.each<[problem: string, address: string, reason: RegExp]>([
+  ['refuses', closed, /nothing accepts connections there/],
+  ['has no name', 'http://nowhere.invalid', /the name (is unknown|cannot be looked up)/],
+  ['does not respond', stub.url, /it did not respond in time/],
+  ['breaks off', `${stub.url}/`, /it closed the connection/],
+  [
+    'has a certificate of nobody',
+    secureUrl,
+    /its TLS certificate is (of no authority that this machine knows|for another name)/,
+  ],
+  ['speaks no TLS', stub.url.replace('http:', 'https:'), /it does not speak TLS as expected/],
+])('names the address that %s, and what to do', async (problem, address, reason) => {
+  respond = (response) => void (problem === 'breaks off' && response.socket?.destroy());
+  const shown = address.replace(/\/$/, '');
+  // First, so that no failure of the SDK has noted the address.
+  if (problem !== 'does not respond') {
+    const client = new ChatBatchClient({ baseUrl: `${shown}/api/v1`, apiKey: 'ak', maxRetries: 0 });
+    const ofService = describeServiceFailure(await client.agents.list().catch((failure: unknown) => failure));
+    expect(ofService).toMatch(reason);
+    expect(ofService).not.toMatch(words);
+    expect(ofService).toMatch(
+      problem === 'breaks off'
+        ? /^The connection to the service was lost: .*\. Run the command again$/
+        : /^The service cannot be reached at \S+: .*\. Check /,
+    );
+    if (problem !== 'breaks off') expect(ofService).toContain(`at ${shown}: `);
+  }
+  const error = await failureOf(address, problem === 'does not respond' ? 100 : undefined);
+  for (const [stack, remedy] of [
+    ['stack', 'AWS_REGION and the network'],
+    [undefined, 'npm start still runs'],
+  ] as const) {
+    const described = describeAwsFailure(error, stack);
+    const system = stack === undefined ? 'The local run' : 'AWS';
+    expect(described).toMatch(reason);
+    expect(described?.startsWith(`${system} cannot be reached at ${shown}: `)).toBe(true);
+    expect(described).toContain(remedies[problem] ?? remedy);
+    expect(described).not.toMatch(words);
+  }
+});
+
+const folder = await temporaryFolder('agentctl-failures-');
+const [agentFile, document] = [join(folder, 'agent.json'), join(folder, 'hours.txt')];
+await writeFile(agentFile, '{"name":"Clerk"}');
+await writeFile(document, 'Open');
+await writeFile(
+  join(folder, 'connection.json'),
+  JSON.stringify({
+    ...{
+      pid: process.pid,
+      base_url: `${stub.url}/api/v1`,
+      access_key_id: 'key',
+      secret_access_key: 'secret',
+    },
+    ...{ data_table: 'table', dynamodb_endpoint: stub.url, content_bucket: 'content', file_bucket: 'files' },
+    ...{ s3_endpoint: stub.url, batch_workflow: 'arn', sfn_endpoint: stub.url, caller_secret: 'arn' },
+    ...{ authorizer_cache_seconds: '60', secretsmanager_endpoint: stub.url, webhook_key: 'arn' },
+    ...{ kms_endpoint: stub.url, bedrock_models: [], bedrock_knowledge_bases: [] },
+  }),
+);
+
+/** Values for what a command requires, by the name of the argument or the option. */
+const samples: Readonly<Record<string, string>> = {
+  ...{ file: agentFile, files: document, secret: 'caller', to: '1', out: join(folder, 'out.jsonl') },
+};
+const sampleOf = (name: string): string => samples[name] ?? 'x';
+
+/** Those of clients: they call no AWS service, and their failures are above. */
+const ofClients = ['chat', 'batch', 'verify', 'listen'];
+
+async function operatorCommands(): Promise<string[][]> {
+  const { commands } = await createProgram([]);
+  const named = commands
+    .filter((group) => !ofClients.includes(group.name()))
+    .flatMap((group): [string[], Command][] =>
+      group.commands.length === 0
+        ? [[[group.name()], group]]
+        : group.commands.map((leaf) => [[group.name(), leaf.name()], leaf]),
+    );
+  return named
+    .filter(([path]) => !ofClients.includes(path.at(-1) ?? ''))
+    .map(([path, leaf]) => [
+      ...path,
+      ...leaf.registeredArguments.map((argument) => sampleOf(argument.name())),
+      ...leaf.options
+        .filter(({ mandatory }) => mandatory)
+        .flatMap(({ long }) => [long ?? '', sampleOf((long ?? '').slice(2))]),
+      ...(path.join() === 'workspaces,update' ? ['--titles', 'on'] : []),
+    ]);
+}
+
+const commands = await operatorCommands();
+const variables = { ...process.env };
+afterAll(() => {
+  process.env = variables;
+  process.exitCode = undefined;
+});
+
+it.each([
+  ['AccessDeniedException', denial, /^AWS does not allow arn:\S+ to do dynamodb:Scan on \S+: /],
+  ['ExpiredTokenException', 'Words of AWS', /^The AWS credentials have expired: /],
+  ['ResourceNotFoundException', 'Words of AWS', /^AWS does not have what the outputs of the stack name: /],
+])('no command of operators ends with words of a library: %s', async (name, message, sentence) => {
+  expect(commands.length).toBeGreaterThan(25);
+  rejectWith(name, 400, message);
+  const errors = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const output = vi.spyOn(console, 'log').mockImplementation(() => {});
+  try {
+    for (const command of commands) {
+      errors.mockClear();
+      await runAgentctl(['node', 'agentctl', ...command, '--data', folder]);
+      const lines = errors.mock.calls.map(([line]) => String(line));
+      expect([command.join(' '), process.exitCode, lines]).toEqual([
+        ...[command.join(' '), 1, [expect.stringMatching(sentence)]],
+      ]);
+      expect(lines.join()).not.toContain('Words of AWS');
+      expect(output).not.toHaveBeenCalled();
+    }
+  } finally {
+    errors.mockRestore();
+    output.mockRestore();
+  }
+});
+
+it('retries calls of operators for the time of the environment, once one has succeeded', async () => {
+  const run = (...args: string[]) => runAgentctl(['node', 'agentctl', ...args, '--data', folder]);
+  const silent = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const strategy = new DeadlineRetries(1);
+  const retry = async () =>
+    strategy.refreshRetryTokenForRetry(await strategy.acquireInitialRetryToken(''), {
+      errorType: 'TRANSIENT',
+    });
+  try {
+    rejectWith('AccessDeniedException', 400);
+    await run('workspaces', 'list');
+    expect(clientTimeouts).toMatchObject({ connectionTimeout: 10_000, requestTimeout: 30_000 });
+    await expect(retry()).rejects.toThrow();
+    respond = (response) => void response.end('{}');
+    await failureOf(stub.url);
+    expect((await retry()).getRetryCount()).toBe(1);
+    process.env.AGENT_SERVICE_RETRY_SECONDS = '0';
+    await run('workspaces', 'get', 'x');
+    await expect(retry()).rejects.toThrow();
+    process.env.AGENT_SERVICE_RETRY_SECONDS = '1.5';
+    silent.mockClear();
+    await run('workspaces', 'list');
+    expect([process.exitCode, silent.mock.calls]).toEqual([
+      2,
+      [['AGENT_SERVICE_RETRY_SECONDS must be whole seconds']],
+    ]);
+  } finally {
+    silent.mockRestore();
+  }
+});
