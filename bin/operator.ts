@@ -96,6 +96,12 @@ export function useLocalSecrets({
   if (kms_endpoint !== undefined) process.env.AWS_ENDPOINT_URL_KMS = kms_endpoint;
 }
 
+/** Points the client of Lambda at a local run. */
+export function useLocalFunctions(testAgentFunction: string, endpoint: string): void {
+  process.env[variables.testAgentFunction] = testAgentFunction;
+  process.env.AWS_ENDPOINT_URL_LAMBDA = endpoint;
+}
+
 /** A container may run as a user without a name. */
 function userName(): string {
   try {

@@ -16,7 +16,8 @@ export type FunctionName =
   | 'authorize-request'
   | 'delete-unused-chats'
   | 'prepare-attachment'
-  | 'purge-chat';
+  | 'purge-chat'
+  | 'test-agent';
 
 /** The id of a function's construct. */
 export const pascalCase = (name: string): string =>

@@ -208,6 +208,15 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     batchSettings: true,
     stageLimits: true,
   },
+  'test-agent': {
+    // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
+    reads: ['GetItem', 'BatchGetItem'],
+    writes: { UpdateItem: ['rateBuckets', 'usage'] },
+    content: ['GetObject', 'ListBucket'],
+    model: true,
+    usage: true,
+    stageLimits: true,
+  },
   'fail-dead-letters': {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: { PutItem: ['batches'], UpdateItem: ['batches'] },
@@ -254,6 +263,11 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
     description: 'Deletes the chats that are unused for longer than their workspace retains them',
     // After four minutes, a run starts no further page. The last one takes seconds.
     timeoutSeconds: 300,
+  },
+  'test-agent': {
+    description: 'Tests an agent for an operator',
+    // A reply may take 300 s. The rest is for the reads before it and the writes after it.
+    timeoutSeconds: 330,
   },
   'process-batch-items': {
     description: 'Processes the requests of batches',

@@ -90,6 +90,7 @@ export class ServiceStack extends Stack {
       reconciler: functions.get('reconcile-batches'),
       concurrency,
     });
+    const tester = functions.create('test-agent');
     new UnusedChats(this, 'UnusedChats', { handler: functions.create('delete-unused-chats'), purge });
     const servers = this.createWebServers(props, functions);
     const api = this.createApi(settings, { functions, workflow, purge, resources, servers });
@@ -106,6 +107,7 @@ export class ServiceStack extends Stack {
     new CfnOutput(this, 'DataTableName', { value: resources.table.tableName });
     new CfnOutput(this, 'ContentBucketName', { value: resources.content.bucketName });
     new CfnOutput(this, 'FileBucketName', { value: resources.files.bucketName });
+    new CfnOutput(this, 'TestAgentFunctionArn', { value: tester.alias.functionArn });
     new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: resources.openAiApiKey.secretArn });
     new CfnOutput(this, 'BedrockKnowledgeBases', { value: JSON.stringify(settings.bedrockKnowledgeBases) });
     new CfnOutput(this, 'BedrockModels', { value: JSON.stringify(settings.bedrockModels) });

@@ -9,6 +9,7 @@ import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { agentTestCommand } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';
 import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
@@ -47,6 +48,7 @@ export function agentCommands(report: Report): Command {
     .argument('<agent>')
     .option('--of-version <number>', 'a published version instead of the draft', readNumber)
     .action(report(get));
+  group.addCommand(agentTestCommand(report));
   group
     .command('list')
     .description('list the agents of a workspace')

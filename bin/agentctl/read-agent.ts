@@ -8,8 +8,15 @@ import { readJson } from './read-json.ts';
  * Reads an agent.json.
  * @throws Mistakes with a line for each mistake: the file, and the path of the field
  */
-export async function readAgent(file: string, workspaceId: string): Promise<AgentDefinition> {
-  const input = await readJson(file);
+export const readAgent = async (file: string, workspaceId: string): Promise<AgentDefinition> =>
+  checkedAgent(file, workspaceId, await readJson(file));
+
+/** @throws Mistakes as `readAgent` does */
+export async function checkedAgent(
+  file: string,
+  workspaceId: string,
+  input: unknown,
+): Promise<AgentDefinition> {
   // A deferred import: it loads the SDKs of the model providers, which no other command needs.
   const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   const { definition, mistakes } = await checkAgent(workspaceId, input);

@@ -8,6 +8,7 @@ import { type Connection, credentialsOf, readConnection } from '../local/connect
 import {
   beForOperators,
   useLocalContents,
+  useLocalFunctions,
   useLocalSecrets,
   useLocalTable,
   useLocalWorkflow,
@@ -42,6 +43,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     setVariable('callerSecret', outputOf('CallerSecretArn'));
     setVariable('authorizerCacheSeconds', outputOf('AuthorizerCacheSeconds'));
     setVariable('webhookKey', outputOf('WebhookKeyArn'));
+    setVariable('testAgentFunction', outputOf('TestAgentFunctionArn'));
     useBedrockModels(listOf(outputOf('BedrockModels')));
     useKnowledgeBases(listOf(outputOf('BedrockKnowledgeBases')));
     return;
@@ -56,6 +58,8 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   useLocalSecrets(connection);
   if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)
     useLocalWorkflow(connection.batch_workflow, connection.sfn_endpoint);
+  if (connection.test_agent_function !== undefined && connection.lambda_endpoint !== undefined)
+    useLocalFunctions(connection.test_agent_function, connection.lambda_endpoint);
   useBedrockModels(connection.bedrock_models);
   useKnowledgeBases(connection.bedrock_knowledge_bases);
 }

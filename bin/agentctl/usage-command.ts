@@ -17,7 +17,7 @@ const groupings: Readonly<Record<UsageGrouping, string>> = {
 
 export function usageCommand(report: Report): Command {
   return withDays(new Command('usage'))
-    .description('show the usage: turns, batch requests, model calls, tokens, uploads')
+    .description('show the usage: turns, batch requests, model calls, tokens, uploads, tests')
     .option('--workspace <workspace>', 'whose usage; by default that of all workspaces')
     .addOption(
       new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces').choices(
@@ -57,13 +57,14 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
 
 const usageHelp = `
 Days are in UTC. A batch request counts for the key that created the batch, and for the agent of the batch. The model
-calls and tokens of other agents that this agent calls are included. The number of turns includes failed turns. Titles
+calls and tokens of other agents that this agent calls are included. The number of turns includes failed turns. Tests
+are those of agentctl agents test, which count for the key "operators". Titles
 of chats are not counted. If a function crashes after a reply and before it counts the reply, the usage does not
 include the reply. Each reply in the history has its own figures.`;
 
 /** By model there are only calls and tokens, because one turn may call several models. */
 const titlesOf = (by: UsageGrouping): string[] => [
-  ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes']),
+  ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed']),
   'calls',
   'prompt',
   'completion',
@@ -78,6 +79,8 @@ const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<stri
     failed_batch_requests: counts.failedBatchRequests,
     uploads: counts.uploads,
     uploaded_bytes: counts.uploadedBytes,
+    tests: counts.tests,
+    failed_tests: counts.failedTests,
   }),
   model_calls: calls.calls,
   prompt_tokens: calls.promptTokens,

@@ -16,6 +16,8 @@ export interface Connection {
   /** The operator's credentials for the run's emulators; new at each start. */
   access_key_id?: string;
   secret_access_key?: string;
+  /** Lets the playground write agents; new at each start. */
+  operator_token?: string;
   /** The data table, for agentctl. */
   data_table: string;
   dynamodb_endpoint: string;
@@ -27,6 +29,9 @@ export interface Connection {
   /** The workflow that agentctl starts to resend a webhook. */
   batch_workflow?: string;
   sfn_endpoint?: string;
+  /** The function that `agentctl agents test` invokes. */
+  test_agent_function?: string;
+  lambda_endpoint?: string;
   /** The secret that `agentctl secrets rotate caller` replaces, and how long the gateway caches signed callers. */
   caller_secret?: string;
   authorizer_cache_seconds?: string;

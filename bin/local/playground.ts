@@ -4,15 +4,24 @@ import type { Site } from '#local/site/serve-site.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** The playground, which a local run serves at `/`, its parser of Markdown, and the document for its reference. */
+/** The modules of jsdiff that compare lines. They import each other by these paths. */
+const jsdiff = Object.fromEntries(
+  ['diff/line', 'diff/base', 'util/params'].map((module) => [
+    `/jsdiff/${module}.js`,
+    fileURLToPath(import.meta.resolve(`diff/lib/${module}.js`)),
+  ]),
+);
+
+/** The playground, which a local run serves at `/`, its parser of Markdown, its comparison of texts, and the document for its reference. */
 export const playground: Site = {
   folder: join(project, 'local/playground'),
   files: {
     '/openapi.json': join(project, 'docs/openapi.json'),
+    ...jsdiff,
     '/markdown-it.js': fileURLToPath(import.meta.resolve('markdown-it/browser')),
   },
 };
 
-/** With the key in the fragment, which a browser sends to no server. */
-export const playgroundAddress = (baseUrl: string, apiKey: string): string =>
-  `${new URL(baseUrl).origin}/#key=${apiKey}`;
+/** With the key and the operator's token in the fragment, which a browser sends to no server. */
+export const playgroundAddress = (baseUrl: string, apiKey: string, operatorToken = ''): string =>
+  `${new URL(baseUrl).origin}/#key=${apiKey}&operator=${operatorToken}`;

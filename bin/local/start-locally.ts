@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
@@ -7,8 +8,10 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { thisPlatform } from '#local/platform.ts';
 import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { useKnowledgeBases } from '../agentctl/bedrock-knowledge-bases.ts';
+import { useBedrockModels } from '../agentctl/bedrock-models.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
-import { useLocalTable } from '../operator.ts';
+import { useLocalFunctions, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
 import { checkPort } from './check-port.ts';
 import {
@@ -22,6 +25,7 @@ import { emptyDataFolder, makePrivate } from './data-folder.ts';
 import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
+import { operatorCalls } from './operator-calls.ts';
 import { playground, playgroundAddress } from './playground.ts';
 import { showProviderErrors } from './show-provider-errors.ts';
 import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
@@ -151,12 +155,13 @@ function readPort(text: string): number {
 async function start(options: Options, steps: StartSteps): Promise<RunningTemplate> {
   const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
+  const operatorToken = randomBytes(24).toString('base64url');
   let connection: Connection | undefined;
   const service = await runTemplate({
     assembly,
     dataDir: options.data,
     port: options.port,
-    site: playground,
+    site: { ...playground, calls: operatorCalls(operatorToken) },
     pageOrigins: await pageOrigins(settings),
     // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
     // once, the 95th percentile of the first text was 0.65 times as late with one thread (median).
@@ -190,7 +195,8 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     ...(options.logs && { onLog: ({ functionName, line }) => print([`${functionName}: ${line}`]) }),
     // The file is complete before the service responds to the first request.
     async beforeServing(emulators) {
-      connection = await connect(emulators, options.data);
+      connection = { ...(await connect(emulators, options.data)), operator_token: operatorToken };
+      useOperatorTarget(connection);
       await writeConnection(options.data, connection);
     },
   });
@@ -232,6 +238,10 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
       batch_workflow: emulators.outputs.BatchWorkflowArn,
       sfn_endpoint: emulators.endpoints.sfn,
     }),
+    ...(emulators.outputs.TestAgentFunctionArn !== undefined && {
+      test_agent_function: emulators.outputs.TestAgentFunctionArn,
+      lambda_endpoint: emulators.endpoints.lambda,
+    }),
     ...(emulators.outputs.CallerSecretArn !== undefined && {
       caller_secret: emulators.outputs.CallerSecretArn,
       authorizer_cache_seconds: emulators.outputs.AuthorizerCacheSeconds ?? '0',
@@ -246,12 +256,25 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   };
 }
 
-/** With the lines before it, it fits a terminal of 24 lines of 80 columns. */
-function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connection): string {
+/** What the playground's operations need besides the table. */
+function useOperatorTarget({
+  test_agent_function,
+  lambda_endpoint,
+  bedrock_models,
+  bedrock_knowledge_bases,
+}: Connection): void {
+  if (test_agent_function !== undefined && lambda_endpoint !== undefined)
+    useLocalFunctions(test_agent_function, lambda_endpoint);
+  useBedrockModels(bedrock_models);
+  useKnowledgeBases(bedrock_knowledge_bases);
+}
+
+/** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
+function greeting({ base_url, api_key, operator_token, workspace_id, agent_id, chat_id }: Connection): string {
   const server = process.env.OPENAI_BASE_URL;
   return `
 Next: open this address in a browser, and chat with the demo agent.
-${playgroundAddress(base_url, api_key)}
+${playgroundAddress(base_url, api_key, operator_token)}
 
 Base address  ${base_url}
 OpenAI API    ${base_url}/openai (docs/openai.md)

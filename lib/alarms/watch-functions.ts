@@ -14,7 +14,7 @@ type Functions = ReadonlyMap<FunctionName, ServiceFunction>;
  *
  * `authorize-request` is in no group: it throws for every unknown key, which Lambda counts as an error. For its real
  * failures the gateway responds with 500. `delete-unused-chats` runs once an hour: its alarm (`watchUnusedChats`) would be
- * on for hours, and would stop the roll-out of its own repair.
+ * on for hours, and would stop the roll-out of its own repair. The operator who invokes `test-agent` gets its errors.
  */
 export const functionGroups = {
   Chat: [

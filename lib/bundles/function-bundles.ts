@@ -49,6 +49,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'process-batch-items': agentEntryPoints,
   'send-message': agentEntryPoints,
   'serve-chats': agentEntryPoints,
+  'test-agent': agentEntryPoints,
   'prepare-attachment': [
     'functions/adapters/documents/extraction-thread.ts',
     'functions/adapters/images/shrinking-thread.ts',
@@ -67,6 +68,7 @@ const splitBundles: readonly string[] = [
   'complete-chat',
   'serve-chats',
   'process-batch-items',
+  'test-agent',
 ];
 
 /**

@@ -1,4 +1,5 @@
 /** @import { Agent } from './types.d.ts' */
+import { Agents } from './agents.js';
 import { call, RequestFailed } from './api.js';
 import { createBatches } from './batches.js';
 import { Chats } from './chats.js';
@@ -18,10 +19,13 @@ const keyButton = byId('key', HTMLButtonElement);
 const chats = new Chats((events) => fill(eventsPanel, events));
 const batches = createBatches((chatId) => chats.userOf(chatId));
 const reference = createReference();
+const editor = new Agents(() => {
+  agents = undefined;
+});
 /** @type {Agent[] | undefined} */
 let agents;
 
-/** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/reference/ROUTE. */
+/** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/agents/ID, #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
   // Batches create chats.
@@ -37,6 +41,7 @@ async function route() {
   try {
     if (view === 'reference') await reference.open(id);
     else if (view === 'batches') await openBatches(id);
+    else if (view === 'agents') await editor.open(id);
     else await openChats(id, isBack);
   } catch (error) {
     await showFailure(error);
@@ -122,12 +127,13 @@ async function useKeyOfAddress() {
 /** Another key may be one of another workspace. */
 function forget() {
   agents = undefined;
+  editor.forget();
   fill(keyButton, storedKey() === '' ? 'Enter a key' : `Key …${storedKey().slice(-4)}`);
 }
 
 /** @param {string} view */
 function showView(view) {
-  const shown = ['chats', 'batches', 'reference'].includes(view) ? view : 'chats';
+  const shown = ['chats', 'batches', 'agents', 'reference'].includes(view) ? view : 'chats';
   document.body.dataset.view = shown;
   document.body.dataset.side = 'closed';
   for (const section of document.querySelectorAll('[data-of]'))

@@ -88,12 +88,17 @@ export function createReply(ratingOf, onResponse) {
       if (note.textContent !== words) fill(note, words);
     },
 
-    /** @param {Message} message */
-    show({ id, content, meta, feedback_counts }) {
+    /**
+     * Without an id, it cannot be rated.
+     *
+     * @param {Pick<Message, 'content' | 'meta'> & Partial<Message>} message
+     * @param {number} [seconds] that it took
+     */
+    show({ id, content, meta, feedback_counts = {} }, seconds) {
       text.complete(content);
       for (const step of meta.reasoning_steps ?? []) addStep(step).end(step.result);
       if (meta.error !== undefined) fail(`${meta.error.message} (${meta.error.code})`);
-      finish({ id, usage: meta.token_usage, incomplete: meta.incomplete, counts: feedback_counts });
+      finish({ id, usage: meta.token_usage, incomplete: meta.incomplete, counts: feedback_counts, seconds });
     },
 
     /**

@@ -6,18 +6,28 @@
  */
 
 const KEY = 'api-key';
+const OPERATOR_TOKEN = 'operator-token';
 const USER = 'external-user-id';
 const DRAFT = 'draft-';
 const RUNNING = 'running-';
 /** The service takes no longer message, and the browser stores 5 MB in all. */
 const draftCharacters = 262_144;
 
-/** Removes the key from the address and returns it, so that neither the history nor a copied address has it. */
+/**
+ * Removes the key and the operator's token from the address, so that neither the history nor a copied address has them.
+ * Stores the token, and returns the key.
+ */
 export function takeKeyFromAddress() {
-  const key = new URLSearchParams(location.hash.slice(1)).get('key');
+  const address = new URLSearchParams(location.hash.slice(1));
+  const key = address.get('key');
+  const token = address.get('operator');
   if (key !== null) history.replaceState(null, '', location.pathname);
+  if (key !== null && token !== null) sessionStorage.setItem(OPERATOR_TOKEN, token);
   return key;
 }
+
+/** Empty if the address that the run has printed was not opened in this tab. */
+export const storedOperatorToken = () => sessionStorage.getItem(OPERATOR_TOKEN) ?? '';
 
 export const storedKey = () => sessionStorage.getItem(KEY) ?? '';
 

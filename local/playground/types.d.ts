@@ -8,6 +8,46 @@ export interface Agent {
   unified_tools: { type: string }[];
 }
 
+/** The content of agent.json. */
+export interface AgentDefinition {
+  name: string;
+  description: string;
+  agent_type: string;
+  system_prompt: string;
+  llm_model: string;
+  unified_tools: { type: string }[];
+  suggested_questions: string[];
+  use_search: boolean;
+  meta: Record<string, unknown>;
+}
+
+export interface AgentSummary {
+  id: string;
+  name: string;
+  publish_state: string;
+  version_number: number | null;
+  llm_model: string;
+}
+
+/** An agent as operators see it. */
+export interface EditedAgent extends AgentSummary {
+  definition: AgentDefinition;
+  /** The newest first. */
+  versions: {
+    number: number;
+    published_at: string;
+    copy_of: number | null;
+    published: boolean;
+    definition: AgentDefinition;
+  }[];
+}
+
+export interface AgentTest {
+  reply: Pick<Message, 'content' | 'meta'>;
+  provider: string | null;
+  milliseconds: number;
+}
+
 export interface Chat {
   id: number;
   name: string;

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
 import { isOwnHost } from '../wire/reject-pages.ts';
+import { callNameOf, type SiteCalls, sendResult, serveCall } from './serve-calls.ts';
 
 /** Static files that a run serves at its port, next to the routes of the template. */
 export interface Site {
@@ -9,6 +10,7 @@ export interface Site {
   readonly folder: string;
   /** Further files, by their path such as `/openapi.json`. */
   readonly files?: Readonly<Record<string, string>>;
+  readonly calls?: SiteCalls;
 }
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -36,17 +38,26 @@ const headers = {
   'Cache-Control': 'no-store',
 };
 
-/** Sends a response if the request is for a file of the site. Returns false if it is not. */
+/** Sends a response if the request is for the site. Returns false if it is not. */
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**
  * Lists the files once: a request finds its file by the exact path, so that no path leads out of the folder. Other
- * methods than GET and HEAD, and other paths, are not the site's.
+ * methods than GET and HEAD, and other paths, are not the site's, but for its calls.
  */
 export async function openSite(site: Site | undefined): Promise<ServeSite> {
   if (site === undefined) return () => false;
   const files = await filesByPath(site);
   return (request, response) => {
+    const name = callNameOf(request);
+    if (site.calls !== undefined && name !== undefined) {
+      serveCall(site.calls, name, request).then(
+        (result) => sendResult(response, headers, result),
+        // The client has gone before it has sent its body.
+        () => response.destroy(),
+      );
+      return true;
+    }
     const [path = ''] = (request.url ?? '').split('?');
     const file = files.get(path);
     if (file === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) return false;

@@ -107,7 +107,7 @@ const functionsOf = (metrics: AlarmProperties['Metrics'], metricName: string): s
   );
 
 test.each(['all', 'uploads', 'none'])(
-  'with webFunctions of %s, each function whose errors are crashes is in one alarm: not the authorizer, which throws at wrong keys, nor the hourly one',
+  'with webFunctions of %s, each function whose errors are crashes is in one alarm: not the authorizer, which throws at wrong keys, nor the hourly one, nor that of operators',
   (webFunctions) => {
     const form = synthesize({ settings: { webFunctions } });
     const functions = Object.keys(form.resources('AWS::Lambda::Function'))
@@ -117,7 +117,7 @@ test.each(['all', 'uploads', 'none'])(
       .map(({ Properties }) => Properties as unknown as AlarmProperties)
       .filter((alarm) => headingOf(alarm) === 'function-errors');
     const watched = watching.flatMap(({ Metrics }) => functionsOf(Metrics, 'Errors'));
-    const others = ['AuthorizeRequest', 'DeleteUnusedChats'];
+    const others = ['AuthorizeRequest', 'DeleteUnusedChats', 'TestAgent'];
     expect(watched.toSorted()).toEqual(functions.filter((name) => !others.includes(name)).toSorted());
     // The name of the alarm says which functions, and so does its description.
     for (const { AlarmDescription, Metrics } of watching)
@@ -230,7 +230,7 @@ test('a rollout goes back when a function of its group crashes or the gateway an
     const watched = own.flatMap((alarmId) =>
       functionsOf(alarms.find(({ logicalId }) => logicalId === alarmId)?.Metrics, 'Errors'),
     );
-    if (['AuthorizeRequest', 'DeleteUnusedChats'].includes(name)) expect(own).toEqual([]);
+    if (['AuthorizeRequest', 'DeleteUnusedChats', 'TestAgent'].includes(name)) expect(own).toEqual([]);
     else expect([own.length, watched]).toEqual([1, expect.arrayContaining([name])]);
     expect(Properties).toMatchObject({
       DeploymentConfigName: 'CodeDeployDefault.LambdaCanary10Percent5Minutes',

@@ -68,6 +68,7 @@ test('only the functions that ask models are allowed what models take', () => {
     'send-message',
     'complete-chat',
     'process-batch-items',
+    'test-agent',
     'serve-chats',
   ]);
 });

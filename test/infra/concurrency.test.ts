@@ -81,6 +81,8 @@ test('the authorizer and all that may run for long have reservations, which leav
     'RejectOpenaiPath',
     'RenameChat',
     'StopReply',
+    // It runs when an operator says so.
+    'TestAgent',
     'UploadFile',
   ]);
   expect(warnings).toEqual([]);

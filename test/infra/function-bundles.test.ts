@@ -57,6 +57,7 @@ const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'process-batch-items': withModel,
   'send-message': withModel,
   'serve-chats': withModel,
+  'test-agent': withModel,
 };
 
 const isServer = (name: string): boolean => (webFunctionNames as readonly string[]).includes(name);
@@ -133,7 +134,7 @@ test.each(webFunctionNames)(
   },
 );
 
-const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats'];
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
 
 test('only the functions that ask models carry what speaks with models', () => {
   const carriers = allNames.filter((name) =>

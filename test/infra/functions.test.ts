@@ -20,6 +20,7 @@ const withoutRoute = [
   'delete-unused-chats',
   'prepare-attachment',
   'purge-chat',
+  'test-agent',
 ];
 
 test('there is a function for each route, and for what stands behind none', () => {

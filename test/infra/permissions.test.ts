@@ -119,6 +119,7 @@ test('every role may do exactly this', () => {
       'secretsmanager:GetSecretValue',
     ],
     RejectOpenaiPath: ['dynamodb:GetItem', limited, ...logs],
+    TestAgent: [...read, limited, ...logs, 's3:GetObject', 's3:ListBucket', 'secretsmanager:GetSecretValue'],
     // It gets presigned addresses, and parses hostile files.
     PrepareAttachment: logs,
     UploadFile: [

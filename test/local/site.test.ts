@@ -3,12 +3,25 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import type { Site } from '#local/site/serve-site.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startFixture } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
 
 const folder = await temporaryFolder('site-');
-const site = { folder: join(folder, 'public'), files: { '/extra.json': join(folder, 'extra.json') } };
+const token = 'a-token-of-the-run';
+const called: unknown[] = [];
+const site: Site = {
+  folder: join(folder, 'public'),
+  files: { '/extra.json': join(folder, 'extra.json') },
+  calls: {
+    token,
+    async call(name, input) {
+      called.push([name, input]);
+      return { status: 200, body: { name } };
+    },
+  },
+};
 await mkdir(join(site.folder, 'deep'), { recursive: true });
 const contents: Record<string, string> = {
   'public/index.html': '<title>Site</title>',
@@ -38,14 +51,18 @@ interface Received {
 }
 
 /** Sends the path and the headers unchanged, which `fetch` does not. */
-function get(url: string, path: string, { method = 'GET', headers = {} } = {}): Promise<Received> {
+function get(
+  url: string,
+  path: string,
+  { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {},
+): Promise<Received> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
-    request({ hostname, port, path, method, headers }, async (response) => {
+    request({ hostname, port, path, method, headers: { ...headers } }, async (response) => {
       resolve({ status: response.statusCode, headers: response.headers, body: await text(response) });
     })
       .once('error', reject)
-      .end();
+      .end(body);
   });
 }
 
@@ -103,6 +120,68 @@ describe.each(['distribution', 'gateway'] as const)('a site at the port of the %
 
   it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1', '[::1]:3000'])('takes the host %s', async (host) => {
     expect((await get(url, '/', { headers: { host } })).status).toBe(200);
+  });
+
+  describe('makes a call', () => {
+    const host = new URL(url).host;
+    const headers = {
+      Origin: `http://${host}`,
+      'Content-Type': 'application/json',
+      'X-Operator-Token': token,
+    };
+    const call = (changed: Record<string, string | undefined> = {}, body = '{"a":1}') => {
+      const all = Object.entries({ ...headers, ...changed }).filter(([, value]) => value !== undefined);
+      return get(url, '/operator/write', { method: 'POST', headers: Object.fromEntries(all), body });
+    };
+
+    it('for its own page, by both names of this machine', async () => {
+      const { port } = new URL(url);
+      for (const host of [`127.0.0.1:${port}`, `localhost:${port}`]) {
+        called.splice(0);
+        const { status, headers, body } = await call({ Host: host, Origin: `http://${host}` });
+        expect([status, body, called]).toEqual([200, '{"name":"write"}', [['write', { a: 1 }]]]);
+        expect(headers).toMatchObject({ ...securityHeaders, 'content-type': 'application/json' });
+      }
+      expect((await call({ 'Content-Type': 'Application/JSON; charset=utf-8' })).status).toBe(200);
+    });
+
+    it.each<[string, Record<string, string | undefined>, number]>([
+      ['no token', { 'X-Operator-Token': undefined }, 401],
+      ['an empty token', { 'X-Operator-Token': '' }, 401],
+      ['the start of the token', { 'X-Operator-Token': token.slice(0, -1) }, 401],
+      ['another token', { 'X-Operator-Token': 'a-token-of-another' }, 401],
+      ['no origin', { Origin: undefined }, 403],
+      ['the origin of no page', { Origin: 'null' }, 403],
+      ['the origin of another page', { Origin: 'https://elsewhere.example' }, 403],
+      ['the origin of another port', { Origin: 'http://127.0.0.1:1' }, 403],
+      ['its own origin by another scheme', { Origin: `https://${host}` }, 403],
+      [
+        'the other name of this machine as origin',
+        { Origin: `http://${host.replace('127.0.0.1', 'localhost')}` },
+        403,
+      ],
+      ['a rebound host', { Host: 'elsewhere.example', Origin: 'http://elsewhere.example' }, 403],
+      ['no content type', { 'Content-Type': undefined }, 415],
+      ['what a form may send', { 'Content-Type': 'text/plain' }, 415],
+      ['JSON as a parameter', { 'Content-Type': 'text/plain; application/json' }, 415],
+      ['a type that begins like JSON', { 'Content-Type': 'application/json-seq' }, 415],
+    ])('never with %s', async (_what, changed, status) => {
+      called.splice(0);
+      const received = await call(changed);
+      expect([received.status, called]).toEqual([status, []]);
+      expect(received.body).not.toContain(token);
+      expect(Object.keys(received.headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    });
+
+    it('of at most 1 MB of JSON, by POST alone', async () => {
+      const largest = JSON.stringify('x'.repeat(1024 * 1024 - 2));
+      expect((await call({}, largest)).status).toBe(200);
+      called.splice(0);
+      expect([(await call({}, `${largest} `)).status, (await call({}, '{"a":')).status]).toEqual([413, 400]);
+      for (const method of ['GET', 'PUT', 'OPTIONS'])
+        expect((await get(url, '/operator/write', { method, headers })).body).not.toContain('"name"');
+      expect(called).toEqual([]);
+    });
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, inject, it } from 'vitest';
 import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -11,12 +11,15 @@ import type { ModelCall } from '#support/model-server.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
+import { playgroundAddress } from '../../bin/local/playground.ts';
 
 /** With `SCREENSHOTS=FOLDER`, tests write pictures of the page to the folder. */
 const screenshots = process.env.SCREENSHOTS;
 
 const { service, tenant, client, model } = await useScriptedService();
 const { origin } = new URL(service.baseUrl);
+/** As `npm start` prints it. */
+const address = playgroundAddress(service.baseUrl, tenant.apiKey, inject('sharedService').operatorToken);
 await createPublishedAgent(tenant.workspaceId, {
   name: 'Researcher',
   description: 'Calls an expert before it replies.',
@@ -59,7 +62,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     if (browser === undefined) throw new Error('There is no browser');
     const window = await browser.open(options);
     opened.push(window);
-    await window.page.goto(`${origin}/#key=${tenant.apiKey}`);
+    await window.page.goto(address);
     await window.page.getByRole('heading', { name: 'New chat' }).waitFor();
     if (path !== '') await window.page.goto(`${origin}/#${path}`);
     return window.page;
@@ -79,7 +82,9 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const page = await open();
     expect(page.url()).toBe(`${origin}/`);
     expect(await page.evaluate('sessionStorage.getItem("api-key")')).toBe(tenant.apiKey);
-    expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(tenant.apiKey);
+    const html = await page.evaluate('document.documentElement.outerHTML');
+    for (const secret of [tenant.apiKey, inject('sharedService').operatorToken])
+      expect(html).not.toContain(secret);
     const other = await browser?.open();
     if (other === undefined) return;
     opened.push(other);
@@ -435,6 +440,18 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
     await page.locator('.result .markdown').waitFor();
     expect(await harmfulIn(page)).toEqual([]);
+    const agentId = await createPublishedAgent(tenant.workspaceId, { name, llm_model: model.sharedName });
+    await page.goto(`${origin}/#/agents/${agentId}`);
+    const editor = page.locator('#agents-view');
+    await editor.getByLabel('Instructions').fill(hostile);
+    await editor.getByLabel('Test message').fill(hostile);
+    await editor.getByRole('button', { name: 'Try it' }).click();
+    await editor
+      .locator('.columns footer')
+      .getByText(/tokens/)
+      .nth(1)
+      .waitFor();
+    expect(await harmfulIn(page)).toEqual([]);
     expect([await page.title(), requested]).toEqual(['Playground', []]);
   });
 
@@ -589,6 +606,99 @@ describe.skipIf(browser === undefined)('the playground', () => {
     ]);
   });
 
+  it('writes an agent, tries its draft beside the published version, compares, publishes and goes back', async () => {
+    script = (call) => `I am ${call.request.messages[0]?.content}`;
+    const page = await open('/agents');
+    const field = (name: string) => page.locator('#agents-view').getByLabel(name);
+    const save = page.getByRole('button', { name: 'Save the draft' });
+    const mistakes = page.locator('.mistakes li');
+    await field('Model').fill('none:x');
+    await field('as JSON').fill('{"meta": {"temperature": 3}}');
+    await save.press('Enter');
+    await expect.poll(() => mistakes.count()).toBe(3);
+    expect(opened[0]?.problems.splice(0)).toEqual([expect.stringContaining('status of 400')]);
+    await field('as JSON').fill('{"meta": }');
+    await save.click();
+    await expect
+      .poll(() => mistakes.allTextContents())
+      .toEqual([expect.stringMatching(/^The JSON cannot be read/)]);
+
+    await field('Name').fill('Guide');
+    await field('Model').fill(model.sharedName);
+    await field('Instructions').fill('a guide\nof the harbour');
+    await field('as JSON').fill('{"suggested_questions": ["Where?"]}');
+    // Enter in a field saves, as the button does.
+    await field('Name').press('Enter');
+    await page.getByRole('heading', { name: 'Guide' }).waitFor();
+    await page.getByRole('link', { name: /Guide/ }).and(page.locator('[aria-current]')).waitFor();
+    expect(page.url()).toMatch(/#\/agents\/[0-9a-f-]{36}$/);
+    await page.getByRole('button', { name: 'Publish' }).press('Enter');
+    await page.getByText('Saved, and published as version 1').waitFor();
+
+    await field('Instructions').fill('a pilot\nof the harbour');
+    await page.getByText('Not saved').waitFor();
+    const difference = page.getByLabel('Difference');
+    await expect
+      .poll(() => difference.locator('del, ins').allTextContents())
+      .toEqual(['- a guide', '+ a pilot']);
+    // What is not saved stays while another view is shown.
+    await page.getByRole('link', { name: 'Batches' }).click();
+    await page.getByRole('textbox', { name: 'Messages' }).waitFor();
+    await page.goBack();
+    await page.getByText('Not saved').waitFor();
+    await field('Test message').fill('Who are you?');
+    await field('Test message').press('Enter');
+    for (const [name, text] of [
+      ['Draft', 'I am a pilot'],
+      ['Version 1, published', 'I am a guide'],
+    ] as const) {
+      const column = page.getByRole('region', { name, exact: true });
+      await column.getByText(text).waitFor();
+      await column.getByText(/tokens · 1 call/).waitFor();
+    }
+    const [left, right] = await Promise.all(
+      ['Draft', 'Version 1, published'].map((name) =>
+        page.getByRole('region', { name, exact: true }).boundingBox(),
+      ),
+    );
+    expect([left?.y, (right?.x ?? 0) > (left?.x ?? 0)]).toEqual([right?.y, true]);
+    expect(await findingsOf(page)).toEqual([]);
+
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByText('Saved, and published as version 2').waitFor();
+    await difference.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Go back to version 1' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Go back to version 1' }).press('Enter');
+    await page.getByText('copy of version 1').waitFor();
+    await page.getByText('Saved, not published').waitFor();
+    const failing = nextCall(() => true).then((call) => call.fail(401));
+    await page.getByRole('button', { name: 'Try it' }).click();
+    await failing;
+    await page.getByText(/^The provider at \S+ answered with status 401$/).waitFor();
+
+    await page.setViewportSize({ width: 390, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    expect(await smallTargetsIn(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Chats', exact: true }).click();
+    await page.locator('#chats-view').getByLabel('Agent').selectOption({ label: 'Guide' });
+    await page.getByRole('button', { name: 'Where?' }).waitFor();
+    expect(await unreachableIn(page, '/agents')).toEqual([]);
+  });
+
+  it('takes no agent without the token of the run', async () => {
+    const window = await browser?.open();
+    if (window === undefined) return;
+    opened.push(window);
+    await window.page.goto(`${origin}/#key=${tenant.apiKey}`);
+    await window.page.getByRole('heading', { name: 'New chat' }).waitFor();
+    await window.page.getByRole('link', { name: 'Agents' }).click();
+    await window.page
+      .getByRole('alert')
+      .getByText('Open the address that npm start has printed last')
+      .waitFor();
+    expect(window.problems.splice(0)).toEqual([expect.stringContaining('status of 401')]);
+  });
+
   it('works on a narrow screen, and by keyboard alone', async () => {
     const chatId = await createChat(client, tenant, { name: 'A chat for a small screen' });
     const page = await open('', { viewport: { width: 360, height: 640 } });
@@ -646,6 +756,11 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.goto(elsewhere.url);
     const attempt = (path: string, mode: string) =>
       page.evaluate(`fetch('${origin}${path}', { mode: '${mode}' }).then(() => 'read', () => 'failed')`);
+    const write = (type: string) =>
+      page.evaluate(`fetch('${origin}/operator/list', { method: 'POST', mode: '${type === 'text/plain' ? 'no-cors' : 'cors'}', body: '{}',
+        headers: { 'Content-Type': '${type}' } }).then(({ status }) => status, () => 'failed')`);
+    // Without a preflight, the page gets an opaque response, and the run carries nothing out.
+    expect([await write('application/json'), await write('text/plain')]).toEqual(['failed', 'failed']);
     for (const path of ['/', '/main.js', '/openapi.json'])
       expect([path, await attempt(path, 'cors'), await attempt(path, 'no-cors')]).toEqual([
         path,
@@ -809,6 +924,27 @@ const smallTargetsIn = (page: Page) =>
     .map((node) => node.closest('label.check') ?? node)
     .filter((node) => Math.min(node.getBoundingClientRect().width, node.getBoundingClientRect().height) < 31.9)
     .map((node) => node.outerHTML.slice(0, 100))`);
+
+/** What the Tab key does not reach of a view's controls. */
+async function unreachableIn(page: Page, path: string): Promise<string[]> {
+  await page.goto(`${origin}/#${path}`);
+  await page.getByRole('button', { name: 'Save the draft' }).waitFor();
+  const controls = `[...document.querySelectorAll('#agents-view :is(a, button, input, select, textarea)')]
+    .filter((node) => node.checkVisibility())`;
+  await page.evaluate(
+    `document.querySelector('#agents-view').dataset.reached = ''; document.activeElement.blur();`,
+  );
+  const count = await page.evaluate<number>(
+    'document.querySelectorAll("a, button, input, select, textarea").length',
+  );
+  for (let pressed = 0; pressed < count; pressed += 1) {
+    await page.keyboard.press('Tab');
+    await page.evaluate('document.activeElement.setAttribute("data-reached", "")');
+  }
+  return page.evaluate<string[]>(
+    `${controls}.filter((node) => node.dataset.reached === undefined).map((node) => node.outerHTML.slice(0, 100))`,
+  );
+}
 
 interface AxeResults {
   violations: { id: string; impact: string; nodes: { html: string }[] }[];

@@ -10,6 +10,8 @@ import { docx } from '#support/sample-files.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
+import { useLocalFunctions } from '../../bin/operator.ts';
+import { testAgent } from '../../bin/test-agent.ts';
 
 const type = 'consultant_retrieve_context_source';
 
@@ -27,6 +29,7 @@ interface Document {
 
 const service = await useService();
 const agentctl = agentctlOf(service);
+useLocalFunctions(service.run.outputs.TestAgentFunctionArn ?? '', service.run.endpoints.lambda);
 const folder = join(service.dataDir, 'documents');
 await mkdir(folder);
 
@@ -247,7 +250,14 @@ describe('the knowledge of a workspace', () => {
     await bucket().send(new DeleteObjectCommand({ Bucket: Bucket(), Key }));
     const chat = await open(tenant);
     await chat.say(`${type} {"query":"lost"}`);
-    expect((await chat.lastStep()).result).toEqual({ success: false, data: { message: 'It failed' } });
+    const failed = { success: false, data: { message: 'It failed' } };
+    expect((await chat.lastStep()).result).toEqual(failed);
+    const tested = await testAgent({
+      agent_id: chat.agentId,
+      message: `${type} {"query":"lost"}`,
+      version: 'draft',
+    });
+    expect(tested.reply.meta.reasoning_steps?.map(({ result }) => result)).toEqual([failed]);
   });
 });
 

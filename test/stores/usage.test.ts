@@ -41,7 +41,10 @@ describe('usage', () => {
         models: { 'openai:large': large, demo: { calls: 1, promptTokens: 0, completionTokens: 0 } },
       },
     ]);
-    const counts = { turns: 1, failedTurns: 2, batchRequests: 3, failedBatchRequests: 4, uploads: 5 };
+    const counts = {
+      ...{ turns: 1, failedTurns: 2, batchRequests: 3, failedBatchRequests: 4, uploads: 5 },
+      ...{ tests: 6, failedTests: 7 },
+    };
     await stores.usage.add({ ...first, counts, calls: [['demo', 'chat', 7, 8]] }, '2027-01-15');
     expect(await usageOf(workspaceId)).toEqual([
       {

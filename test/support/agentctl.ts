@@ -28,6 +28,8 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
         s3_endpoint: endpoints.s3,
         batch_workflow: outputs.BatchWorkflowArn,
         sfn_endpoint: endpoints.sfn,
+        test_agent_function: outputs.TestAgentFunctionArn,
+        lambda_endpoint: endpoints.lambda,
         caller_secret: outputs.CallerSecretArn,
         authorizer_cache_seconds: outputs.AuthorizerCacheSeconds,
         secretsmanager_endpoint: endpoints.secretsmanager,

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { runTemplate } from '#local/run-template.ts';
+import { operatorCalls } from '../../bin/local/operator-calls.ts';
 import { playground } from '../../bin/local/playground.ts';
+import { useLocalFunctions, useLocalTable } from '../../bin/operator.ts';
 import { compileCacheOf } from './compile-cache.ts';
 import { listenLocally } from './listen-locally.ts';
 import { startModelRouter } from './model-router.ts';
@@ -10,22 +13,27 @@ export interface SharedService {
   dataDir: string;
   /** Responds with everything that functions did and AWS would not have allowed, as a JSON array of texts. */
   violationsUrl: string;
+  /** Lets pages write agents: local/site/serve-calls.ts. */
+  operatorToken: string;
   run: { url: string } & Record<'endpoints' | 'outputs' | 'physicalIds', Record<string, string>>;
 }
 
 // The shared service has its own process, so that neither the test runner nor a test file delays its responses.
 const [assembly = '', dataDir = ''] = process.argv.slice(2);
+const operatorToken = randomUUID();
 const models = await startModelRouter();
 const run = await runTemplate({
   assembly,
   compileCacheFolder: compileCacheOf(assembly),
   dataDir,
   port: 0,
-  site: playground,
+  site: { ...playground, calls: operatorCalls(operatorToken) },
   environment: { OPENAI_BASE_URL: models.url },
   clearAuthorizerCacheOnWrite: true,
   onDenied: (message) => console.error(`Access denied. ${message}`),
 });
+useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
+useLocalFunctions(run.outputs.TestAgentFunctionArn ?? '', run.endpoints.lambda);
 const violations = await listenLocally(
   createServer((_request, response) => response.end(JSON.stringify(run.violations()))),
 );
@@ -33,6 +41,7 @@ const { url, endpoints, outputs, physicalIds } = run;
 const shared: SharedService = {
   dataDir,
   violationsUrl: violations.url,
+  operatorToken,
   run: { url, endpoints, outputs, physicalIds },
 };
 console.log(JSON.stringify(shared));

@@ -41,7 +41,11 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   local: { folder: 'local', rooms: [] },
   /** The page of a local run, which runs in browsers alone. */
-  playground: { folder: 'local/playground', rooms: [], packages: ['/markdown-it.js'] },
+  playground: {
+    folder: 'local/playground',
+    rooms: [],
+    packages: ['/markdown-it.js', '/jsdiff/diff/line.js'],
+  },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'client', 'local'] },
   test: {
     folder: 'test',

@@ -5,6 +5,9 @@ export interface KeyOwner {
   apiKeyId: string;
 }
 
+/** Stands for the key of operators' tests, which have none, in usage and rate limits. */
+export const operatorsKeyId = 'operators';
+
 /** Usage is counted per key and agent. */
 export interface UsageOwner extends KeyOwner {
   /** Null for usage without an agent, such as uploads. */
@@ -20,6 +23,9 @@ export interface UsageCounts {
   failedBatchRequests: number;
   uploads: number;
   uploadedBytes: number;
+  /** Tests of agents by operators, successful or failed. */
+  tests: number;
+  failedTests: number;
 }
 
 /** What one write adds. The calls include those of called agents and of failed attempts. */
@@ -48,6 +54,8 @@ export const noCounts: UsageCounts = {
   failedBatchRequests: 0,
   uploads: 0,
   uploadedBytes: 0,
+  tests: 0,
+  failedTests: 0,
 };
 
 export const noModelUsage: ModelUsage = { calls: 0, promptTokens: 0, completionTokens: 0 };
@@ -80,4 +88,6 @@ export const sumOfCounts = (one: UsageCounts, other: UsageCounts): UsageCounts =
   failedBatchRequests: one.failedBatchRequests + other.failedBatchRequests,
   uploads: one.uploads + other.uploads,
   uploadedBytes: one.uploadedBytes + other.uploadedBytes,
+  tests: one.tests + other.tests,
+  failedTests: one.failedTests + other.failedTests,
 });

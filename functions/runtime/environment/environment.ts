@@ -33,6 +33,7 @@ const schemas = {
   batchWorkspaceSlots: () => z.coerce.number().int().positive(),
   requestsPerWorker: () => z.coerce.number().int().positive(),
   prepareAttachmentFunction: () => z.string().min(1),
+  testAgentFunction: () => z.string().min(1),
   historyCharacters: () => z.coerce.number().int().nonnegative(),
   attachedFiles: () => z.coerce.number().int().positive(),
   replyBytes: () => z.coerce.number().int().positive(),

@@ -18,6 +18,8 @@ export const variables = {
   batchWorkspaceSlots: 'BATCH_WORKSPACE_PLACES',
   requestsPerWorker: 'REQUESTS_PER_WORKER',
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
+  /** Set by agentctl alone. */
+  testAgentFunction: 'TEST_AGENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',
   replyBytes: 'REPLY_BYTES',

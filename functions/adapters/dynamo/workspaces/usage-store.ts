@@ -18,6 +18,8 @@ const attributes: Readonly<Record<keyof UsageCounts, string>> = {
   failedBatchRequests: 'failed_batch_requests',
   uploads: 'uploads',
   uploadedBytes: 'uploaded_bytes',
+  tests: 'tests',
+  failedTests: 'failed_tests',
 };
 
 /** Prefixes of the attributes of a model. Short, because an item above 1 KB costs two write units a turn. */

@@ -1,0 +1,27 @@
+import process from 'node:process';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import type { AgentTest, AgentTestRequest } from '#contract/agent-test.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { variables } from '#runtime/environment/variables.ts';
+
+/** Milliseconds. The function responds within its timeout of 330 s. */
+const requestTimeout = 340_000;
+
+/**
+ * Invokes the function `test-agent`, with the permissions of the operator.
+ * @throws Error that says why there is no test, such as an unknown agent or an exceeded limit
+ */
+export async function testAgent(request: AgentTestRequest): Promise<AgentTest> {
+  const FunctionName = process.env[variables.testAgentFunction];
+  if (FunctionName === undefined)
+    throw new Error('The stack has no output TestAgentFunctionArn: deploy this version first');
+  // One attempt: each one calls the model, which is paid.
+  const client = new LambdaClient({ maxAttempts: 1, requestHandler: { ...clientTimeouts, requestTimeout } });
+  const { FunctionError, Payload = new Uint8Array() } = await client
+    .send(new InvokeCommand({ FunctionName, Payload: JSON.stringify(request) }))
+    .finally(() => client.destroy());
+  const response = JSON.parse(Buffer.from(Payload).toString());
+  if (FunctionError === undefined) return response as AgentTest;
+  const { errorType, errorMessage } = response as { errorType?: string; errorMessage?: string };
+  throw new Error(errorType === 'ServiceError' ? errorMessage : `The test has failed: ${errorMessage}`);
+}

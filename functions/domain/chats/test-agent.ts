@@ -1,0 +1,126 @@
+import type { AgentTest, AgentTestRequest } from '#contract/agent-test.ts';
+import { agentNotFound, agentVersionNotFound, ServiceError } from '#contract/errors.ts';
+import { limits } from '#contract/limits.ts';
+import { furtherTokens } from '#contract/rate-limits.ts';
+import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { operatorsKeyId } from '#domain/workspaces/usage.ts';
+import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
+import type { Chat } from './chat.ts';
+import { startReply } from './start-reply.ts';
+
+type TestServices = Pick<AgentServices, 'agents'> &
+  Pick<WorkspaceServices, 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
+  Parameters<typeof startReply>[0];
+
+/**
+ * Makes a reply of an agent's draft, or of its published version, to the first message of a chat that is not stored.
+ * All tests of a workspace share the limits of one key, and are counted as usage of that key.
+ * @throws `Agent not found`, `Agent version not found`, accessDenied if the workspace is disabled, rateLimited
+ */
+export const testAgent =
+  (services: TestServices) =>
+  async (request: AgentTestRequest): Promise<AgentTest> => {
+    const { agent, workspace, version } = await findTested(services, request);
+    const owner = ownerOf(workspace, services);
+    if (owner !== undefined) await takeTokens(services, owner);
+    const startedAt = services.clock.now();
+    const running = startReply(services)(
+      { agent: version, chat: newChat(agent), history: [], message: request.message, attachments: [] },
+      limits.replySeconds * 1000,
+    );
+    const { reply, error } = await running.completed;
+    if (owner !== undefined) {
+      services.rateLimits.charge(owner, { modelCalls: running.budget.furtherModelCalls });
+      await services.rateLimits.writeCharges(owner);
+    }
+    await countUsage(services)({
+      ...{ workspaceId: workspace.id, apiKeyId: operatorsKeyId, agentId: agent.id },
+      counts: { tests: 1, failedTests: reply.error === null ? 0 : 1 },
+      calls: reply.calls,
+    });
+    return {
+      agent_id: agent.id,
+      version: request.version === 'draft' ? null : version.number,
+      model: version.definition.llm_model,
+      reply: {
+        content: reply.content,
+        meta: {
+          reasoning_steps: reply.reasoningSteps,
+          token_usage: reply.usage,
+          ...(reply.error !== null && { error: reply.error }),
+          ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
+        },
+      },
+      provider: error instanceof ModelFailure ? error.message : null,
+      milliseconds: services.clock.now().getTime() - startedAt.getTime(),
+    };
+  };
+
+async function findTested(
+  { agents, workspaces }: TestServices,
+  request: AgentTestRequest,
+): Promise<{ agent: Agent; workspace: Workspace; version: AgentVersion }> {
+  const { agent_id: agentId } = request;
+  const workspaceId = await agents.workspaceOf(agentId);
+  if (workspaceId === undefined) throw agentNotFound();
+  const [agent, workspace, published] = await Promise.all([
+    agents.get(workspaceId, agentId),
+    workspaces.get(workspaceId),
+    request.version === 'published' ? agents.published(workspaceId, agentId) : undefined,
+  ]);
+  if (agent === undefined) throw agentNotFound();
+  if (workspace?.enabled !== true) throw new ServiceError('accessDenied', 'The workspace is disabled');
+  if (request.version === 'draft') return { agent, workspace, version: draftOf(agent) };
+  if (published === undefined) throw agentVersionNotFound();
+  return { agent, workspace, version: published };
+}
+
+/** The draft in place of a published version. */
+const draftOf = ({
+  id,
+  workspaceId,
+  newestVersion,
+  definition,
+  updatedAt,
+  createdAt,
+}: Agent): AgentVersion => ({
+  id,
+  agentId: id,
+  workspaceId,
+  number: newestVersion + 1,
+  definition,
+  publishedAt: updatedAt,
+  agentCreatedAt: createdAt,
+});
+
+/** No chat has the id 0. Without a chat, the agent would lack the tools that need one. */
+const newChat = ({ id: agentId, workspaceId, updatedAt }: Agent): Chat => ({
+  id: 0,
+  workspaceId,
+  agentId,
+  name: '',
+  externalUserId: null,
+  createdAt: updatedAt,
+  updatedAt,
+  messageCount: 0,
+  lease: null,
+});
+
+/** Undefined if the workspace has no limits. */
+function ownerOf(
+  workspace: Workspace,
+  { stageLimits }: Pick<TestServices, 'stageLimits'>,
+): BucketOwner | undefined {
+  const own = limitsOf(workspace, stageLimits);
+  return own === null ? undefined : { workspaceId: workspace.id, apiKeyId: operatorsKeyId, limits: own };
+}
+
+async function takeTokens({ rateLimits }: TestServices, owner: BucketOwner): Promise<void> {
+  const { rejection } = await rateLimits.take(owner, { sends: 1, ...furtherTokens.sends });
+  if (rejection !== null) throw rejection;
+}

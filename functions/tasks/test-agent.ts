@@ -1,0 +1,39 @@
+import { agentTestRequest } from '#contract/agent-test.ts';
+import { describeIssues } from '#contract/describe-issues.ts';
+import { ServiceError } from '#contract/errors.ts';
+import { testAgent } from '#domain/chats/test-agent.ts';
+import {
+  agentRuntime,
+  agents,
+  clock,
+  log,
+  meter,
+  rateLimits,
+  replySettings,
+  stageLimits,
+  usage,
+  workspaces,
+} from '#runtime/composition/services.ts';
+import { observed } from '#runtime/observability/observed.ts';
+
+const test = testAgent({
+  agentRuntime: agentRuntime(),
+  agents: agents(),
+  clock,
+  log,
+  // A draft may name a wrong model. That is no outage of a model, which an alarm would report.
+  meter: { ...meter, modelFailed: () => undefined },
+  rateLimits: rateLimits(),
+  replySettings: replySettings(),
+  stageLimits: stageLimits(),
+  usage: usage(),
+  workspaces: workspaces(),
+});
+
+/** Tests an agent. It has no route: only operators may invoke it. */
+export const handler = observed(async (event: unknown) => {
+  const parsed = agentTestRequest.safeParse(event, { reportInput: true });
+  if (!parsed.success)
+    throw new ServiceError('badRequest', describeIssues(parsed.error.issues, 'The payload'));
+  return test(parsed.data);
+});

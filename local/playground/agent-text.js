@@ -1,0 +1,64 @@
+/** @import { AgentDefinition } from './types.d.ts' */
+
+import { diffLines } from '/jsdiff/diff/line.js';
+import { element } from './dom.js';
+
+/** Milliseconds. Two long texts without a common line take longer than a person waits. */
+const timeout = 500;
+
+/**
+ * The value as JSON, with the keys of objects in order: the table stores them in no order.
+ *
+ * @param {unknown} value
+ * @returns {string}
+ */
+export const orderedJson = (value) =>
+  JSON.stringify(
+    value,
+    (_key, inner) =>
+      inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+        ? Object.fromEntries(Object.entries(inner).sort())
+        : inner,
+    2,
+  );
+
+/**
+ * A definition as lines, with the lines of its prompt.
+ *
+ * @param {AgentDefinition} definition
+ */
+export function textOf({ name, description, llm_model, system_prompt, ...others }) {
+  const lines = [`name: ${name}`, `description: ${description}`, `llm_model: ${llm_model}`];
+  return `${[...lines, 'system_prompt:', system_prompt, orderedJson(others)].join('\n')}\n`;
+}
+
+/**
+ * What is different, line by line.
+ *
+ * @param {string} before
+ * @param {string} after
+ */
+export function differenceOf(before, after) {
+  if (before === after) return element('p', { class: 'hint' }, 'There is no difference.');
+  const changes = diffLines(before, after, { timeout });
+  if (changes === undefined) return element('p', { class: 'hint' }, 'The texts have too little in common.');
+  return element(
+    'pre',
+    { class: 'difference', tabindex: 0, 'aria-label': 'Difference' },
+    ...changes.flatMap(({ value, added, removed }) =>
+      value
+        .replace(/\n$/, '')
+        .split('\n')
+        .map((line) => lineOf(line, { added, removed })),
+    ),
+  );
+}
+
+/**
+ * @param {string} line
+ * @param {{ added: boolean, removed: boolean }} change
+ */
+function lineOf(line, { added, removed }) {
+  if (added) return element('ins', {}, `+ ${line}`);
+  return removed ? element('del', {}, `- ${line}`) : element('span', {}, `  ${line}`);
+}

@@ -1,0 +1,36 @@
+import { storedKey, storedOperatorToken } from './session.js';
+
+/** An operation that was not carried out, with all reasons. */
+export class OperationFailed extends Error {
+  /** @param {string[]} reasons */
+  constructor(reasons) {
+    super(reasons.join(' '));
+    this.reasons = reasons;
+  }
+}
+
+/**
+ * Does what an operator may do on this machine. The run takes it only with its token, from a page of its own address.
+ *
+ * @template Result
+ * @param {'list' | 'get' | 'create' | 'update' | 'publish' | 'rollback' | 'test'} name
+ * @param {Record<string, unknown>} [input]
+ * @returns {Promise<Result>}
+ */
+export async function operate(name, input = {}) {
+  const response = await fetch(`/operator/${name}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'x-operator-token': storedOperatorToken() },
+    body: JSON.stringify(input),
+  }).catch(() => {
+    throw new OperationFailed(['The service does not respond. Is the local run still there?']);
+  });
+  const body = await response
+    .json()
+    .catch(() => ({ errors: [`The response has the status ${response.status}.`] }));
+  if (!response.ok) throw new OperationFailed(body.errors);
+  return body;
+}
+
+/** The key names the workspace. */
+export const ofKey = () => ({ api_key: storedKey() });
