@@ -1,6 +1,6 @@
-// node webhook.js: receives the events of batches at https://…/hook, and prints each once.
+// node webhook.js: receives the events of batches at /hook, and prints each once.
 //
-// The service calls HTTPS alone. So TLS_KEY and TLS_CERT name a key and a certificate, or a proxy with one stands before.
+// A deployed service calls HTTPS alone: TLS_KEY and TLS_CERT name a key and a certificate, or a proxy with one stands before.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';

@@ -1,6 +1,6 @@
-"""python webhook.py: receives the events of batches at https://…/hook, and prints each once.
+"""python webhook.py: receives the events of batches at /hook, and prints each once.
 
-TLS_KEY and TLS_CERT name a key and a certificate; without them, a proxy with a certificate stands before.
+A deployed service calls HTTPS alone: TLS_KEY and TLS_CERT name a key and a certificate, or a proxy with one stands before.
 """
 
 import hashlib
