@@ -20,7 +20,8 @@ const files = {
   '/client.js': ['text/javascript', import.meta.resolve('@chat-batch/client')],
 };
 /** What the page may do, and nothing else: create a chat, read it, send a message, follow and stop the reply. */
-const isAllowed = /^(POST \/api\/chats(\/\d+\/(messages|stop))?|GET \/api\/chats\/\d+\/(messages|stream))$/;
+const isAllowed =
+  /^(POST \/api\/chats(\/\d+\/(messages|stop))?|GET \/api\/chats\/\d+(\/(messages|stream))?)$/;
 
 /** Who is signed in at this server. A chat belongs to this user, so nobody can use the chat of another one. */
 const userOf = (_request) => 'ada';
