@@ -61,7 +61,11 @@ export class Chats {
         body: withUser(this.#user, params),
         headers: keyHeader(idempotencyKey),
         isRepeatable: true,
-        read: ({ data }) => this.#withAgent(data as Chat, params.agent_id),
+        // A server in between may choose the agent.
+        read: ({ data }) => {
+          const chat = data as Chat;
+          return this.#withAgent(chat, chat.meta?.conversation_agent_id ?? params.agent_id);
+        },
       },
       options,
     );

@@ -76,6 +76,7 @@ function functionVariables(): Record<string, string> {
     [variables.batchQueueUrl]: 'https://queue.example/requests',
     [variables.purgeQueueUrl]: 'https://queue.example/purges',
     [variables.webhookAllow]: '127.0.0.1:443',
+    [variables.webhookPlainLoopback]: 'true',
     [variables.stageLimits]: formatLimits({ ...rateLimits, openBatches }),
     [variables.httpEndpoint]: '127.0.0.1:0',
   };

@@ -206,6 +206,7 @@ describe('closing an abandoned turn', () => {
       replyMessage(2, '', {
         agentVersionId: null,
         createdAt: memory.clock.now().toISOString(),
+        responseId: 'resp_dead',
         error: { code: 10005, message: 'It was too long' },
       }),
     );

@@ -43,6 +43,7 @@ describe('a turn', () => {
         createdAt: memory.clock.now().toISOString(),
         agentVersionId: 'version-of-agent-1',
         tokenUsage: usageOfCall,
+        responseId: expect.stringMatching(/^resp_./),
       }),
     ]);
     expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
