@@ -160,6 +160,12 @@ describe('agentctl agents test', () => {
       call.finish();
     });
     expect((await test(id, 'Look')).reply.meta.token_usage?.total_calls).toBe(2);
+    // The second call is stored too, so that other processes know it: of two calls a day, each takes half a day.
+    const stored = (await table.readAll()).map(({ pk, model_calls: fullAt }) => ({ pk: String(pk), fullAt }));
+    const fullTimes = stored.filter(
+      ({ pk, fullAt }) => pk.includes(limited.workspaceId) && fullAt !== undefined,
+    );
+    expect(fullTimes.map(({ fullAt }) => Number(fullAt) > Date.now() + 18 * 3_600_000)).toContain(true);
     await expect(test(id, 'Look')).rejects.toThrow(/^Rate limit exceeded: model calls are limited to 2\/d/);
     expect(await usageOf(limited.workspaceId)).toMatchObject([{ counts: { tests: 3, failedTests: 0 } }]);
   });
