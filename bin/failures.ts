@@ -18,7 +18,13 @@ export class Mistakes extends Error {
   }
 }
 
-export const exitCodes = { failure: 1, usageError: 2 } as const;
+export const exitCodes = {
+  failure: 1,
+  usageError: 2,
+  someFailed: 3,
+  allFailed: 4,
+  interrupted: 130,
+} as const;
 
 /** The exit code after Commander has ended a command: it has printed help or the version, or found a usage error. */
 export const exitCodeOf = ({ exitCode }: CommanderError): number =>

@@ -1,9 +1,21 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
-import { startLocally } from './local/start-locally.ts';
+
+const { startLocally } = await loadVisibly(() => import('./local/start-locally.ts'));
 
 // `npm start` limits the young generation of the main thread to 3 x 8 MB: V8’s own limit is 3 x 64, which only needs
 // more memory. V8 applies this flag to all threads, and these have limits of their own, so it is removed here.
 setFlagsFromString('--max-semi-space-size=0');
 
 await startLocally(process.argv);
+
+/** The import takes seconds on a slow machine. On a terminal, a word says so meanwhile. */
+async function loadVisibly<Module>(load: () => Promise<Module>): Promise<Module> {
+  const { isTTY } = process.stdout;
+  if (isTTY) process.stdout.write('Loading …');
+  try {
+    return await load();
+  } finally {
+    if (isTTY) process.stdout.write('\r\u001b[2K');
+  }
+}

@@ -6,30 +6,46 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 import { actAs } from '#runtime/environment/actor.ts';
 import { waitLonger } from '#runtime/environment/client-timeouts.ts';
-import { retryWhile } from '#runtime/environment/deadline-retries.ts';
+import { reservedMilliseconds, retryWhile } from '#runtime/environment/deadline-retries.ts';
 import { lazily } from '#runtime/environment/lazily.ts';
 import { variables } from '#runtime/environment/variables.ts';
+import { UsageError } from './failures.ts';
 import type { Connection } from './local/connection.ts';
 
 /**
- * Milliseconds without any success after which a call to AWS is no longer retried: longer than a table needs to adapt to more
- * load, and than a busy machine leaves a local run without processor time. Ten seconds of it are reserved (DeadlineRetries).
+ * Seconds without any success after which calls to AWS are no longer retried: longer than a table needs to adapt to more load,
+ * and than a busy machine leaves a local run without processor time.
  */
-const patience = 130_000;
+const defaultRetrySeconds = 120;
+
+/** @throws UsageError */
+function retrySeconds(): number {
+  const text = process.env.AGENT_SERVICE_RETRY_SECONDS || String(defaultRetrySeconds);
+  if (!/^\d{1,5}$/.test(text)) throw new UsageError('AGENT_SERVICE_RETRY_SECONDS must be whole seconds');
+  return Number(text);
+}
+
+/** When a call to AWS has succeeded the last time, by `performance.now()`. */
+const noteSuccesses = lazily(() => {
+  const last: { success?: number } = {};
+  subscribe('http.client.response.finish', (message) => {
+    const { response } = message as { response: IncomingMessage };
+    if ((response.statusCode ?? 0) < 400) last.success = performance.now();
+  });
+  return last;
+});
 
 /**
  * Calls to AWS may take long, and are retried as long as others succeed: for commands that nobody waits for. Before its first
  * success, a command fails soon: then the address or the credentials are wrong.
+ * @throws UsageError for a wrong time in the environment
  */
-export const beForOperators = lazily((): void => {
+export function beForOperators(): void {
+  const patience = retrySeconds() * 1000 + reservedMilliseconds;
+  const last = noteSuccesses();
   waitLonger();
-  let lastSuccess: number | undefined;
-  subscribe('http.client.response.finish', (message) => {
-    const { response } = message as { response: IncomingMessage };
-    if ((response.statusCode ?? 0) < 400) lastSuccess = performance.now();
-  });
-  retryWhile(() => lastSuccess && lastSuccess + patience - performance.now());
-});
+  retryWhile(() => (last.success === undefined ? undefined : last.success + patience - performance.now()));
+}
 
 /** Points the stores at a local run's bucket. */
 export function useLocalContents(bucket: string, endpoint: string): void {

@@ -10,7 +10,6 @@ import { deniedPorts } from '#contract/denied-ports.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
-import { incompleteHeader } from '#contract/incomplete.ts';
 import { bytesInWords, limits, platformLimits } from '#contract/limits.ts';
 import {
   formatRateLimit,
@@ -19,6 +18,7 @@ import {
   type RateClass,
   requestClasses,
 } from '#contract/rate-limits.ts';
+import { replyHeaders } from '#contract/reply-headers.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
 import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
@@ -179,7 +179,19 @@ export function openApiDocument(version: string): OpenApiDocument {
           description: '`true` on a replayed response: an earlier request with the same key did the work.',
           schema: { type: 'string', enum: ['true'] },
         },
-        [incompleteHeader]: {
+        [replyHeaders.messageId]: {
+          description: 'For a JSON reply: the id of the reply in the history.',
+          schema: { type: 'integer' },
+        },
+        [replyHeaders.responseId]: {
+          description: 'For a JSON reply: `response_id`, as in the events of a stream.',
+          schema: { type: 'string' },
+        },
+        [replyHeaders.tokenUsage]: {
+          description: 'For a JSON reply: `token_usage` of the message, as JSON.',
+          schema: { type: 'string', contentMediaType: 'application/json' },
+        },
+        [replyHeaders.incomplete]: {
           description: 'For a JSON reply: `incomplete`, with the value of the completed event.',
           schema: { type: 'string' },
         },
@@ -291,7 +303,7 @@ function successResponse(route: Route) {
     headers: {
       ...headersOfEveryResponse,
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
-      ...(route.serverSentEvents === 'sometimes' && headerReferences(incompleteHeader)),
+      ...(route.serverSentEvents === 'sometimes' && headerReferences(...Object.values(replyHeaders))),
     },
     content: {
       ...(route.serverSentEvents !== 'always' && json(responses[route.name], responseExampleOf(route.name))),
@@ -309,6 +321,15 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryResponse,
         ...(Number(status) === errorTable.rateLimited.status && headerReferences('retry-after')),
+        // A failed reply is in the history too, and is replayed.
+        ...(route.serverSentEvents === 'sometimes' &&
+          Number(status) === errorTable.serverError.status &&
+          headerReferences(
+            replayedHeader.toLowerCase(),
+            replyHeaders.messageId,
+            replyHeaders.responseId,
+            replyHeaders.tokenUsage,
+          )),
         ...(route.serverSentEvents === 'sometimes' &&
           Number(status) === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),
       },

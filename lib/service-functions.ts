@@ -122,6 +122,7 @@ export class ServiceFunctions {
     grants.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
     grants.readsSecret(resources.openAiApiKey, variables.openAiApiKeySecret);
     grants.setVariable(variables.openAiBaseUrl, settings.openAiBaseUrl);
+    if (settings.showProviderErrors) grants.setVariable(variables.showProviderErrors, 'true');
     resources.webAccess.passTo(grants);
     if (files === undefined) return;
     const preparer = this.created.get('prepare-attachment') ?? this.create('prepare-attachment');

@@ -72,6 +72,14 @@ const schema = z
     path: ['bothEntryPoints'],
     error: 'must be false if webFunctions is none',
   })
+  .refine(({ production, showProviderErrors }) => !production || !showProviderErrors, {
+    path: ['showProviderErrors'],
+    error: 'must be false if production is true',
+  })
+  .refine(({ production, webhookPlainLoopback }) => !production || !webhookPlainLoopback, {
+    path: ['webhookPlainLoopback'],
+    error: 'must be false if production is true',
+  })
   .refine((settings) => settings.leaseSeconds < limits.replySeconds, {
     path: ['leaseSeconds'],
     error: `must be less than the ${limits.replySeconds} s that a reply may take`,

@@ -39,8 +39,9 @@ export class Webhooks extends Construct {
   }
 
   private configure(handler: ServiceFunction): void {
-    const { webhookAllow, webhookRetrySeconds, webhookTimeoutSeconds } = this.settings;
+    const { webhookAllow, webhookPlainLoopback, webhookRetrySeconds, webhookTimeoutSeconds } = this.settings;
     if (webhookAllow.length > 0) handler.addEnvironment(variables.webhookAllow, webhookAllow.join(','));
+    if (webhookPlainLoopback) handler.addEnvironment(variables.webhookPlainLoopback, 'true');
     handler.addEnvironment(variables.webhookTimeoutSeconds, String(webhookTimeoutSeconds));
     handler.addEnvironment(variables.webhookRetrySeconds, webhookRetrySeconds.join(','));
   }

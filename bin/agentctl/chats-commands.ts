@@ -4,7 +4,7 @@ import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
 import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
 import { writeWhole } from './partial-file.ts';
-import { formatCount } from './progress-line.ts';
+import { formatCount, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 
 interface ExportOptions {
@@ -43,16 +43,20 @@ async function exportAll({ workspace, user, out }: ExportOptions): Promise<Resul
     files: { address: async () => '' },
   };
   const counts = { chats: 0, messages: 0 };
+  const countText = () => `${formatCount(counts.chats)} chats with ${formatCount(counts.messages)} messages`;
   await writeWhole(out, async (file) => {
     for await (const lines of exportChats(services, { workspaceId: workspace, externalUserId: user })) {
       for (const { type } of lines) counts[type === 'chat' ? 'chats' : 'messages'] += 1;
       await file.appendFile(lines.map((line) => `${JSON.stringify(withoutAddresses(line))}\n`).join(''));
     }
+  }).catch((error: unknown) => {
+    if (counts.chats > 0)
+      progressLine().log(
+        `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`,
+      );
+    throw error;
   });
-  return {
-    json: { file: out, ...counts },
-    lines: [`${formatCount(counts.chats)} chats with ${formatCount(counts.messages)} messages in ${out}`],
-  };
+  return { json: { file: out, ...counts }, lines: [`${countText()} in ${out}`] };
 }
 
 const withoutAddresses = (line: ExportedLine) =>

@@ -22,27 +22,36 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 /** A person cannot read more updates. */
 const drawingsPerSecond = 10;
+/** Without a terminal: a short command prints none, and a command of an hour prints 360 lines. */
+const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
 /**
- * A progress line on standard error that is redrawn. If standard error is not a terminal, only logged lines are
- * written.
+ * A progress line on standard error that is redrawn and never goes back. If standard error is not a terminal, it is a
+ * line of its own every ten seconds, without control codes.
  */
-export function progressLine(terminal: Terminal = process.stderr): ProgressLine {
-  const started = performance.now();
-  let drawn = Number.NEGATIVE_INFINITY;
+export function progressLine(
+  terminal: Terminal = process.stderr,
+  now: () => number = () => performance.now(),
+): ProgressLine {
+  const started = now();
+  let drawn = terminal.isTTY ? Number.NEGATIVE_INFINITY : started;
+  let furthest = 0;
   let line = '';
   const draw = () => {
     if (terminal.isTTY && line !== '') terminal.write(clearLine + line);
   };
   return {
     show(progress) {
-      const now = performance.now();
-      line = describeProgress(progress, (now - started) / 1000).slice(0, (terminal.columns || 80) - 1);
-      const isDue = now - drawn >= 1000 / drawingsPerSecond || progress.done === progress.total;
-      if (!isDue) return;
-      drawn = now;
-      draw();
+      furthest = Math.max(furthest, progress.done);
+      const time = now();
+      const text = describeProgress({ ...progress, done: furthest }, (time - started) / 1000);
+      line = terminal.isTTY ? text.slice(0, (terminal.columns || 80) - 1) : text;
+      const isLast = terminal.isTTY && furthest === progress.total;
+      if (time - drawn < 1000 * (terminal.isTTY ? 1 / drawingsPerSecond : lineSeconds) && !isLast) return;
+      drawn = time;
+      if (terminal.isTTY) draw();
+      else terminal.write(`${line}\n`);
     },
     log(text) {
       terminal.write(`${terminal.isTTY ? clearLine : ''}${terminalText(text)}\n`);

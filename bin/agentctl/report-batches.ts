@@ -1,7 +1,8 @@
 import type { Batch } from '#lib/client/index.ts';
+import type { InputSize } from './check-input.ts';
 import { formatBatches, formatCount } from './progress-line.ts';
 import type { Result } from './result.ts';
-import type { Submitted } from './submit-file.ts';
+import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { textTable } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
@@ -32,32 +33,74 @@ export function batchListResult(batches: readonly Batch[], total: number): Resul
   };
 }
 
-export function submissionResult(file: string, { batches, submittedBefore }: Submitted): Result {
-  const sum = batches.reduce((total, { requests }) => total + requests, 0);
+export function submissionResult(file: string, state: SubmissionState, submittedBefore: number): Result {
+  const batches = state.rounds[0]?.accepted ?? [];
+  const sum = submittedRequests(state.rounds[0]);
   const note = submittedBefore > 0 ? `, ${formatCount(submittedBefore)} of them by earlier runs` : '';
   return {
-    json: {
-      file,
-      requests: sum,
-      submitted: batches.map(({ batchId, fromLine, toLine, requests }) => ({
-        batch_id: batchId,
-        from_line: fromLine,
-        to_line: toLine,
-        requests,
-      })),
-      earlier_batches: submittedBefore,
-    },
+    json: { file, requests: sum, submitted: batches.map(acceptedJson), earlier_batches: submittedBefore },
     lines: [
-      ...(batches.length === 0
-        ? []
-        : textTable(
-            ['batch', 'from line', 'to line'],
-            batches.map(({ batchId, fromLine, toLine }) => [batchId, fromLine, toLine]),
-          )),
+      ...acceptedTable(batches),
       `${file}: ${formatCount(sum)} requests in ${formatBatches(batches.length)}${note}`,
     ],
   };
 }
+
+/** The last retry. */
+export function retryResult(file: string, { rounds }: SubmissionState, submittedBefore: number): Result {
+  const last = rounds.at(-1);
+  const previous = rounds.slice(0, -1).reduce((sum, { accepted }) => sum + accepted.length, 0);
+  const isNew = last?.lines !== undefined && previous + last.accepted.length > submittedBefore;
+  const batches = isNew ? last.accepted : [];
+  const sum = batches.reduce((total, { requests }) => total + requests, 0);
+  return {
+    json: { file, retried: sum, submitted: batches.map(acceptedJson) },
+    lines: [
+      ...acceptedTable(batches),
+      isNew
+        ? `${file}: ${formatCount(sum)} failed requests submitted again in ${formatBatches(batches.length)}`
+        : `${file}: nothing to submit again`,
+    ],
+  };
+}
+
+const acceptedJson = ({ batchId, fromLine, toLine, requests }: Accepted) => ({
+  batch_id: batchId,
+  from_line: fromLine,
+  to_line: toLine,
+  requests,
+});
+
+const acceptedTable = (batches: readonly Accepted[]): string[] =>
+  batches.length === 0
+    ? []
+    : textTable(
+        ['batch', 'from line', 'to line'],
+        batches.map(({ batchId, fromLine, toLine }) => [batchId, fromLine, toLine]),
+      );
+
+/** What a dry run has found. */
+export function checkResult(
+  file: string,
+  { requests, batches, characters }: InputSize,
+  accepted: readonly Accepted[],
+): Result {
+  const before = accepted.reduce((sum, batch) => sum + batch.requests, 0);
+  return {
+    json: { file, requests, batches, characters, submitted_before: before },
+    lines: [
+      `${file}: ${formatCount(requests)} requests in ${formatBatches(batches)}, with ${formatCount(characters)} characters of messages`,
+      ...(before > 0 ? [`${formatCount(before)} other requests were submitted by earlier runs`] : []),
+      'Nothing was sent',
+    ],
+  };
+}
+
+/** Results one after another. */
+export const mergeResults = (...results: readonly Result[]): Result => ({
+  json: Object.assign({}, ...results.map(({ json }) => json)),
+  lines: results.flatMap(({ lines }) => lines),
+});
 
 export function downloadResult(out: string, batches: readonly Batch[], counts: readonly number[]): Result {
   const written = batches.map(({ id, status }, index) => ({

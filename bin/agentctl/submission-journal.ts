@@ -1,17 +1,22 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { copyFile, type FileHandle, open, readFile, rm } from 'node:fs/promises';
 import * as z from 'zod';
 import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
+import { type CsvColumns, csvColumns } from './read-csv.ts';
 import type { Range } from './read-portions.ts';
+import { createSubmissionsFolder, journalPath } from './state-folder.ts';
 
 /** The properties of a submission. A journal is valid only for a submission with the same properties. */
 export interface Submission {
   service: string;
   agent_id: string;
   webhook: { url: string; events?: WebhookEvent[] | undefined } | null;
+  columns: CsvColumns;
 }
 
 /** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
 export interface Intent extends Range {
+  round: number;
   /** The header Idempotency-Key. */
   key: string;
   requests: number;
@@ -26,9 +31,27 @@ export interface Intent extends Range {
 export interface Accepted extends Range {
   batchId: string;
   requests: number;
+  /** Whether a later round has all of its failed requests. */
+  isRetried: boolean;
 }
 
-const rangeFields = { fromLine: z.int(), toLine: z.int(), sha256: z.string(), requests: z.int() };
+/** The first round submits the whole file. Each other one submits requests that have failed before. */
+export interface Round {
+  /** In ascending order; undefined for the whole file. */
+  lines?: readonly number[];
+  accepted: Accepted[];
+}
+
+export const submittedRequests = (round: Round | undefined): number =>
+  (round?.accepted ?? []).reduce((sum, { requests }) => sum + requests, 0);
+
+const rangeFields = {
+  fromLine: z.int(),
+  toLine: z.int(),
+  sha256: z.string(),
+  requests: z.int(),
+  round: z.int().default(0),
+};
 
 const entry = z.discriminatedUnion('is', [
   z.object({
@@ -36,6 +59,7 @@ const entry = z.discriminatedUnion('is', [
     service: z.string(),
     agent_id: z.string(),
     webhook: z.object({ url: z.string(), events: z.array(z.enum(webhookEvents)).optional() }).nullable(),
+    columns: csvColumns.default({ names: {}, ignoreOthers: false }),
   }),
   z.object({
     is: z.literal('sending'),
@@ -48,39 +72,92 @@ const entry = z.discriminatedUnion('is', [
   }),
   z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() }),
   z.object({ is: z.literal('given up') }),
+  z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),
 ]);
 
 type Entry = z.infer<typeof entry>;
 
-/** A file next to the file of requests. It records which lines have become batches. */
-export class SubmissionJournal {
-  readonly #file: FileHandle;
-  readonly accepted: Accepted[] = [];
+/** What a journal records of a submission. */
+export class SubmissionState {
+  readonly submission: Submission;
+  readonly rounds: Round[] = [{ accepted: [] }];
   /** The last portion, if it is not known whether it has become a batch. */
   pending: Intent | undefined;
 
-  private constructor(file: FileHandle) {
+  constructor(submission: Submission) {
+    this.submission = submission;
+  }
+
+  /** All batches, in the order of their submission within each round. */
+  get accepted(): Accepted[] {
+    return this.rounds.flatMap(({ accepted }) => accepted);
+  }
+
+  apply(added: Entry): void {
+    if (added.is === 'sending') {
+      const { is: _, ...intent } = added;
+      this.pending = intent;
+      return;
+    }
+    this.pending = undefined;
+    if (added.is === 'accepted') {
+      const { is: _, round, ...accepted } = added;
+      this.rounds[round]?.accepted.push({ ...accepted, isRetried: false });
+    } else if (added.is === 'retry') {
+      for (const batch of this.accepted) batch.isRetried = true;
+      this.rounds.push({ lines: added.lines, accepted: [] });
+    }
+  }
+}
+
+/** @returns undefined if the file was not submitted */
+export async function readSubmission(file: string): Promise<SubmissionState | undefined> {
+  const path = await adoptJournal(file);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return '';
+  });
+  return parseJournal(path, text).state;
+}
+
+/** @throws Error if the file was submitted to another service */
+export function checkService(file: string, { submission }: SubmissionState, service: string): void {
+  if (submission.service !== service) throw new Error(`${file} was submitted to another service`);
+}
+
+/** Records which rows of a file have become batches. */
+export class SubmissionJournal {
+  readonly #file: FileHandle;
+  readonly state: SubmissionState;
+
+  private constructor(file: FileHandle, state: SubmissionState) {
     this.#file = file;
+    this.state = state;
   }
 
   /**
+   * @param submission its properties, from those of an earlier submission of the file
    * @param discard empties the journal
    * @throws Error if the journal belongs to another submission, or the file is not a journal
    */
-  static async open(path: string, submission: Submission, discard: boolean): Promise<SubmissionJournal> {
-    const journal = new SubmissionJournal(await open(path, discard ? 'w+' : 'a+', 0o600));
-    const text = await journal.#file.readFile('utf8');
-    // Removes an incomplete last line, which the process was writing when it died.
-    const complete = text.slice(0, text.lastIndexOf('\n') + 1);
-    await journal.#file.truncate(Buffer.byteLength(complete));
-    const [first, ...others] = complete
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => readEntry(path, line));
-    if (first === undefined) await journal.#add({ is: 'submission', ...submission });
-    else rejectOther(path, first, submission);
-    for (const other of others) journal.#apply(other);
-    return journal;
+  static async open(
+    path: string,
+    submission: (previous: SubmissionState | undefined) => Submission,
+    discard: boolean,
+  ): Promise<SubmissionJournal> {
+    const file = await open(path, discard ? 'w+' : 'a+', 0o600);
+    try {
+      const { state, bytes } = parseJournal(path, await file.readFile('utf8'));
+      await file.truncate(bytes);
+      const expected = submission(state);
+      if (state !== undefined) rejectOther(path, state.submission, expected);
+      const journal = new SubmissionJournal(file, state ?? new SubmissionState(expected));
+      if (state === undefined) await journal.#write({ is: 'submission', ...expected });
+      return journal;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   }
 
   /** Records that a portion is about to be sent. */
@@ -89,12 +166,10 @@ export class SubmissionJournal {
   }
 
   /** Records that the pending portion has become this batch. */
-  async accept(batchId: string): Promise<Accepted> {
-    if (this.pending === undefined) throw new Error('Nothing was being sent');
-    const { fromLine, toLine, sha256, requests } = this.pending;
-    const accepted = { fromLine, toLine, sha256, requests, batchId };
-    await this.#add({ is: 'accepted', ...accepted });
-    return accepted;
+  async accept(batchId: string): Promise<void> {
+    if (this.state.pending === undefined) throw new Error('Nothing was being sent');
+    const { fromLine, toLine, sha256, requests, round } = this.state.pending;
+    await this.#add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
   }
 
   /** Records that the pending portion has not become a batch. */
@@ -102,45 +177,86 @@ export class SubmissionJournal {
     return this.#add({ is: 'given up' });
   }
 
+  /**
+   * Starts a round that submits failed requests again.
+   * @param lines those of all failed requests, in ascending order
+   */
+  startRetry(lines: number[]): Promise<void> {
+    return this.#add({ is: 'retry', lines });
+  }
+
   close(): Promise<void> {
     return this.#file.close();
   }
 
   async #add(added: Entry): Promise<void> {
-    await this.#file.appendFile(`${JSON.stringify(added)}\n`);
-    await this.#file.datasync();
-    this.#apply(added);
+    await this.#write(added);
+    this.state.apply(added);
   }
 
-  #apply(added: Entry): void {
-    if (added.is === 'sending') {
-      const { is: _, ...intent } = added;
-      this.pending = intent;
-      return;
-    }
-    this.pending = undefined;
-    if (added.is === 'accepted') {
-      const { is: _, ...accepted } = added;
-      this.accepted.push(accepted);
-    }
+  async #write(added: Entry): Promise<void> {
+    await this.#file.appendFile(`${JSON.stringify(added)}\n`);
+    await this.#file.datasync();
   }
+}
+
+/**
+ * The path of a file's journal. Earlier versions had it next to the file: it is moved from there, so that nothing is
+ * submitted twice.
+ */
+export async function adoptJournal(file: string): Promise<string> {
+  const path = await journalPath(file);
+  const former = `${file}.submission`;
+  await createSubmissionsFolder();
+  try {
+    await copyFile(former, path, constants.COPYFILE_EXCL);
+    await rm(former);
+  } catch (error) {
+    // There is none, or it was moved before.
+    if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  return path;
+}
+
+/** @returns the state, and the bytes of complete lines: the process may have died while it wrote the last one */
+function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+  const [first, ...others] = complete
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => readEntry(path, line));
+  const bytes = Buffer.byteLength(complete);
+  if (first === undefined) return { state: undefined, bytes };
+  if (first.is !== 'submission') throw noJournal(path);
+  const { is: _, ...submission } = first;
+  const state = new SubmissionState(submission);
+  for (const other of others) state.apply(other);
+  return { state, bytes };
 }
 
 function readEntry(path: string, line: string): Entry {
   try {
     return entry.parse(JSON.parse(line));
   } catch {
-    throw new Error(`${path} is not the journal of a submission: move it away`);
+    throw noJournal(path);
   }
 }
 
-function rejectOther(path: string, first: Entry, submission: Submission): void {
-  if (first.is !== 'submission') throw new Error(`${path} is not the journal of a submission: move it away`);
-  const names = { service: 'service', agent_id: 'agent', webhook: 'webhook' } as const;
-  for (const field of ['service', 'agent_id', 'webhook'] as const)
-    if (JSON.stringify(first[field]) !== JSON.stringify(submission[field]))
+const noJournal = (path: string): Error =>
+  new Error(`${path} is not the journal of a submission: move it away`);
+
+const others = {
+  service: 'another service',
+  agent_id: 'another agent',
+  webhook: 'another webhook',
+  columns: 'other columns',
+} as const;
+
+function rejectOther(path: string, previous: Submission, submission: Submission): void {
+  for (const field of ['service', 'agent_id', 'webhook', 'columns'] as const)
+    if (JSON.stringify(previous[field]) !== JSON.stringify(submission[field]))
       throw new Error(
-        `${path}: this file was submitted with another ${names[field]}; use the same one to continue, ` +
+        `${path}: this file was submitted with ${others[field]}; use the same to continue, ` +
           'or submit the whole file again with --again',
       );
 }

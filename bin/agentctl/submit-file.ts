@@ -6,35 +6,48 @@ import {
   type ChatBatchClient,
   ConnectionError,
   type CreateBatchRequest,
+  RateLimitError,
 } from '#lib/client/index.ts';
 import { lockFile } from '#local/data/lock-file.ts';
 import { reasonOf } from '#local/data/reason-of.ts';
+import { checkInput, type InputSize } from './check-input.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
+import type { Input } from './input-records.ts';
 import { type Portion, readPortions } from './read-portions.ts';
 import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
-import { type Accepted, type Intent, type Submission, SubmissionJournal } from './submission-journal.ts';
+import {
+  adoptJournal,
+  type Intent,
+  type Submission,
+  SubmissionJournal,
+  type SubmissionState,
+  submittedRequests,
+} from './submission-journal.ts';
+import type { BatchWatch } from './watch-batches.ts';
 
 export interface SubmitOptions {
   file: string;
-  submission: Submission;
+  /** The properties of the submission, from those of an earlier submission of the file. */
+  submission: (previous: SubmissionState | undefined) => Submission;
   webhookSecret: string | undefined;
   /** Ignores an earlier submission of the file and submits the whole file. */
   restart: boolean;
+  /** Finds the lines that a new round submits again. Without lines there is no new round. */
+  findRetry?: (found: { input: Input; size: InputSize; state: SubmissionState }) => Promise<number[]>;
+  /** Gets each batch that is created. */
+  watch: BatchWatch;
   log: (line: string) => void;
   onProgress: (progress: SubmitProgress) => void;
 }
 
 export interface SubmitProgress {
+  state: SubmissionState;
+  /** The requests of the file. */
   requests: number;
-  batches: number;
-  /** Positions in the file, in bytes: `done` is how far this run is, `from` where it started, `total` the end. */
-  done: number;
-  from: number;
-  total: number;
 }
 
 export interface Submitted {
-  batches: Accepted[];
+  state: SubmissionState;
   /** How many of the batches an earlier run has submitted. */
   submittedBefore: number;
 }
@@ -52,20 +65,16 @@ const maxWorkSeconds = 35;
 const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 
 /**
- * Submits a file of requests, one batch after another. A journal next to the file records for a later run which batches
- * the service has accepted. If a run was interrupted while it sent a portion, the next run sends the portion again with
- * the same idempotency key. If the key has expired or the lines have changed, the next run first searches for the
- * portion's batch.
+ * Submits a file of requests, one batch after another, after the whole file was checked. A journal records for a later
+ * run which batches the service has accepted. If a run was interrupted while it sent a portion, the next run sends the
+ * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
+ * searches for the portion's batch.
  * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
  * batch
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions): Promise<Submitted> {
   const { file, submission, restart } = options;
-  const found = await stat(file).catch((error: Error) => {
-    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
-  });
-  if (!found.isFile()) throw new Error(`${file} is not a regular file; the journal is stored next to it`);
-  const path = `${file}.submission`;
+  const path = await adoptJournal(await checkRegular(file));
   const unlock = await lockFile(
     `${path}.lock`,
     (pid) => new Error(`${file} is being submitted by process ${pid}`),
@@ -73,7 +82,7 @@ export async function submitFile(client: ChatBatchClient, options: SubmitOptions
   try {
     const journal = await SubmissionJournal.open(path, submission, restart);
     try {
-      return await submitRemaining(client, journal, options, found.size);
+      return await submitRemaining(client, journal, options);
     } finally {
       await journal.close();
     }
@@ -82,58 +91,83 @@ export async function submitFile(client: ChatBatchClient, options: SubmitOptions
   }
 }
 
+/** @throws Error if it is not a file that can be read twice */
+export async function checkRegular(file: string): Promise<string> {
+  const found = await stat(file).catch((error: Error) => {
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
+  });
+  if (!found.isFile()) throw new Error(`${file} is not a regular file, which can be read again to continue`);
+  return file;
+}
+
 async function submitRemaining(
   client: ChatBatchClient,
   journal: SubmissionJournal,
   options: SubmitOptions,
-  total: number,
 ): Promise<Submitted> {
-  const submittedBefore = journal.accepted.length;
-  if (!(await shouldResend(journal, options))) await resolvePending(client, journal, options);
-  let requests = 0;
-  let from: number | undefined;
-  let newest: string | null | undefined = journal.accepted.at(-1)?.batchId;
-  for await (const portion of readPortions(options.file, [...journal.accepted])) {
+  const { state } = journal;
+  const submittedBefore = state.accepted.length;
+  const input: Input = { file: options.file, columns: state.submission.columns };
+  const size = await checkInput(input, state.rounds[0]?.accepted ?? [], options.log);
+  const retried = (await options.findRetry?.({ input, size, state })) ?? [];
+  if (retried.length > 0) await journal.startRetry(retried);
+  const requests = size.requests + submittedRequests(state.rounds[0]);
+  const sending: Sending = { ...options, client, journal, input, requests };
+  options.onProgress({ state, requests });
+  if (!(await shouldResend(sending))) await resolvePending(sending);
+  // The round of the pending portion comes first, because the journal has one pending portion.
+  const first = state.pending?.round ?? 0;
+  for (const round of [first, ...state.rounds.keys()]) await submitRound(sending, round);
+  return { state, submittedBefore };
+}
+
+interface Sending extends SubmitOptions {
+  client: ChatBatchClient;
+  journal: SubmissionJournal;
+  input: Input;
+  requests: number;
+}
+
+async function submitRound(sending: Sending, index: number): Promise<void> {
+  const { client, journal, input, requests, log, onProgress } = sending;
+  const { state } = journal;
+  const round = state.rounds[index];
+  if (round === undefined || submittedRequests(round) === round.lines?.length) return;
+  let newest: string | null | undefined = state.accepted.at(-1)?.batchId;
+  const portions = readPortions(input, { submitted: [...round.accepted], lines: round.lines });
+  for await (const portion of portions) {
     newest ??= await newestBatch(client);
-    const isRetry = journal.pending !== undefined;
+    const isRetry = state.pending !== undefined;
     if (isRetry)
-      options.log(
-        `Sending lines ${portion.fromLine} to ${portion.toLine} again, with the same idempotency key`,
-      );
-    else await journal.startSending(intentOf(portion, newest));
-    newest = await sendPortion(client, journal, portion, { ...options, isRetry });
-    requests += portion.requests.length;
-    from ??= portion.start;
-    const batches = journal.accepted.length - submittedBefore;
-    options.onProgress({ requests, batches, done: portion.end, from, total });
+      log(`Sending lines ${portion.fromLine} to ${portion.toLine} again, with the same idempotency key`);
+    else await journal.startSending({ ...intentOf(portion, newest), round: index });
+    newest = await sendPortion(sending, portion, isRetry);
+    onProgress({ state, requests });
   }
-  return { batches: journal.accepted, submittedBefore };
 }
 
 /** Whether the pending portion of an earlier run can be sent again unchanged, without a second batch. */
-async function shouldResend(journal: SubmissionJournal, { file }: SubmitOptions): Promise<boolean> {
-  const intent = journal.pending;
+async function shouldResend({ journal: { state }, input }: Sending): Promise<boolean> {
+  const intent = state.pending;
   if (intent === undefined || Date.now() > Date.parse(intent.at) + keyLifetimeMilliseconds) return false;
-  for await (const { sha256, toLine } of readPortions(file, journal.accepted))
+  const { lines, accepted } = state.rounds[intent.round] ?? { accepted: [] };
+  for await (const { sha256, toLine } of readPortions(input, { submitted: accepted, lines }))
     return sha256 === intent.sha256 && toLine === intent.toLine;
   return false;
 }
 
 /** Finds out whether the pending portion of an earlier run has become a batch. */
-async function resolvePending(
-  client: ChatBatchClient,
-  journal: SubmissionJournal,
-  { submission, log }: SubmitOptions,
-): Promise<void> {
-  const intent = journal.pending;
+async function resolvePending({ client, journal, log }: Sending): Promise<void> {
+  const { pending: intent, submission, accepted } = journal.state;
   if (intent === undefined) return;
   log(
     `Searching for the batch of lines ${intent.fromLine} to ${intent.toLine}, which were sent without a response`,
   );
   // The earlier run has ended, so its request ended before now, and at the latest after its response timeout.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
+  const known = new Set(accepted.map(({ batchId }) => batchId));
   const found = await awaitSubmittedBatch(
-    () => findSubmittedBatch(client, submission.agent_id, intent, idsOf(journal)),
+    () => findSubmittedBatch(client, submission.agent_id, intent, known),
     ended + maxWorkSeconds * 1000,
   );
   if (found === undefined) await journal.abandon();
@@ -141,33 +175,52 @@ async function resolvePending(
 }
 
 /** @returns the batch's id */
-async function sendPortion(
-  client: ChatBatchClient,
-  journal: SubmissionJournal,
-  portion: Portion,
-  options: SubmitOptions & { isRetry: boolean },
-): Promise<string> {
-  const intent = journal.pending;
-  if (intent === undefined) throw new Error('The journal has no pending portion');
-  const sent = client.batches.create(bodyOf(portion, options), { idempotencyKey: intent.key });
-  const { id } = await sent.catch(async (error: unknown) => {
-    // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
-    if (!options.isRetry && !mayBeProcessed(error)) await journal.abandon();
-    if (!(error instanceof ApiError) || error.status >= 500) throw error;
-    throw new Error(`${options.file} ${describeRejection(error, portion)}`);
-  });
-  await journal.accept(id);
-  return id;
+async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean): Promise<string> {
+  const { client, journal, file, watch } = sending;
+  let mayBeSent = isRetry;
+  for (;;) {
+    const { pending } = journal.state;
+    if (pending === undefined) throw new Error('The journal has no pending portion');
+    try {
+      const batch = await client.batches.create(bodyOf(portion, sending), {
+        idempotencyKey: pending.key,
+        throwsRateLimit: true,
+      });
+      watch.add(batch);
+      await journal.accept(batch.id);
+      return batch.id;
+    } catch (error) {
+      mayBeSent ||= mayBeProcessed(error);
+      if (!(error instanceof RateLimitError) || error.isReplayed) {
+        // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
+        if (!mayBeSent) await journal.abandon();
+        throw rejectionOf(error, file, portion);
+      }
+      await waitForRoom(sending, error);
+    }
+  }
+}
+
+/** The shortest wait, in milliseconds, if the service names none. */
+const shortestWait = 250;
+
+/** Waits as long as the service says, or until a batch of the file has ended and so may have made room. */
+async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitError): Promise<void> {
+  await watch.read(
+    journal.state.accepted.filter(({ isRetried }) => !isRetried).map(({ batchId }) => batchId),
+  );
+  // 10 to 25 % jitter: clients that were rejected at the same time do not come back at the same time.
+  const wait = Math.max((error.retryAfter ?? 1) * 1000, shortestWait) * (1.1 + 0.15 * Math.random());
+  const room = watch.open.length > 0 ? ', or when a batch has ended' : '';
+  log(`${describeServiceFailure(error)}; trying again in ${(wait / 1000).toFixed(1)} s${room}`);
+  await watch.untilOneHasEnded(wait);
 }
 
 /** Whether a failed request may have become a batch. An error that does not say so, as for the page of a proxy, may hide one. */
 const mayBeProcessed = (error: unknown): boolean =>
   error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 
-const idsOf = (journal: SubmissionJournal): ReadonlySet<string> =>
-  new Set(journal.accepted.map(({ batchId }) => batchId));
-
-const intentOf = (portion: Portion, newest: string | null): Intent => ({
+const intentOf = (portion: Portion, newest: string | null): Omit<Intent, 'round'> => ({
   key: randomUUID(),
   fromLine: portion.fromLine,
   toLine: portion.toLine,
@@ -179,8 +232,8 @@ const intentOf = (portion: Portion, newest: string | null): Intent => ({
   at: new Date().toISOString(),
 });
 
-function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOptions): CreateBatchRequest {
-  const { agent_id, webhook } = submission;
+function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): CreateBatchRequest {
+  const { agent_id, webhook } = journal.state.submission;
   if (webhook === null) return { agent_id, requests };
   const { url, events } = webhook;
   const options = {
@@ -189,6 +242,11 @@ function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOpti
   };
   return { agent_id, webhook: { url, ...options }, requests };
 }
+
+const rejectionOf = (error: unknown, file: string, portion: Portion): unknown =>
+  error instanceof ApiError && error.status < 500
+    ? new Error(`${file} ${describeRejection(error, portion)}`)
+    : error;
 
 /** Replaces the request indexes in the service's message with line numbers of the file. */
 function describeRejection(error: ApiError, { fromLine, toLine, lines }: Portion): string {

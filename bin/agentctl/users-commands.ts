@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
+import { type ErasedCounts, nothingErased } from '#domain/chats/purge.ts';
 import { type Report as Erased, eraseCompletely } from '#domain/erasure/erase-completely.ts';
 import {
   batches,
@@ -55,33 +57,46 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
     sleepUntil: (time: number) => sleep(Math.max(time - clock.now().getTime(), 0)),
   };
   const { log } = progressLine();
-  const erased = await eraseCompletely(services)(
-    { workspaceId: workspace, externalUserId: user },
-    actor(),
-    log,
-  );
-  return {
-    json: { workspace_id: workspace, external_user_id: user, ...jsonOf(erased) },
-    lines: linesOf(erased),
-  };
+  let erased: ErasedCounts | undefined;
+  const progress = { onStep: log, onErased: (counts: ErasedCounts) => (erased = counts) };
+  try {
+    const report = await eraseCompletely(services)(
+      { workspaceId: workspace, externalUserId: user },
+      actor(),
+      progress,
+    );
+    return {
+      json: { workspace_id: workspace, external_user_id: user, ...jsonOf(report) },
+      lines: linesOf(report),
+    };
+  } catch (error) {
+    log(
+      `Erased so far: ${describe(erased ?? nothingErased)}. Run the command again: it goes on, and adds up`,
+    );
+    throw error;
+  }
 }
 
-const jsonOf = ({ batchRequests, itemsScanned, retainedFiles, ...counts }: Erased) => ({
+const countsJson = ({ batchRequests, ...counts }: ErasedCounts) => ({
   ...counts,
   batch_requests: batchRequests,
+});
+
+const jsonOf = ({ erased, erasedBefore, itemsScanned, retainedFiles }: Erased) => ({
+  ...countsJson(erased),
+  by_previous_runs: countsJson(erasedBefore),
   items_scanned: itemsScanned,
   retained_files: retainedFiles,
 });
 
-const linesOf = ({
-  chats,
-  ratings,
-  batchRequests,
-  others,
-  itemsScanned,
-  retainedFiles,
-}: Erased): string[] => [
-  `Erased ${formatCount(chats)} chats, ${formatCount(ratings)} ratings in other chats, ${formatCount(batchRequests)} batch requests and ${formatCount(others)} other items`,
+const describe = ({ chats, ratings, batchRequests, others }: ErasedCounts): string =>
+  `${formatCount(chats)} chats, ${formatCount(ratings)} ratings in other chats, ${formatCount(batchRequests)} batch requests and ${formatCount(others)} other items`;
+
+const linesOf = ({ erased, erasedBefore, itemsScanned, retainedFiles }: Erased): string[] => [
+  `Erased ${describe(erased)}`,
+  ...(isDeepStrictEqual(erasedBefore, nothingErased)
+    ? []
+    : [`Earlier runs, which did not end, had erased ${describe(erasedBefore)} of these`]),
   `The last scan found nothing; ${formatCount(itemsScanned)} items were read`,
   ...(retainedFiles.length === 0
     ? []

@@ -11,32 +11,83 @@ export async function readBatches(client: ChatBatchClient, batchIds: readonly st
   return found;
 }
 
-/** Short enough to show progress to a person, and far below the rate limit of a key (20 reads a second). */
+/** Short enough to show progress to a person. */
 const pauseSeconds = 1;
+/** Half of the rate limit of a key (20 reads a second). */
+const readsPerSecond = 10;
 
-/** Polls the batches until all have ended. */
-export async function watchBatches(
-  client: ChatBatchClient,
-  batchIds: readonly string[],
-  onChange: (batches: Batch[]) => void,
-): Promise<Batch[]> {
-  const batches = await readBatches(client, batchIds);
-  onChange(batches);
-  while (!batches.every(hasEnded)) {
-    await pause(pauseSeconds * 1000);
-    for (const [index, batch] of batches.entries())
-      if (!hasEnded(batch)) {
-        batches[index] = await client.batches.get(batch.id);
-        onChange(batches);
+/** Batches whose progress a command follows. */
+export class BatchWatch {
+  readonly #client: ChatBatchClient;
+  readonly #onChange: () => void;
+  readonly #batches = new Map<string, Batch>();
+
+  constructor(client: ChatBatchClient, onChange: () => void) {
+    this.#client = client;
+    this.#onChange = onChange;
+  }
+
+  get batches(): Batch[] {
+    return [...this.#batches.values()];
+  }
+
+  get open(): Batch[] {
+    return this.batches.filter((batch) => !hasEnded(batch));
+  }
+
+  get ended(): Batch[] {
+    return this.batches.filter(hasEnded);
+  }
+
+  /** Batches that were added or read. */
+  batchesOf(ids: readonly string[]): Batch[] {
+    return ids.flatMap((id) => this.#batches.get(id) ?? []);
+  }
+
+  add(...batches: readonly Batch[]): void {
+    for (const batch of batches) this.#batches.set(batch.id, batch);
+  }
+
+  /** Reads the batches that are not known yet. */
+  async read(batchIds: readonly string[]): Promise<void> {
+    for (const id of batchIds)
+      if (!this.#batches.has(id)) {
+        this.#batches.set(id, await this.#client.batches.get(id));
+        this.#onChange();
       }
   }
-  return batches;
-}
 
-export function countRequests(batches: readonly Batch[]) {
-  const sum = (count: (batch: Batch) => number): number =>
-    batches.reduce((total, batch) => total + count(batch), 0);
-  const completed = sum(({ completed_requests }) => completed_requests);
-  const failed = sum(({ failed_requests }) => failed_requests);
-  return { completed, failed, ended: completed + failed, total: sum(({ total_requests }) => total_requests) };
+  async untilEnded(): Promise<void> {
+    while (this.open.length > 0) {
+      await pause(this.#pauseMilliseconds);
+      await this.#poll();
+    }
+  }
+
+  /**
+   * Waits until one more batch has ended, but no longer than some milliseconds.
+   * @param longest 0 or more
+   */
+  async untilOneHasEnded(longest: number): Promise<void> {
+    const until = performance.now() + longest;
+    const openBefore = this.open.length;
+    for (;;) {
+      const left = until - performance.now();
+      await pause(Math.max(0, Math.min(this.#pauseMilliseconds, left)));
+      if (left <= this.#pauseMilliseconds) return;
+      await this.#poll();
+      if (this.open.length < openBefore) return;
+    }
+  }
+
+  get #pauseMilliseconds(): number {
+    return 1000 * Math.max(pauseSeconds, this.open.length / readsPerSecond);
+  }
+
+  async #poll(): Promise<void> {
+    for (const { id } of this.open) {
+      this.#batches.set(id, await this.#client.batches.get(id));
+      this.#onChange();
+    }
+  }
 }

@@ -9,6 +9,7 @@ import {
   eventIdOf,
   type WebhookDelivery,
 } from '#domain/webhooks/webhook-delivery.ts';
+import { decryptTarget } from '#domain/webhooks/webhook-target.ts';
 import { reasonOf } from '#local/data/reason-of.ts';
 import {
   batches,
@@ -18,6 +19,7 @@ import {
   lazySecretCipher,
   webhookSource,
 } from '#runtime/composition/services.ts';
+import { addListener } from './listen-webhooks.ts';
 import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
@@ -67,6 +69,7 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
     .addHelpText('after', replaceHelp)
     .action(report(replaceSecret));
   addVerification(group, clientReport);
+  addListener(group, { report, clientReport, secretsOf });
   return group;
 }
 
@@ -99,6 +102,14 @@ async function ownerOf(batchId: string): Promise<DeliveryOwner> {
   const workspaceId = await batches().workspaceOf(batchId);
   if (workspaceId === undefined) throw new Error(`No batch ${batchId} with a webhook was found`);
   return { workspaceId, batchId };
+}
+
+/** The secrets of a batch's webhook, the newest first. */
+async function secretsOf(batchId: string): Promise<readonly string[]> {
+  const owner = await ownerOf(batchId);
+  const webhook = await webhookSource.get(owner);
+  if (webhook === undefined) return [];
+  return (await decryptTarget({ secretCipher: lazySecretCipher }, webhook, owner)).secrets;
 }
 
 async function reasonForNone({ workspaceId, batchId }: DeliveryOwner): Promise<string> {

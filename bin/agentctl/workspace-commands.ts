@@ -115,8 +115,16 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
     workspaceDeletion: workspaceDeletion(),
     workspaceObjects: (await import('#runtime/composition/object-stores.ts')).workspaceObjects(),
   };
-  const progress = deletionProgress(progressLine());
-  const deleted = await deleteWorkspace(services)(workspaceId, progress);
+  const line = progressLine();
+  const show = deletionProgress(line);
+  let total: DeletedCounts = { items: 0, objects: 0 };
+  const deleted = await deleteWorkspace(services)(workspaceId, (progress) => {
+    if (progress.type !== 'waiting') total = progress.total;
+    show(progress);
+  }).catch((error: unknown) => {
+    line.log(`Deleted so far: ${describeCounts(total)}. Run the command again: it goes on, and adds up`);
+    throw error;
+  });
   if (deleted === undefined) throw new Error(`Workspace ${workspaceId} not found`);
   return {
     json: { id: workspaceId, deleted: true, ...deleted },

@@ -27,7 +27,9 @@ import { describeStartFailure } from './describe-start-failure.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { operatorCalls } from './operator-calls.ts';
 import { playground, playgroundAddress } from './playground.ts';
+import { showProviderErrors } from './show-provider-errors.ts';
 import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
+import { type StartSteps, startSteps } from './start-steps.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
 
@@ -91,8 +93,10 @@ export async function startLocally(argv: string[]): Promise<void> {
   // Only the owner may read the files that this process and its emulators write.
   process.umask(0o077);
   const memory = watchMemory();
+  const steps = startSteps();
   try {
-    const service = await start({ ...options, data: resolve(options.data) });
+    showProviderErrors((line) => printError([line]));
+    const service = await start({ ...options, data: resolve(options.data) }, steps);
     watchDisk(resolve(options.data), (line) => printError([line]));
     process.on('SIGUSR2', () => {
       memory()
@@ -101,6 +105,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     });
     closeOnSignals(service);
   } catch (error) {
+    steps.end();
     printError(describeStartFailure(error, resolve(options.data)).split('\n'));
     process.exit(error instanceof UsageError ? exitCodes.usageError : exitCodes.failure);
   }
@@ -147,9 +152,7 @@ function readPort(text: string): number {
   return port;
 }
 
-async function start(options: Options): Promise<RunningTemplate> {
-  const started = performance.now();
-  const log = (line: string) => print([`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`]);
+async function start(options: Options, steps: StartSteps): Promise<RunningTemplate> {
   const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
   const operatorToken = randomBytes(24).toString('base64url');
@@ -178,9 +181,10 @@ async function start(options: Options): Promise<RunningTemplate> {
       if (options.reset) await emptyDataFolder(options.data);
       await rejectNewerFormat(options.data);
       await makePrivate(options.data);
-      log('Synthesizing the stack, if it has changed');
-      await synthesize(assembly, settings);
-      log('Starting the emulators');
+      await synthesize(assembly, settings, () =>
+        steps.start('Synthesizing the stack, which is new or has changed: up to a minute'),
+      );
+      steps.start('Starting the emulators');
     },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
@@ -196,7 +200,8 @@ async function start(options: Options): Promise<RunningTemplate> {
       await writeConnection(options.data, connection);
     },
   });
-  log('Ready');
+  steps.start('Ready');
+  steps.end();
   if (connection !== undefined) print(greeting(connection).split('\n'));
   return service;
 }
@@ -264,32 +269,22 @@ function useOperatorTarget({
   useKnowledgeBases(bedrock_knowledge_bases);
 }
 
-function greeting({
-  base_url,
-  api_key,
-  operator_token,
-  workspace_id,
-  agent_id,
-  chat_id,
-}: Connection): string {
-  const curl = (flags: string, stream: boolean) =>
-    `curl ${flags} ${base_url}/chats/${chat_id}/messages -H 'x-api-key: ${api_key}' -H 'Content-Type: application/json' ` +
-    `-d '${JSON.stringify({ agent_id, message: 'What can you do?', stream })}'`;
+/** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
+function greeting({ base_url, api_key, operator_token, workspace_id, agent_id, chat_id }: Connection): string {
+  const server = process.env.OPENAI_BASE_URL;
   return `
-Playground    ${playgroundAddress(base_url, api_key, operator_token)}
+Next: open this address in a browser, and chat with the demo agent.
+${playgroundAddress(base_url, api_key, operator_token)}
+
 Base address  ${base_url}
+OpenAI API    ${base_url}/openai (docs/openai.md)
 API key       ${api_key}
 Workspace     ${workspace_id}
-Agent         ${agent_id}
-openai:       ${process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1, unless OPENAI_BASE_URL says otherwise'}
+Agent         ${agent_id}${server ? `\nopenai:       ${server}` : ''}
 
-OpenAI clients: base address ${base_url}/openai, the API key, the agent as the model (docs/openai.md)
-
-One JSON reply:
-${curl('-s', false)}
-
-A stream of events:
-${curl('-sN', true)}
-
+curl -sN ${base_url}/chats/${chat_id}/messages \\
+  -H 'x-api-key: ${api_key}' \\
+  -H 'Content-Type: application/json' \\
+  -d '{"message":"Hello","agent_id":"${agent_id}"}'
 Ctrl-C ends it.`;
 }

@@ -14,13 +14,19 @@ const clientLibrary = join('lib', 'client', '/');
 /**
  * Synthesizes the app for the local stage, unless the folder already has the same assembly.
  * @param settings stage settings that replace those of cdk.json
+ * @param onStart called before it is synthesized
  * @returns whether the app was synthesized
  * @throws Error with a line for each wrong setting, or with the app's error output
  */
-export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<boolean> {
+export async function synthesize(
+  folder: string,
+  settings: Record<string, unknown>,
+  onStart: () => void = () => undefined,
+): Promise<boolean> {
   const context = JSON.stringify({ stage: 'local', settings });
   const sourcesDigest = await digest(context);
   if ((await readFile(join(folder, 'made-from'), 'utf8').catch(() => '')) === sourcesDigest) return false;
+  onStart();
   await removeDrafts(folder);
   // A new draft folder: the app of a killed process may still be writing to the old one.
   const draft = await mkdtemp(resolve(`${folder}.draft-`));

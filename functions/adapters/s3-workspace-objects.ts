@@ -12,6 +12,8 @@ import type { WorkspaceObjects } from '#domain/workspaces/workspace-deletion.ts'
 /** The objects, or uploads, of one page of a list, which are deleted concurrently. */
 const objectsAtOnce = 50;
 
+type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
+
 /** Where the objects of a workspace are, by the names of the adapters that write them. */
 const prefixesOf = (workspaceId: string) => ({
   files: [`files/${workspaceId}/`],
@@ -27,21 +29,23 @@ export const s3WorkspaceObjects = (
   client: S3Client,
   buckets: { files: string; content: string },
 ): WorkspaceObjects => ({
-  async delete(workspaceId) {
+  async delete(workspaceId, onDeleted) {
     const prefixes = prefixesOf(workspaceId);
-    let count = 0;
     for (const name of ['files', 'content'] as const)
       for (const prefix of prefixes[name]) {
-        count += await abortUploads(client, buckets[name], prefix);
-        count += await deleteObjects(client, buckets[name], prefix);
+        await abortUploads(client, buckets[name], prefix, onDeleted);
+        await deleteObjects(client, buckets[name], prefix, onDeleted);
       }
-    return count;
   },
 });
 
 /** Aborts unfinished uploads, so that their writers cannot complete them. */
-async function abortUploads(client: S3Client, Bucket: string, Prefix: string): Promise<number> {
-  let count = 0;
+async function abortUploads(
+  client: S3Client,
+  Bucket: string,
+  Prefix: string,
+  onDeleted: OnDeleted,
+): Promise<void> {
   let next: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | undefined = {};
   while (next !== undefined) {
     const page: ListMultipartUploadsCommandOutput = await client.send(
@@ -53,20 +57,22 @@ async function abortUploads(client: S3Client, Bucket: string, Prefix: string): P
         client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })),
       ),
     );
-    count += Uploads.length;
+    if (Uploads.length > 0) await onDeleted(Uploads.length);
     next = page.IsTruncated
       ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
       : undefined;
   }
-  return count;
 }
 
-async function deleteObjects(client: S3Client, Bucket: string, Prefix: string): Promise<number> {
-  let count = 0;
+async function deleteObjects(
+  client: S3Client,
+  Bucket: string,
+  Prefix: string,
+  onDeleted: OnDeleted,
+): Promise<void> {
   const pages = paginateListObjectsV2({ client, pageSize: objectsAtOnce }, { Bucket, Prefix });
   for await (const { Contents = [] } of pages) {
     await Promise.all(Contents.map(({ Key }) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
-    count += Contents.length;
+    if (Contents.length > 0) await onDeleted(Contents.length);
   }
-  return count;
 }

@@ -48,17 +48,19 @@ function failureOfCall(error: APICallError): ModelFailure {
 }
 
 /** Maps an HTTP error. The headers have lower-case names. */
-export function failureOfStatus(
+function failureOfStatus(
   url: string,
   status: number,
   headers: Record<string, string>,
   body: string,
 ): ModelFailure {
-  const names = namesOf(parsed(body), headers['x-amzn-errortype']);
+  const data = parsed(body);
+  const exception = headers['x-amzn-errortype'];
+  const names = namesOf(data, exception);
   const kind = kindOf(status, names, body);
   return new ModelFailure(
     kind,
-    `The provider at ${new URL(url).host} answered with status ${status}`,
+    `The provider at ${new URL(url).host} answered with status ${status}${typeAndCodeOf(data, exception)}`,
     retryAfterOf(headers),
     isOfContent(kind, status, names),
   );
@@ -79,7 +81,7 @@ function failureInStream(error: unknown): ModelFailure {
   const status = Number.isInteger(number) && number >= 400 ? number : undefined;
   const names = namesOf(error);
   const kind = kindOf(status, names, JSON.stringify(error) ?? '');
-  const message = `The model's stream reported an error (${kind})`;
+  const message = `The model's stream reported an error (${kind})${typeAndCodeOf(error)}`;
   return new ModelFailure(kind, message, undefined, isOfContent(kind, status, names));
 }
 
@@ -137,6 +139,16 @@ function namesOf(data: unknown, exception = ''): string {
   const { error } = fieldsOf(data);
   const { type, code } = fieldsOf(error ?? data);
   return [type, code, exception].filter((name) => typeof name === 'string').join(' ');
+}
+
+/** ` (type …, code …)` for the log. A server may put a sentence there, which may quote the prompt: it is left out. */
+function typeAndCodeOf(data: unknown, exception?: string): string {
+  const { error } = fieldsOf(data);
+  const { type = exception?.split(':')[0], code } = fieldsOf(error ?? data);
+  const found = Object.entries({ type, code })
+    .map(([name, value]) => [name, typeof value === 'number' ? String(value) : value] as const)
+    .filter(([, value]) => typeof value === 'string' && /^[\w.-]{1,64}$/.test(value));
+  return found.length === 0 ? '' : ` (${found.map(([name, value]) => `${name} ${value}`).join(', ')})`;
 }
 
 const fieldsOf = (value: unknown): Record<string, unknown> =>

@@ -11,7 +11,7 @@ import type { ModelFailureKind } from '#domain/platform/model-failure.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
-import { type RetryingModel, retryingModel } from './retrying-model.ts';
+import { type RejectedCall, type RetryingModel, retryingModel } from './retrying-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import type { Task } from './task.ts';
 import type { AgentTool } from './tools/agent-tool.ts';
@@ -31,6 +31,8 @@ export interface AgentSettings {
   attachments: () => AttachmentReader;
   /** Called before each retry of a model call. */
   onRetry: (model: string, failure: ModelFailureKind) => void;
+  /** Called for each error response of a provider. Its body may quote the prompt. */
+  onRejected: (call: RejectedCall) => void;
 }
 
 /** The agent of a task, with everything that a call of its model contains. */
@@ -112,7 +114,7 @@ const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: AgentTool):
 
 /** Returns a model with retries. Each retry counts in the budget of the reply. */
 export const requestModel = (
-  settings: Pick<AgentSettings, 'onRetry'>,
+  settings: Pick<AgentSettings, 'onRetry' | 'onRejected'>,
   name: string,
   model: LanguageModelV4,
   budget: ReplyBudget,
@@ -120,6 +122,7 @@ export const requestModel = (
   retryingModel(model, {
     mayRetry: () => budget.takeModelCall(),
     onRetry: (failure) => settings.onRetry(name, failure),
+    onRejected: settings.onRejected,
   });
 
 function shownAttachments(

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
+import {
+  APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4GenerateResult,
+  type LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
+
+/** An error response of a provider. */
+export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetryTiming {
   /** Attempts in all, the first included. */
@@ -23,6 +27,7 @@ export interface RetryTiming {
   mayRetry: () => boolean;
   /** Called before each wait. */
   onRetry: (failure: ModelFailureKind) => void;
+  onRejected: (call: RejectedCall) => void;
   /** Rejects if the signal aborts. */
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
 }
@@ -40,6 +45,7 @@ const defaultTiming: RetryTiming = {
   random: Math.random,
   mayRetry: () => true,
   onRetry: () => undefined,
+  onRejected: () => undefined,
   wait: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }),
 };
 
@@ -107,6 +113,7 @@ async function withRetries<Result>(
       return await call();
     } catch (error) {
       if (signal?.aborted) throw error;
+      if (APICallError.isInstance(error)) timing.onRejected(error);
       const failure = errorOfCall(error);
       if (!(failure instanceof ModelFailure)) throw failure;
       noteReadiness(model, failure, timing);

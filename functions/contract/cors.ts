@@ -1,3 +1,5 @@
+import { replyHeaders } from './reply-headers.ts';
+
 /** Methods and headers that pages of an allowed origin may send. */
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];
@@ -10,7 +12,7 @@ export const exposedHeaders = [
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
   'idempotency-replayed',
-  'x-reply-incomplete',
+  ...Object.values(replyHeaders),
 ];
 
 /** Headers of every response if the pages of one origin are allowed. */

@@ -18,6 +18,7 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
+import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const process = processBatchItems({
@@ -46,7 +47,10 @@ export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchR
   const failures = await Promise.all(
     Records.map(async ({ messageId, body, attributes }) => {
       const wasDeliveredBefore = Number(attributes.ApproximateReceiveCount) > 1;
-      const isDone = await process(JSON.parse(body) as QueuedRequests, wasDeliveredBefore);
+      const message = JSON.parse(body) as QueuedRequests;
+      // The queue delivers one message to an invocation.
+      annotateInvocation({ workspace_id: message.workspaceId, batch_id: message.batchId });
+      const isDone = await process(message, wasDeliveredBefore);
       return isDone ? [] : [{ itemIdentifier: messageId }];
     }),
   );

@@ -96,8 +96,8 @@ export class Batches {
       {
         create: (part, key, { signal, isLast = false }) => {
           const patience = isLast ? lastAttempt : {};
-          const call = { ...this.#creation(part, key), isPatient: !isLast, throwsRateLimit: true };
-          return transport.request(call, { signal, ...patience });
+          const call = { ...this.#creation(part, key), isPatient: !isLast };
+          return transport.request(call, { signal, ...patience, throwsRateLimit: true });
         },
         get: (batchId, signal) =>
           transport.request<Batch>(

@@ -37,9 +37,14 @@ export function idOf(id: number): number {
   return id;
 }
 
+/** A server may have any number of chats. 10,000 take about 1 MB. */
+const knownAgents = 10_000;
+
 export class Chats {
   readonly #transport: Transport;
   readonly #user: OfUser;
+  /** The agents of the latest chats, by chat. A chat never changes its agent. */
+  readonly #agents = new Map<number, string>();
 
   /** @internal */
   constructor(transport: Transport, user: OfUser) {
@@ -56,6 +61,7 @@ export class Chats {
         body: withUser(this.#user, params),
         headers: keyHeader(idempotencyKey),
         isRepeatable: true,
+        read: ({ data }) => this.#withAgent(data as Chat, params.agent_id),
       },
       options,
     );
@@ -80,6 +86,23 @@ export class Chats {
       },
       options,
     );
+  }
+
+  /** @internal */
+  async agentOf(chatId: number, user: OfUser, options: RequestOptions): Promise<string> {
+    const known = this.#agents.get(chatId);
+    if (known !== undefined) return known;
+    const chat = await this.get(chatId, user, options);
+    const { conversation_agent_id: agentId } = chat.meta;
+    this.#withAgent(chat, agentId);
+    return agentId;
+  }
+
+  #withAgent(chat: Chat, agentId: string): Chat {
+    this.#agents.set(chat.id, agentId);
+    const [oldest] = this.#agents.keys();
+    if (this.#agents.size > knownAgents && oldest !== undefined) this.#agents.delete(oldest);
+    return chat;
   }
 
   /** Renames a chat. */

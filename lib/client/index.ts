@@ -32,7 +32,7 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** A client of the service. It has no state of its own: one client is enough for a program. */
+/** A client of the service. One is enough for a program: its only state is which agents the latest chats have. */
 export class ChatBatchClient {
   readonly chats: Chats;
   readonly messages: Messages;
@@ -76,7 +76,7 @@ export class ChatBatchClient {
     });
     const user = externalUserId === undefined ? {} : { external_user_id: externalUserId };
     this.chats = new Chats(transport, user);
-    this.messages = new Messages(transport, user, { streamTimeout, maxRetries, onRetry });
+    this.messages = new Messages(transport, this.chats, user, { streamTimeout, maxRetries, onRetry });
     this.batches = new Batches(transport, user);
     this.files = new Files(transport);
     this.agents = new Agents(transport);
@@ -145,7 +145,6 @@ export * from './errors.ts';
 export type { Files, UploadParams } from './files.ts';
 export type {
   Messages,
-  Reply,
   ResumeParams,
   SendParams,
   StreamOptions,
@@ -153,7 +152,7 @@ export type {
 } from './messages.ts';
 export type { Page, PagePromise } from './page.ts';
 export type * from './schema.ts';
-export type { FinalMessage, ReplyStream } from './stream.ts';
+export type { FinalMessage, Reply, ReplyStream } from './stream.ts';
 export type { SubmitOptions, SubmitParams, SubmitProgress, SubmittedBatches } from './submit-and-wait.ts';
 export type { ApiPromise, RequestOptions, WithResponse } from './transport.ts';
 export {
@@ -163,4 +162,13 @@ export {
   type UIMessageChunk,
   type UIMessageStreamOptions,
 } from './ui-message-stream.ts';
+export {
+  type SentUIMessage,
+  toSendParams,
+  toUIFilePart,
+  toUIMessages,
+  type UIFilePart,
+  type UIMessage,
+  type UIMessagePart,
+} from './ui-messages.ts';
 export { type UnwrapOptions, unwrapWebhook } from './webhooks.ts';

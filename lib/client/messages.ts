@@ -1,4 +1,4 @@
-import { idOf, type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
+import { type Chats, idOf, type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
 import { listPages, type PagePromise } from './page.ts';
 import type {
   ListMessagesQuery,
@@ -7,19 +7,23 @@ import type {
   SendMessageRequest,
   StoppedReply,
   StopReplyRequest,
+  TokenUsage,
 } from './schema.ts';
-import { ReplyStream, type StreamSource } from './stream.ts';
-import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
+import { type Reply, ReplyStream, type StreamSource } from './stream.ts';
+import {
+  type ApiPromise,
+  apiPromise,
+  type Envelope,
+  type RequestOptions,
+  type Transport,
+} from './transport.ts';
 
-/** A reply as one text. */
-export interface Reply {
-  text: string;
-  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
-  incomplete?: string;
+export interface SendParams extends Omit<SendMessageRequest, 'stream' | 'resumable' | 'agent_id'> {
+  /** By default the chat's agent, which the library reads from the service unless it knows it. */
+  agent_id?: string | undefined;
 }
 
-export type SendParams = Omit<SendMessageRequest, 'stream' | 'resumable'>;
-export type StreamParams = Omit<SendMessageRequest, 'stream'>;
+export interface StreamParams extends SendParams, Pick<SendMessageRequest, 'resumable'> {}
 
 export interface StreamOptions extends RequestOptions {
   /** Milliseconds without data after which a connection counts as lost. */
@@ -42,16 +46,31 @@ export interface StreamDefaults {
 const pickUser = ({ external_user_id }: OfUser): OfUser =>
   external_user_id === undefined ? {} : { external_user_id };
 
+/** What the body of a JSON response has no place for is in its headers. */
+function replyOf(chatId: number, text: string, headers: Headers): Reply {
+  const incomplete = headers.get('x-reply-incomplete');
+  return {
+    id: Number(headers.get('x-message-id') ?? Number.NaN),
+    chat_id: chatId,
+    response_id: headers.get('x-response-id') ?? '',
+    text,
+    usage: JSON.parse(headers.get('x-token-usage') ?? 'null') as TokenUsage,
+    ...(incomplete !== null && { incomplete }),
+  };
+}
+
 const eventStream = { Accept: 'text/event-stream' };
 
 export class Messages {
   readonly #transport: Transport;
+  readonly #chats: Chats;
   readonly #user: OfUser;
   readonly #defaults: StreamDefaults;
 
   /** @internal */
-  constructor(transport: Transport, user: OfUser, defaults: StreamDefaults) {
+  constructor(transport: Transport, chats: Chats, user: OfUser, defaults: StreamDefaults) {
     this.#transport = transport;
+    this.#chats = chats;
     this.#user = user;
     this.#defaults = defaults;
   }
@@ -62,19 +81,17 @@ export class Messages {
     params: SendParams,
     { idempotencyKey, ...options }: KeyedOptions = {},
   ): ApiPromise<Reply> {
-    return this.#transport.request(
-      {
-        method: 'POST',
-        path: `/chats/${idOf(chatId)}/messages`,
-        body: { ...withUser(this.#user, params), stream: false },
-        headers: keyHeader(idempotencyKey),
-        isRepeatable: true,
-        read: ({ data }, headers) => {
-          const incomplete = headers.get('x-reply-incomplete');
-          return { text: data as string, ...(incomplete !== null && { incomplete }) };
-        },
-      },
-      options,
+    const call = {
+      method: 'POST' as const,
+      path: `/chats/${idOf(chatId)}/messages`,
+      headers: keyHeader(idempotencyKey),
+      isRepeatable: true,
+      read: ({ data }: Envelope, headers: Headers) => replyOf(chatId, data as string, headers),
+    };
+    return apiPromise(
+      this.#withAgent(chatId, params, options).then((body) =>
+        this.#transport.request({ ...call, body: { ...body, stream: false } }, options).withResponse(),
+      ),
     );
   }
 
@@ -92,7 +109,6 @@ export class Messages {
     const call = {
       method: 'POST' as const,
       path: `/chats/${idOf(chatId)}/messages`,
-      body: { ...withUser(this.#user, params), stream: true },
       headers: {
         ...eventStream,
         ...((isResumable || idempotencyKey !== undefined) && keyHeader(idempotencyKey)),
@@ -100,7 +116,10 @@ export class Messages {
       isRepeatable: isResumable,
     };
     const user = withUser(this.#user, pickUser(params));
-    const open = (signal: AbortSignal) => this.#transport.open(call, { ...options, signal });
+    const open = async (signal: AbortSignal) => {
+      const body = { ...(await this.#withAgent(chatId, params, { ...options, signal })), stream: true };
+      return await this.#transport.open({ ...call, body }, { ...options, signal });
+    };
     return this.#replyStream({ chatId, user, open, isResumable, isContinued: false }, options);
   }
 
@@ -167,6 +186,14 @@ export class Messages {
       },
       options,
     );
+  }
+
+  async #withAgent<Params extends SendParams>(chatId: number, params: Params, options: RequestOptions) {
+    const body = withUser(this.#user, params);
+    return {
+      ...body,
+      agent_id: body.agent_id ?? (await this.#chats.agentOf(chatId, pickUser(body), options)),
+    };
   }
 
   #replyStream(

@@ -11,8 +11,8 @@ import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
 import { connectionErrorOf, type OpenResponse } from './transport.ts';
 import { onAbort, sleep, startTimer } from './waiting.ts';
 
-/** The complete reply of a stream. */
-export interface FinalMessage {
+/** A complete reply. */
+export interface Reply {
   /** The id of the reply in the history, for feedback. */
   id: number;
   chat_id: number;
@@ -21,6 +21,10 @@ export interface FinalMessage {
   usage: TokenUsage;
   /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
   incomplete?: string;
+}
+
+/** The complete reply of a stream. */
+export interface FinalMessage extends Reply {
   /** The generated title of the chat, if it came with this reply. */
   title?: string;
 }

@@ -18,6 +18,8 @@ export interface RequestOptions {
   timeout?: number | undefined;
   maxRetries?: number | undefined;
   waitForRateLimit?: boolean | undefined;
+  /** Throws the rejection by a rate limit at once: the caller waits itself. */
+  throwsRateLimit?: boolean | undefined;
 }
 
 export interface TransportOptions {
@@ -44,8 +46,6 @@ export interface Call<Value> {
   isRepeatable: boolean;
   /** Retries for up to an hour, and waits for rate limits without a limit. */
   isPatient?: boolean;
-  /** The caller waits for the rate limit itself. */
-  throwsRateLimit?: boolean;
   /** The value of the envelope; by default `data`. */
   read?: (envelope: Envelope, headers: Headers) => Value;
   /** The value if a retry is rejected because an attempt without a response did the work. */
@@ -139,7 +139,8 @@ async function withRetries<Value, Result>(
   recover: (error: unknown) => Promise<Result | undefined> = async () => undefined,
 ): Promise<Result> {
   const { signal, maxRetries = defaults.maxRetries, waitForRateLimit = defaults.waitForRateLimit } = options;
-  const failures = new Failures(call, { maxRetries, waitForRateLimit });
+  const { throwsRateLimit = false } = options;
+  const failures = new Failures(call, { maxRetries, waitForRateLimit, throwsRateLimit });
   for (let retry = 1; ; retry += 1) {
     try {
       return await attempt();
@@ -163,6 +164,7 @@ class Failures {
   readonly #call: Call<unknown>;
   readonly #maxRetries: number;
   readonly #waitsForRateLimit: boolean;
+  readonly #throwsRateLimit: boolean;
   readonly #startedAt = Date.now();
   /** When an attempt first failed without saying whether the service has done the work. */
   #lostAt: number | undefined;
@@ -170,11 +172,16 @@ class Failures {
 
   constructor(
     call: Call<unknown>,
-    { maxRetries, waitForRateLimit }: Pick<TransportOptions, 'maxRetries' | 'waitForRateLimit'>,
+    {
+      maxRetries,
+      waitForRateLimit,
+      throwsRateLimit,
+    }: Pick<TransportOptions, 'maxRetries' | 'waitForRateLimit'> & { throwsRateLimit: boolean },
   ) {
     this.#call = call;
     this.#maxRetries = maxRetries;
-    this.#waitsForRateLimit = (waitForRateLimit || call.isPatient === true) && call.throwsRateLimit !== true;
+    this.#throwsRateLimit = throwsRateLimit;
+    this.#waitsForRateLimit = waitForRateLimit || call.isPatient === true;
   }
 
   get mayHaveWorked(): boolean {
@@ -183,6 +190,7 @@ class Failures {
 
   allowRetry(error: unknown): boolean {
     if (mayHaveWorked(error)) this.#lostAt ??= Date.now();
+    if (error instanceof RateLimitError && this.#throwsRateLimit) return false;
     if (error instanceof RateLimitError && !error.isReplayed && this.#waitsForRateLimit) return true;
     if (!isRetriable(error, this.#call)) return false;
     if (this.#call.isPatient === true) return Date.now() - this.#startedAt < longestOutage;
@@ -210,14 +218,11 @@ const isReplyInProgress = (error: unknown): boolean =>
 const mayHaveWorked = (error: unknown): boolean =>
   (error instanceof ConnectionError || error instanceof ApiError) && error.mayBeProcessed;
 
-function isRetriable(
-  error: unknown,
-  { isRepeatable, throwsRateLimit }: Pick<Call<never>, 'isRepeatable' | 'throwsRateLimit'>,
-): boolean {
+function isRetriable(error: unknown, { isRepeatable }: Pick<Call<never>, 'isRepeatable'>): boolean {
   if (error instanceof ConnectionError) return isRepeatable || !error.mayBeProcessed;
   if (!(error instanceof ApiError) || error.isReplayed) return false;
   if ((error.retryAfter ?? 0) * 1000 > longestDelay) return false;
-  if (error instanceof RateLimitError) return throwsRateLimit !== true;
+  if (error instanceof RateLimitError) return true;
   if (error instanceof ServiceUnavailableError) return isRepeatable || error.retryAfter !== undefined;
   return isRepeatable && (error.status >= 500 || isReplyInProgress(error));
 }

@@ -1,4 +1,4 @@
-import type { StreamEvent } from './schema.ts';
+import type { ReplyError, StreamEvent, TokenUsage } from './schema.ts';
 
 /** What a step of the agent is in the page: the part `data-agent-step`. Its end replaces its start, by `id`. */
 export interface AgentStep {
@@ -19,7 +19,11 @@ export interface ReplyMetadata {
   messageId?: number;
   /** What a stop or a resumed stream needs. */
   responseId?: string;
-  usage?: Extract<StreamEvent, { type: 'response.output_text.completed' }>['usage'];
+  usage?: TokenUsage;
+  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
+  incomplete?: string;
+  /** Why the reply failed, in messages of the history. */
+  error?: ReplyError;
 }
 
 /** The chunks of the AI SDK's UI message stream that are used here. */
@@ -134,7 +138,11 @@ function chunkOf(event: OtherEvent, steps: Map<string, AgentStep>): UIMessageChu
     case 'response.output_text.completed': {
       const { incomplete, usage } = event;
       const finishReason = incomplete === 'max_output_tokens' ? 'length' : 'stop';
-      return { type: 'finish', finishReason, messageMetadata: { usage } };
+      return {
+        type: 'finish',
+        finishReason,
+        messageMetadata: { usage, ...(incomplete !== undefined && { incomplete }) },
+      };
     }
     case 'response.error':
       return { type: 'error', errorText: event.message };

@@ -12,6 +12,17 @@ export const modelSettings = {
   openAiBaseUrl: httpUrl.default('https://api.openai.com/v1').describe(`
     The API for \`openai:\` models. It can be any service that implements OpenAI's chat completions.`),
 
+  showProviderErrors: z
+    .boolean()
+    .default(false)
+    .meta({
+      limits: '`false` if `production` is `true`',
+      description: `
+        Shows the first 300 characters of a provider's 4xx response on the terminal of a local run, such as
+        "Incorrect API key provided", at most once a minute for each status. They may quote a prompt or a
+        key, so they are in no log and no file, and nowhere in AWS. On in the stage \`local\`.`,
+    }),
+
   bedrockModels: z
     .array(
       z

@@ -6,6 +6,17 @@ export const webhookSettings = {
     Addresses that webhooks may call although they are not public, such as \`127.0.0.1:8080\`. \`*\` is
     every port.`),
 
+  webhookPlainLoopback: z
+    .boolean()
+    .default(false)
+    .meta({
+      limits: '`false` if `production` is `true`',
+      description: `
+        Webhooks may call \`http://127.0.0.1:PORT\` and \`http://[::1]:PORT\`: exactly these addresses, and no host
+        name. Every other webhook must be HTTPS. On in the stage \`local\`, so that a
+        receiver on the same machine needs no certificate.`,
+    }),
+
   webhookTimeoutSeconds: z
     .int()
     .min(1)

@@ -7,6 +7,8 @@ import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { afterAll, expect, it, vi } from 'vitest';
 import { ChatBatchClient } from '#lib/client/index.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
 import { certificate } from '#support/certificate.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -42,11 +44,11 @@ const rejectWith = (name: string, status: number, message = 'Words of AWS') => {
       .end(JSON.stringify({ __type: `com.amazonaws#${name}`, message, Message: message }));
 };
 
-async function failureOf(endpoint: string): Promise<unknown> {
+async function failureOf(endpoint: string, requestTimeout = 30_000): Promise<unknown> {
   const client = new DynamoDBClient({
     ...{ endpoint, region: 'us-east-1', maxAttempts: 1 },
     credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
-    requestHandler: { requestTimeout: 200, throwOnRequestTimeout: true },
+    requestHandler: { requestTimeout, throwOnRequestTimeout: true },
   });
   return client.send(new ListTablesCommand({})).catch((error: unknown) => error);
 }
@@ -128,7 +130,20 @@ it.each<[problem: string, address: string, reason: RegExp]>([
 ])('names the address that %s, and what to do', async (problem, address, reason) => {
   respond = (response) => void (problem === 'breaks off' && response.socket?.destroy());
   const shown = address.replace(/\/$/, '');
-  const error = await failureOf(address);
+  // First, so that no failure of the SDK has noted the address.
+  if (problem !== 'does not respond') {
+    const client = new ChatBatchClient({ baseUrl: `${shown}/api/v1`, apiKey: 'ak', maxRetries: 0 });
+    const ofService = describeServiceFailure(await client.agents.list().catch((failure: unknown) => failure));
+    expect(ofService).toMatch(reason);
+    expect(ofService).not.toMatch(words);
+    expect(ofService).toMatch(
+      problem === 'breaks off'
+        ? /^The connection to the service was lost: .*\. Run the command again$/
+        : /^The service cannot be reached at \S+: .*\. Check /,
+    );
+    if (problem !== 'breaks off') expect(ofService).toContain(`at ${shown}: `);
+  }
+  const error = await failureOf(address, problem === 'does not respond' ? 100 : undefined);
   for (const [stack, remedy] of [
     ['stack', 'AWS_REGION and the network'],
     [undefined, 'npm start still runs'],
@@ -140,17 +155,6 @@ it.each<[problem: string, address: string, reason: RegExp]>([
     expect(described).toContain(remedies[problem] ?? remedy);
     expect(described).not.toMatch(words);
   }
-  if (problem === 'does not respond') return;
-  const client = new ChatBatchClient({ baseUrl: `${shown}/api/v1`, apiKey: 'ak', maxRetries: 0 });
-  const ofService = describeServiceFailure(await client.agents.list().catch((failure: unknown) => failure));
-  expect(ofService).toMatch(reason);
-  expect(ofService).not.toMatch(words);
-  expect(ofService).toMatch(
-    problem === 'breaks off'
-      ? /^The connection to the service was lost: .*\. Run the command again$/
-      : /^The service cannot be reached at \S+: .*\. Check /,
-  );
-  if (problem !== 'breaks off') expect(ofService).toContain(`at ${shown}: `);
 });
 
 const folder = await temporaryFolder('agentctl-failures-');
@@ -233,5 +237,36 @@ it.each([
   } finally {
     errors.mockRestore();
     output.mockRestore();
+  }
+});
+
+it('retries calls of operators for the time of the environment, once one has succeeded', async () => {
+  const run = (...args: string[]) => runAgentctl(['node', 'agentctl', ...args, '--data', folder]);
+  const silent = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const strategy = new DeadlineRetries(1);
+  const retry = async () =>
+    strategy.refreshRetryTokenForRetry(await strategy.acquireInitialRetryToken(''), {
+      errorType: 'TRANSIENT',
+    });
+  try {
+    rejectWith('AccessDeniedException', 400);
+    await run('workspaces', 'list');
+    expect(clientTimeouts).toMatchObject({ connectionTimeout: 10_000, requestTimeout: 30_000 });
+    await expect(retry()).rejects.toThrow();
+    respond = (response) => void response.end('{}');
+    await failureOf(stub.url);
+    expect((await retry()).getRetryCount()).toBe(1);
+    process.env.AGENT_SERVICE_RETRY_SECONDS = '0';
+    await run('workspaces', 'get', 'x');
+    await expect(retry()).rejects.toThrow();
+    process.env.AGENT_SERVICE_RETRY_SECONDS = '1.5';
+    silent.mockClear();
+    await run('workspaces', 'list');
+    expect([process.exitCode, silent.mock.calls]).toEqual([
+      2,
+      [['AGENT_SERVICE_RETRY_SECONDS must be whole seconds']],
+    ]);
+  } finally {
+    silent.mockRestore();
   }
 });

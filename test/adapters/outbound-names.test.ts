@@ -34,7 +34,7 @@ describe('names that a DNS server never answers', () => {
   it('ten at once delay neither the read of a file nor a name of the system', async () => {
     const { server, clock, rules } = await resolving({});
     const pages = httpWebPages({ rules, textWorker: sampleTextWorker() });
-    const webhooks = httpWebhookSender({ rules, timeout: 60_000, clock });
+    const webhooks = httpWebhookSender({ rules, allowsPlainLoopback: false, timeout: 60_000, clock });
     const events: string[] = [];
     const noted = (what: string) => (result: unknown) => void events.push(`${what}: ${result}`);
     const unresolved = (what: string, call: Promise<unknown>) =>

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
@@ -5,17 +6,26 @@ import { httpWebhookSender, retryAfterOf } from '#adapters/outbound/http-webhook
 import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { certificate } from '#support/certificate.ts';
-import { startWebhookReceiver } from '#support/webhook-receiver.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 
 const usual = getCACertificates('default');
 beforeAll(() => setDefaultCACertificates([...usual, certificate.cert]));
 afterAll(() => setDefaultCACertificates(usual));
+
+/** A sender of a stage that allows plain http to loopback, and nothing else that is not public. */
+const plainSender = (denied: OutboundRules['denied'] = []) =>
+  httpWebhookSender({
+    ...{ clock, timeout: 1000, allowsPlainLoopback: true },
+    rules: { allow: [], denied, resolve: async () => ['127.0.0.1'] },
+  });
 
 /** A sender whose resolver gives these responses one after the other, and then repeats the last one. */
 const senderOf = (responses: string[][], allow: OutboundRules['allow'] = []) =>
   httpWebhookSender({
     clock,
     timeout: 1000,
+    allowsPlainLoopback: false,
     rules: {
       allow,
       denied: [],
@@ -57,6 +67,7 @@ it('does not wait for a resolver that says nothing', async () => {
   const sender = httpWebhookSender({
     clock,
     timeout: 1000,
+    allowsPlainLoopback: false,
     rules: { allow: [], denied: [], resolve: () => new Promise(() => undefined) },
   });
   expect(await sender.rejectionOf('https://named.test/')).toBeNull();
@@ -70,4 +81,46 @@ it('reads Retry-After as seconds or as a date', () => {
   expect(retryAfterOf('Thu, 01 Jan 2025 00:01:00 GMT', now)).toBe(0);
   for (const nonsense of [undefined, '', 'soon', '-5', '1.5', '2026-01-01', '99999999999'])
     expect(retryAfterOf(nonsense, now)).toBeNull();
+});
+
+it('calls plain http at 127.0.0.1 and [::1] alone, and only if the stage allows it', async () => {
+  const sender = plainSender();
+  for (const url of ['http://127.0.0.1:8080/hook', 'http://127.0.0.1/', 'http://[::1]:8080/']) {
+    expect([url, await sender.rejectionOf(url)]).toEqual([url, null]);
+    const other = senderOf([['127.0.0.1']], [{ host: '127.0.0.1', port: '*' }]);
+    expect(await other.rejectionOf(url)).toBe('The address must be an https URL');
+    expect(await failureOf(other.post(url, call))).toBe('malformed');
+  }
+  for (const host of [
+    ...['localhost', 'localhost.', 'named.test', '127.0.0.2', '0.0.0.0', '[::]', '[::ffff:127.0.0.1]'],
+    ...['10.0.0.1', '169.254.169.254', '93.184.216.34', '127.0.0.1.named.test'],
+  ]) {
+    expect([host, await sender.rejectionOf(`http://${host}:8080/`)]).toEqual([
+      host,
+      'The address must be an https URL',
+    ]);
+    expect(await failureOf(sender.post(`http://${host}:8080/`, call))).toBe('malformed');
+  }
+  // The setting is for plain http alone: https keeps its rules.
+  expect(await sender.rejectionOf('https://127.0.0.1:8443/')).toBe('The address is not allowed');
+  expect(await sender.rejectionOf('https://localhost:8443/')).toBe('The address is not allowed');
+  expect(await sender.rejectionOf('http://127.0.0.1:25/')).toBe('The port 25 is not allowed');
+  const internal = plainSender([{ host: 'localhost', port: 8080 }]);
+  expect(await internal.rejectionOf('http://127.0.0.1:8080/')).toBe('The address is not allowed');
+});
+
+it('follows no redirect from or to plain http at loopback', async () => {
+  const paths: string[] = [];
+  const plain = createServer((request, response) => {
+    paths.push(request.url ?? '');
+    response.writeHead(307, { location: '/redirected' }).end();
+  });
+  const { url, close } = await listenLocally(plain);
+  expect(await plainSender().post(`${url}/hook`, call)).toMatchObject({ status: 307 });
+  const secure = await startWebhookReceiver(status(307, { location: `${url}/from-https` }));
+  const allow = [{ host: '127.0.0.1', port: secure.port }];
+  expect(await senderOf([['127.0.0.1']], allow).post(secure.url, call)).toMatchObject({ status: 307 });
+  expect(paths).toEqual(['/hook']);
+  await secure.close();
+  await close();
 });

@@ -235,7 +235,7 @@ describe('retries', () => {
     );
     const keyed = await client.messages.send(7, { message: 'Hi', agent_id: 'a' }).catch(() => undefined);
     expect(front.requests.length).toBe(withKey ? 2 : 1);
-    expect(keyed).toEqual(withKey ? { text: 'Hello' } : undefined);
+    expect(keyed?.text).toBe(withKey ? 'Hello' : undefined);
     expect(failures.length).toBe(withKey ? 1 : 0);
     const keys = front.requests.map(({ headers }) => headers['idempotency-key']);
     expect(keys[0]).toMatch(/^[\da-f-]{36}$/);
@@ -326,7 +326,7 @@ describe('retries', () => {
       else if (number < 8) inProgress(request);
       else success(request);
     });
-    expect(await client.messages.send(7, { message: 'Hi', agent_id: 'a' })).toEqual({ text: 'Hello' });
+    expect(await client.messages.send(7, { message: 'Hi', agent_id: 'a' })).toMatchObject({ text: 'Hello' });
     expect(front.requests.length).toBe(8);
     const { front: busy, client: other } = await openFront(inProgress);
     await expect(other.messages.send(7, { message: 'Hi', agent_id: 'a' })).rejects.toThrow('in progress');

@@ -44,7 +44,12 @@ test('every operation of the document can be called', async () => {
   expect(await client.files.delete(unused.uuid)).toEqual({ uuid: unused.uuid, deleted: true });
   await expect(client.files.delete(unused.uuid)).rejects.toThrow('File not found');
   const sentFile = { message: 'Hi', agent_id, attached_file_uuids: [file.uuid] };
-  expect(await client.messages.send(chat.id, sentFile)).toEqual({ text: 'Hello' });
+  const sentReply = await client.messages.send(chat.id, sentFile);
+  const [, stored] = (await client.messages.list(chat.id)).data;
+  expect(sentReply).toEqual({
+    ...{ id: stored?.id, chat_id: chat.id, response_id: expect.stringMatching(/^resp_/) },
+    ...{ text: 'Hello', usage: stored?.meta.token_usage },
+  });
   const stream = client.messages.stream(chat.id, { message: 'Hi', agent_id, resumable: true });
   const reply = await stream.finalMessage();
   expect(reply).toMatchObject({ chat_id: chat.id, text: 'Hello', response_id: stream.responseId });
@@ -76,4 +81,33 @@ test('every operation of the document can be called', async () => {
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect([...sent].toSorted()).toEqual(all.toSorted());
+});
+
+test('a message without an agent goes to the agent of its chat, which is read once if the client does not know it', async () => {
+  const paths: string[] = [];
+  const openClient = () =>
+    new ChatBatchClient({
+      baseUrl: service.baseUrl,
+      apiKey: tenant.apiKey,
+      fetch: (address, init) => {
+        paths.push(`${init?.method} ${String(address).slice(service.baseUrl.length)}`);
+        return fetch(address, init);
+      },
+    });
+  const external_user_id = 'bob';
+  const message = { message: 'Hi', external_user_id };
+  const creator = openClient();
+  const { id } = await creator.chats.create({ name: 'Known', agent_id, external_user_id });
+  expect((await creator.messages.send(id, message)).text).toBe('Hello');
+  const other = openClient();
+  expect((await other.messages.stream(id, message).finalMessage()).text).toBe('Hello');
+  expect((await other.messages.send(id, message)).text).toBe('Hello');
+  const send = `POST /chats/${id}/messages`;
+  expect(paths).toEqual(['POST /chats', send, `GET /chats/${id}?external_user_id=bob`, send, send]);
+  // Another user does not learn that the chat exists.
+  await expect(openClient().messages.send(id, { message: 'Hi' })).rejects.toThrow('Chat not found');
+  await expect(openClient().messages.stream(id, { message: 'Hi' }).finalMessage()).rejects.toThrow(
+    'Chat not found',
+  );
+  expect(paths.slice(5)).toEqual([`GET /chats/${id}`, `GET /chats/${id}`]);
 });

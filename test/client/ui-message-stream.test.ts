@@ -1,11 +1,19 @@
 import { expect, test } from 'vitest';
-import { ChatBatchClient, toUIMessageStream, type UIMessageChunk } from '#lib/client/index.ts';
+import {
+  ChatBatchClient,
+  ChatBatchError,
+  toSendParams,
+  toUIFilePart,
+  toUIMessageStream,
+  toUIMessages,
+  type UIMessageChunk,
+} from '#lib/client/index.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent, createTenant } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { service, tenant, model, callFor } = await useScriptedService(undefined, { titles: true });
-const scripted = ['Work', 'Break', 'Go on'];
+const scripted = ['Work', 'Break', 'Stop me', 'Go on'];
 const takeScripted = model.onCall;
 /** Takes the call after the results of tools. */
 const afterTools = Promise.withResolvers<ModelCall>();
@@ -40,6 +48,11 @@ const summaries = (chunks: UIMessageChunk[]): string[] =>
         return `step ${chunk.data.ended_at === null ? 'started' : 'ended'}`;
       return chunk.type;
     });
+
+async function uiHistoryOf(chatId: number) {
+  const { data } = await client.messages.list(chatId, { external_user_id: 'ada' });
+  return toUIMessages(data);
+}
 
 test('a rejection by a limit is the error of the page', async () => {
   const { apiKey, agentId } = await createTenant({ limits: { modelCalls: '1/d' } });
@@ -90,21 +103,75 @@ test('a text ends before a step, and not at a title', async () => {
     finishReason: 'stop',
     messageMetadata: { usage: { total_calls: 3 } },
   });
+  const steps = chunks.filter(({ type }) => type === 'data-agent-step');
+  const [start, finish] = [chunks.at(0), chunks.at(-1)] as [
+    UIMessageChunk & { type: 'start' },
+    UIMessageChunk & { type: 'finish' },
+  ];
+  expect(await uiHistoryOf(chat.id)).toEqual([
+    {
+      ...{ id: expect.any(String), role: 'user', parts: [{ type: 'text', text: 'Work' }] },
+      metadata: { messageId: expect.any(Number) },
+    },
+    {
+      ...{ id: start.messageId, role: 'assistant' },
+      parts: [steps.at(-1), { type: 'text', text: 'I look. One two' }],
+      metadata: { messageId: Number(start.messageId), usage: finish.messageMetadata.usage },
+    },
+  ]);
 });
 
-test('a reply that fails, and a send that is rejected, are an error', async () => {
-  const [called, { stream }] = [callFor('Break'), await streamTo('Break')];
+test.concurrent('a file of a message is sent, and is in the history', async () => {
+  const chat = await client.chats.create({ name: 'A chat', agent_id });
+  const part = toUIFilePart(await client.files.upload(new File(['Notes'], 'notes.txt')));
+  const parts = [part, { type: 'text', text: 'Two\n' }, { type: 'text', text: 'lines' }];
+  const params = toSendParams({ parts });
+  expect(params).toEqual({
+    message: 'Two\nlines',
+    attached_file_uuids: [part.providerReference['chat-batch']],
+  });
+  await client.messages.send(chat.id, { ...params, agent_id });
+  const [sent] = await uiHistoryOf(chat.id);
+  expect(sent?.parts).toEqual([
+    { ...part, mediaType: 'text/plain', filename: 'notes.txt', url: expect.stringMatching(/^http/) },
+    { type: 'text', text: 'Two\nlines' },
+  ]);
+  expect(toSendParams({ parts: [{ type: 'text', text: 'Alone' }] })).toEqual({
+    message: 'Alone',
+    attached_file_uuids: [],
+  });
+  expect(() => toSendParams({ parts: [{ type: 'file' }] })).toThrow(ChatBatchError);
+});
+
+test.concurrent('a reply that fails, and a send that is rejected, are an error', async () => {
+  const [called, { chat, stream }] = [callFor('Break'), await streamTo('Break')];
   const call = await called;
   call.chunk('Half');
   call.failInStream('server error');
   const chunks = await Array.fromAsync(stream);
   expect(summaries(chunks)).toEqual(['start', 'text-start', 'text-1: Half', 'text-end', 'error']);
-  expect(chunks.at(-1)).toMatchObject({ errorText: 'The model cannot be reached: try again later' });
+  const message = 'The model cannot be reached: try again later';
+  expect(chunks.at(-1)).toMatchObject({ errorText: message });
+  const [, failed] = await uiHistoryOf(chat.id);
+  expect(failed?.parts).toEqual([{ type: 'text', text: 'Half' }]);
+  expect(failed?.metadata).toMatchObject({ error: { code: 10005, message } });
   const rejected = await streamTo('Nobody', { agent_id: crypto.randomUUID() });
   expect(await Array.fromAsync(rejected.stream)).toEqual([{ type: 'error', errorText: 'Agent not found' }]);
 });
 
-test('a page that goes away leaves the reply to the service', async () => {
+test.concurrent('a reply that was stopped says so, in its stream and in the history', async () => {
+  const [called, { chat, reply, stream }] = [callFor('Stop me'), await streamTo('Stop me')];
+  const reading = Array.fromAsync(stream);
+  (await called).chunk('Half');
+  await reply.stop();
+  expect((await reading).at(-1)).toMatchObject({
+    type: 'finish',
+    messageMetadata: { incomplete: 'stopped' },
+  });
+  expect((await uiHistoryOf(chat.id)).at(-1)?.metadata).toMatchObject({ incomplete: 'stopped' });
+});
+
+test.concurrent('a page that goes away leaves the reply to the service', async () => {
   const [called, { chat, stream }] = [callFor('Go on'), await streamTo('Go on')];
   const call = await called;
   call.chunk('Half');

@@ -17,6 +17,8 @@ export interface Tools {
   esbuild: string;
 }
 
+const root = join(import.meta.dirname, '../..');
+
 /** Generates, compiles and runs the clients of a language. Returns the missing tool if it cannot. */
 type Language = (tools: Tools, env: NodeJS.ProcessEnv) => string | undefined;
 
@@ -164,6 +166,23 @@ const python: Language = (tools, env) => {
   );
   for (const name of ['python_client', ...(jar === undefined ? [] : ['openapi_generator'])])
     console.log(`python, ${name}:\n${run(join(bin, 'python'), [`${name}.py`], { folder, env }).trimEnd()}`);
+  const runDocumented = (...args: string[]) => {
+    const output = run(join(bin, 'python'), args, { folder, env });
+    if (!output.includes('You wrote: “')) throw new Error(`${args[0]} has no reply:\n${output}`);
+    return output;
+  };
+  // Each block of the page stands for itself.
+  const page = readFileSync(join(root, 'docs/clients.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```python\n(.*?)^```$/gms)].map(([, code = '']) => code);
+  const usable = blocks.filter((code) => jar !== undefined || !code.includes('openapi_client'));
+  if (usable.length === 0) throw new Error('docs/clients.md has no program in Python');
+  for (const code of usable) runDocumented('-c', code);
+  // The separators would end lines for Python's splitlines.
+  const question = 'A\u2028B\u0085C';
+  const program = join(root, 'docs/examples/python/stream.py');
+  for (const args of [[program], ['lost_connection.py', program]])
+    if (!runDocumented(...args, question).includes(question)) throw new Error(`${args[0]} cut the text`);
+  console.log(`python, documentation: ${usable.length} programs, and the stream with httpx`);
   return undefined;
 };
 

@@ -31,6 +31,11 @@ test('there is a function for each route, and for what stands behind none', () =
 const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
+test('what only a local run may do is not in production', () => {
+  expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
+  expect(JSON.stringify(functions)).not.toContain(variables.webhookPlainLoopback);
+});
+
 describe.each(functions)('%s', (id, { Properties }) => {
   test('runs Node 24 on Graviton', () => {
     expect(Properties).toMatchObject({

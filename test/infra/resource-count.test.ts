@@ -28,7 +28,12 @@ const combined = [true, false].flatMap((production) =>
     { webFunctions: 'uploads' },
     { webFunctions: 'uploads', bothEntryPoints: true },
     { webFunctions: 'none' },
-  ].map((entryPoints) => ({ production, ...entryPoints })),
+  ].map((entryPoints) => ({
+    production,
+    showProviderErrors: !production,
+    webhookPlainLoopback: !production,
+    ...entryPoints,
+  })),
 );
 
 /** A value other than the default of each setting that adds no resource. */

@@ -189,6 +189,18 @@ test.each(['', 'ab', 'a table', 'arn:aws:dynamodb:eu-west-1:123456789012:table/r
   },
 );
 
+test.each(['showProviderErrors', 'webhookPlainLoopback'] as const)(
+  '%s is on in the local stage, and rejected in production',
+  (name) => {
+    expect(parseSettings({})[name]).toBe(false);
+    expect(stageOf({ stage: 'local' }).settings[name]).toBe(true);
+    expect(() => parseSettings({ [name]: true })).toThrow(
+      `Settings: ${name}: must be false if production is true; it is true`,
+    );
+    expect(parseSettings({ [name]: true, production: false })[name]).toBe(true);
+  },
+);
+
 test.each([0, 129, 1.5, '64'])(
   'an environment may not take %j requests at once',
   (requestsPerEnvironment) => {

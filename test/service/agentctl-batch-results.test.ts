@@ -203,7 +203,7 @@ describe('agentctl batch status --watch', () => {
     expect([code, stdout]).toEqual([
       0,
       expect.stringMatching(
-        /^batch +status +completed +failed +requests +created\n\S+ {2}completed +10 +0 +10 {2}2026-01-01T00:00:00.000Z\n$/,
+        /^batch +status +completed +failed +requests +created\n\S+ {2}completed +10 +0 +10 {2}2026-01-01T00:00:00.000Z\n10 of 10 requests succeeded\n$/,
       ),
     ]);
     expect(stderr.trim().split('\n')).toEqual([

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFailed } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFailed, onTestFinished } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { batchAt } from '#support/batches.ts';
@@ -23,9 +23,9 @@ const { model, service } = await useScriptedService({});
 const front = closeAfterTests(await startFront(service.baseUrl));
 beforeEach(async () => {
   tenant = await openTenant(service, { model: 'openai:test' });
-  agentctl = clientCommand(front, tenant);
   front.serve = (request) => request.pass();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));
+  agentctl = clientCommand(front, tenant, { XDG_STATE_HOME: join(folder, 'state') });
   file = join(folder, 'requests.jsonl');
   return () => rm(folder, { recursive: true });
 });
@@ -109,9 +109,18 @@ describe('agentctl batch', () => {
     expect(await submittedIds()).toEqual(lineIds(1, 5));
   });
 
-  it('submits nothing twice when it is killed before the answer to a batch that was taken', async () => {
-    await writeLines(messages(1005));
-    const running = agentctl.start(submitArgs());
+  it('submits a CSV file once although it is killed, joins its results, and retries what has failed', async () => {
+    const { onCall } = model;
+    onTestFinished(() => {
+      model.onCall = onCall;
+    });
+    model.onCall = (call) =>
+      /Message [37]!/.test(call.request.messages.at(-1)?.content ?? '') ? call.fail(400) : onCall(call);
+    const csv = join(folder, 'requests.csv');
+    const lines = Array.from({ length: 30 }, (_, index) => `${index};"Message ${index}!\n"`);
+    await writeFile(csv, `\ufeffid;message\r\n${lines.join('\r\n')}`);
+    const args = ['batch', 'submit', csv, '--agent', tenant.agentId, '--column', 'custom_id=id', '--wait'];
+    const running = agentctl.start(args);
     front.serve = async (request) => {
       if (!isCreation(request)) return request.pass();
       expect((await request.forward()).status).toBe(202);
@@ -119,9 +128,26 @@ describe('agentctl batch', () => {
     };
     expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
     front.serve = (request) => request.pass();
-    const { submitted } = await agentctl.json<Submission>(...submitArgs());
-    expect(submitted.map(({ requests }) => requests)).toEqual([1000, 5]);
-    expect(await submittedIds()).toEqual(lineIds(1, 1005));
+    const ended = await agentctl.run(...args, '--json');
+    expect([ended.code, JSON.parse(ended.stdout)]).toMatchObject([
+      3,
+      { requests: 30, succeeded: 28, failed: 2, reasons: [{ error_code: 500, requests: 2 }] },
+    ]);
+    expect(await submittedIds()).toEqual(lines.map((_, index) => String(index)));
+
+    model.onCall = onCall;
+    await agentctl.json('batch', 'retry-failed', csv, '--wait');
+    const out = join(folder, 'out.jsonl');
+    await agentctl.json('batch', 'results', csv, '--out', out);
+    const written = (await readFile(out, 'utf8')).trimEnd().split('\n');
+    expect(written.map((line) => JSON.parse(line))).toMatchObject(
+      lines.map((_, index) => ({
+        custom_id: String(index),
+        message: `Message ${index}!\n`,
+        status: 'success',
+        response_content: expect.any(String),
+      })),
+    );
   });
 
   it('cancels a batch, and tells its status until it has ended', async () => {
@@ -153,7 +179,7 @@ describe('agentctl batch', () => {
     model.onCall = onCall;
     for (const call of waitingCalls) onCall(call);
     const watched = await agentctl.run('batch', 'status', id, '--watch', '--json');
-    expect(watched.code).toBe(1);
+    expect(watched.code).toBe(3);
     const [batch] = (JSON.parse(watched.stdout) as Submission).batches;
     expect(batch).toMatchObject({ status: 'cancelled', total_requests: 500 });
     expect(batch?.completed_requests).toBeGreaterThan(0);

@@ -157,8 +157,13 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
   const endpoints = { ...service.run.endpoints, dynamodb: proxy.url };
   const dataDir = join(service.dataDir, 'through-proxy');
   const failing = agentctlOf({ ...service, dataDir, run: { ...service.run, endpoints } });
+  process.env.AGENT_SERVICE_RETRY_SECONDS = '1';
   const failed = await failing.run('workspaces', 'delete', id, ...confirm);
+  delete process.env.AGENT_SERVICE_RETRY_SECONDS;
   expect(failed).toMatchObject({ code: 1, stdout: '' });
+  expect(failed.stderr).toMatch(
+    /Deleted so far: \d+ items and [1-9]\d* objects\. Run the command again: .*\nAWS could not carry out a call \(503/,
+  );
   // Its key is unknown if the first writes deleted it.
   expect(summaryOf(await client.get('/chats'))).toMatch(/Access denied|Missing or invalid API key/);
   expect((await allItems()).filter(isOfVictim).length).toBeGreaterThan(10);
@@ -199,13 +204,22 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
   // The wait ends 20 minutes after the workspace was disabled.
   const startedAt = new Date(Date.now() - 20 * 60_000).toISOString();
   await table.change(keys.workspace(id), { deletion_started_at: startedAt });
-  const deleted = await agentctl.json<Record<string, unknown>>('workspaces', 'delete', id, ...confirm);
-  expect(deleted).toEqual({ id, deleted: true, items: expect.any(Number), objects: 0 });
+  const deleted = await agentctl.json<{ items: number; objects: number }>(
+    'workspaces',
+    'delete',
+    id,
+    ...confirm,
+  );
+  // With what the killed run has deleted.
+  expect(deleted).toEqual({ id, deleted: true, items: expect.any(Number), objects: expect.any(Number) });
+  const counts = { items: deleted.items, objects: deleted.objects };
+  expect([counts.items > 20, counts.objects > 0]).toEqual([true, true]);
 
   const remaining = (await allItems()).filter((item) => isOfVictim(item) || item.includes(running.id));
   expect(remaining).toHaveLength(1);
   expect(JSON.parse(remaining[0] ?? '')).toMatchObject({
     ...{ pk: 'OPERATOR#AUDIT', action: 'workspace deleted', workspace_id: id, target: id },
+    changes: counts,
   });
   expect((await allObjects(service)).filter(isOfVictim)).toEqual([]);
   expect(await others()).toEqual([
@@ -243,18 +257,20 @@ it('counts the wait from when the workspace was disabled for its deletion', asyn
   ];
   const deletion = workspaceDeletion();
   await operator().workspaces.update(id, { retentionDays: 30 });
-  expect(await deletion.start(id, first)).toBe(first);
+  expect(await deletion.start(id, first)).toMatchObject({ startedAt: first });
   // From now on, no run of the retention finds the workspace.
   expect(await table.read(keys.operatorsRetention(id))).toBeUndefined();
   expect(summaryOf(await client.get('/chats'))).toBe('403/10001 Access denied');
-  expect(await deletion.start(id, second)).toBe(first);
+  expect(await deletion.start(id, second)).toMatchObject({ startedAt: first });
   // Functions may have written since.
   await operator().workspaces.update(id, { enabled: true });
-  expect(await deletion.start(id, second)).toBe(second);
-  expect(await deletion.start(id, third)).toBe(second);
+  expect(await deletion.start(id, second)).toMatchObject({ startedAt: second });
+  expect(await deletion.start(id, third)).toMatchObject({ startedAt: second });
   const disabled = await open();
   await operator().workspaces.update(disabled.workspaceId, { enabled: false });
-  expect(await deletion.start(disabled.workspaceId, first)).toBe(first);
+  expect(await deletion.start(disabled.workspaceId, first)).toMatchObject({ startedAt: first });
+  for (const items of [40, 2]) await deletion.add(id, { items, objects: 1 });
+  expect(await deletion.start(id, third)).toEqual({ startedAt: second, deleted: { items: 42, objects: 2 } });
   expect(await deletion.start('ws_unknown', first)).toBeUndefined();
   expect(await operator().workspaces.get('ws_unknown')).toBeUndefined();
 });

@@ -9,6 +9,7 @@ import { messageId } from '#domain/chats/message.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fillDataFolder } from '#support/import-items.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
@@ -107,6 +108,36 @@ const asLines = (chat: ChatResource | undefined, history: MessageResource[]): un
     attached_files: message.attached_files.map((file) => ({ ...file, file_url: null })),
   })),
 ];
+
+it('says what was read before a failure, leaves the file as it is, and goes on after a broken connection', async () => {
+  const proxy = closeAfterTests(await startDynamoProxy());
+  proxy.emulator = service.run.endpoints.dynamodb;
+  const endpoints = { ...service.run.endpoints, dynamodb: proxy.url };
+  // Another list of knowledge bases is another data folder.
+  const ofProxy = agentctlOf({ ...service, run: { ...service.run, endpoints } }, ['UNUSED0000']);
+  const run = () => ofProxy.run('chats', 'export', '--workspace', small.workspaceId, '--out', out);
+  await writeFile(out, 'before');
+  let reads = 0;
+  const denied = { status: 400, body: JSON.stringify({ __type: 'AccessDeniedException', message: '' }) };
+  proxy.handle = async ({ target, body }, pass) => {
+    if (target === 'Query' && JSON.stringify(body).includes('#C#')) reads += 1;
+    return reads === 3 ? denied : pass();
+  };
+  const failed = await run();
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  expect(failed.stderr).toMatch(
+    /chats\.jsonl is unchanged: 3 chats with 4 messages were read\. .*\nAWS does not allow the credentials/,
+  );
+  expect(await readFile(out, 'utf8')).toBe('before');
+  let broken = 0;
+  proxy.handle = async ({ target }, pass) => {
+    if (target !== 'Query' || broken > 4) return pass();
+    broken += 1;
+    return undefined;
+  };
+  const { code, stdout } = await run();
+  expect([code, broken, JSON.parse(stdout)]).toEqual([0, 5, { file: out, chats: 3, messages: 6 }]);
+});
 
 it('leaves the file as it is when it fails', async () => {
   await writeFile(out, 'before');

@@ -23,7 +23,13 @@ describe('with stream false', () => {
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json');
     expect(body).toEqual({ data: expect.stringContaining('“What is this?”'), message: null, error_code: 0 });
-    expect((await history(chat)).map(({ content }) => content)).toEqual(['What is this?', body.data]);
+    const messages = await history(chat);
+    expect(messages.map(({ content }) => content)).toEqual(['What is this?', body.data]);
+    expect(headers.get('x-message-id')).toBe(String(messages[1]?.id));
+    expect(headers.get('x-response-id')).toMatch(/^resp_./);
+    const usage = JSON.parse(headers.get('x-token-usage') ?? '');
+    expect(usage).toEqual(messages[1]?.meta.token_usage);
+    expect(usage.total_calls).toBe(1);
   });
 
   it('answers a client that accepts event streams with JSON all the same', async () => {

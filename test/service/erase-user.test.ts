@@ -11,6 +11,7 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { stepThrough } from '#support/turns.ts';
@@ -277,6 +278,50 @@ it('agentctl erases a user at once, also a reply in progress, and ends with a sc
   expect(records).toEqual([]);
 });
 
+interface Erased {
+  chats: number;
+  ratings: number;
+  by_previous_runs: { chats: number; ratings: number };
+}
+
+it('agentctl says what a failed run has erased, and what it and the next one did together', async () => {
+  const proxy = closeAfterTests(await startDynamoProxy());
+  proxy.emulator = service.run.endpoints.dynamodb;
+  const endpoints = { ...service.run.endpoints, dynamodb: proxy.url };
+  // Another list of knowledge bases is another data folder.
+  const ofProxy = agentctlOf({ ...service, run: { ...service.run, endpoints } }, ['UNUSED0000']);
+  const user = `user-${randomUUID()}`;
+  for (let created = 0; created < 3; created += 1) await tenant.createChat({ external_user_id: user });
+  await talk(shared, user, `Said ${user}`);
+  await rate(shared, user, `Rated ${user}`);
+  const erase = () => ofProxy.run('users', 'erase', '--workspace', workspaceId, user);
+  const message = 'User: ann is not authorized to perform: dynamodb:Scan on resource: table';
+  const denied = { status: 400, body: JSON.stringify({ __type: 'AccessDeniedException', message }) };
+  proxy.handle = async ({ target }, pass) => (target === 'Scan' ? denied : pass());
+  const counts = '3 chats, 1 ratings in other chats, 0 batch requests and 0 other items';
+  expect(await erase()).toMatchObject({
+    ...{ code: 1, stdout: '' },
+    stderr: expect.stringMatching(
+      new RegExp(
+        `Erased so far: ${counts}\\. Run the command again: .*\nAWS does not allow ann to do dynamodb:Scan`,
+      ),
+    ),
+  });
+  await tenant.createChat({ external_user_id: user });
+  let broken = 0;
+  proxy.handle = async ({ target }, pass) => {
+    if (target !== 'Scan' || broken > 12) return pass();
+    broken += 1;
+    return undefined;
+  };
+  const { code, stdout } = await erase();
+  expect([code, broken]).toEqual([0, 13]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...{ chats: 4, ratings: 1, by_previous_runs: { chats: 3, ratings: 1, batch_requests: 0, others: 0 } },
+  });
+  expect(JSON.parse((await erase()).stdout)).toMatchObject({ chats: 0, by_previous_runs: { chats: 0 } });
+});
+
 it('agentctl goes on after it was killed, and names what is wrong with its arguments', async () => {
   const user = `user-${randomUUID()}`;
   for (let created = 0; created < 60; created += 1) await tenant.createChat({ external_user_id: user });
@@ -289,8 +334,9 @@ it('agentctl goes on after it was killed, and names what is wrong with its argum
   await expect.poll(tombstones, { timeout: 60_000, interval: 5 }).toBeGreaterThan(before);
   child.kill('SIGKILL');
   await ended;
-  const { chats } = await agentctl.json<{ chats: number }>(...words);
-  expect(chats).toBeLessThan(60);
+  const { chats, by_previous_runs: previous } = await agentctl.json<Erased>(...words);
+  expect(chats).toBeLessThanOrEqual(60);
+  expect(previous.chats).toBeLessThanOrEqual(chats);
   expect(await everythingWith(user)).toEqual([]);
   expect((await agentctl.run('users', 'erase', '--workspace', 'ws_none', user)).stderr).toContain(
     'Workspace ws_none not found',

@@ -163,6 +163,15 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
   });
 });
 
+/** What the headers of a JSON response say about its reply. Each must be there. */
+const replyHeadersOf = ({ headers }: ApiResponse): Record<string, string> =>
+  Object.fromEntries(
+    ['x-message-id', 'x-response-id', 'x-token-usage'].map((name) => [
+      name,
+      headers.get(name) ?? `no ${name}`,
+    ]),
+  );
+
 describe('a send with a key', () => {
   const start = async (message: string) => {
     const tenant = await open();
@@ -184,7 +193,10 @@ describe('a send with a key', () => {
     expect((await first).body.data).toBe('Here I am');
     const repeated = await send();
     expect([repeated.body.data, isReplayed(repeated)]).toEqual(['Here I am', true]);
-    expect(contentsOf(await history())).toEqual(['Wait for me', 'Here I am']);
+    const messages = await history();
+    expect(contentsOf(messages)).toEqual(['Wait for me', 'Here I am']);
+    expect(replyHeadersOf(await first)['x-message-id']).toBe(String(messages[1]?.id));
+    expect(replyHeadersOf(repeated)).toEqual(replyHeadersOf(await first));
   });
 
   it('that has failed has failed for good', async () => {
@@ -196,7 +208,10 @@ describe('a send with a key', () => {
     expect([(await first).status, isReplayed(await first)]).toEqual([500, false]);
     const repeated = await send();
     expect([repeated.status, repeated.body.error_code, isReplayed(repeated)]).toEqual([500, 10005, true]);
-    expect([(await history()).length, model.calls.length - calls]).toEqual([2, 1]);
+    const messages = await history();
+    expect([messages.length, model.calls.length - calls]).toEqual([2, 1]);
+    expect(replyHeadersOf(await first)['x-message-id']).toBe(String(messages[1]?.id));
+    expect(replyHeadersOf(repeated)).toEqual(replyHeadersOf(await first));
   });
 
   it('whose function has died goes on with the same turn: what the model is told is the same', async () => {

@@ -12,6 +12,7 @@ import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
+import { showProviderErrors } from '../../bin/local/show-provider-errors.ts';
 
 /** Longer than all waits between four calls together, which are at most 4.4 s. */
 const streamTimeoutSeconds = '6';
@@ -343,6 +344,41 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     },
   );
 
+  it('whose provider rejects a call: its text goes to the terminal once a minute and status, its type to the log', async () => {
+    const shown: string[] = [];
+    let now = 0;
+    const end = showProviderErrors(
+      (line) => shown.push(line),
+      () => now,
+    );
+    const rejectWith = async (status: number, at: number): Promise<string | null> => {
+      now = at;
+      script('canary', (call) => call.fail(status, {}, `canary of ${at}`));
+      const { headers } = await send(client, tenant, await createChat(client, tenant), 'canary');
+      return headers.get('x-request-id');
+    };
+    const requestId = await rejectWith(401, 0);
+    await rejectWith(401, 59_999);
+    await rejectWith(403, 59_999);
+    await rejectWith(401, 60_000);
+    await rejectWith(404, 80_000);
+    await expect.poll(() => shown.at(-1)).toContain('canary of 80000');
+    end();
+    const texts = shown.map((line) => line.replace(/: .*(canary of \d+).*/, ': $1'));
+    const before = 'The model provider responded with status';
+    expect(texts).toEqual([
+      `${before} 401: canary of 0`,
+      `${before} 403: canary of 59999`,
+      `${before} 401: canary of 60000`,
+      `${before} 404: canary of 80000`,
+    ]);
+    const ofRequest = logged.filter((line) => line.includes(`"request_id":"${requestId}"`)).join();
+    expect(ofRequest).toMatch(
+      wire === 'openai' ? /status 401 \(type scripted\)/ : /status 401 \(type \w+Exception\)/,
+    );
+    expect(logged.filter((line) => line.includes('canary'))).toEqual([]);
+  });
+
   it('that is busy: a JSON answer says so as a stream does, with the request id', async () => {
     script('busy', (call) => call.fail(429));
     const { status, headers, body } = await send(client, tenant, await createChat(client, tenant), 'busy');
@@ -572,10 +608,12 @@ describe('a chat whose model fails', () => {
     const chatId = await createChat(client, tenant);
     const run = async (message: string) => {
       const requests = [{ custom_id: 'one', message, history_id: chatId }];
-      await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+      return waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
     };
     script('a rejected request', (call) => call.fail(422));
-    await run('a rejected request');
+    const batch = await run('a rejected request');
+    const linesOfBatch = logged.filter((line) => line.includes(`"batch_id":"${batch.id}"`));
+    expect(linesOfBatch.join()).toContain('status 422 (type scripted)');
     const calls = script('the next request', respond);
     await run('the next request');
     expect(calls[0]?.request.messages).toEqual([{ role: 'user', content: 'the next request' }]);

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,7 @@ import { useLocalTable } from '../../bin/operator.ts';
 const unreached = /^The (address is not allowed|server cannot be reached)$/;
 
 let folder: string;
+let data: string;
 let web: WebServer;
 let other: WebServer;
 let secure: Server;
@@ -37,7 +38,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'authority.pem'), certificate.cert);
   model = await startScriptedModel();
   callRequestedTool(model);
-  const data = join(folder, 'data');
+  data = join(folder, 'data');
   command = startCommand(
     [
       '--port',
@@ -48,6 +49,7 @@ beforeAll(async () => {
       `127.0.0.1:${web.port}`,
       '--allow-outbound',
       'localhost:*',
+      '--logs',
     ],
     {
       SEARXNG_URL: web.url,
@@ -112,6 +114,37 @@ describe('npm start', () => {
     const message = `consultant_fetch_web_content {"url":"${web.url}/page"}`;
     const { body } = await send(client, tenant, await createChat(client, tenant), message);
     expect(body.data).toContain('"content":"a page"');
+  });
+
+  it("shows a provider's error on the terminal, which is in no log line and no file; they have its names", async () => {
+    const { onCall } = model;
+    const text = `Wrong key: canary\u001b[2J ${'x'.repeat(300)}`;
+    model.onCall = (call) => call.fail(401, {}, text);
+    const tenant = await createTenant({ model: 'openai:test', titles: false });
+    const client = clientOf(service, tenant);
+    const response = await send(client, tenant, await createChat(client, tenant), 'Hello');
+    model.onCall = onCall;
+    expect([response.status, response.body.message]).toEqual([
+      500,
+      expect.stringMatching(/^The model refused the request, request id/),
+    ]);
+    const body = JSON.stringify({ error: { message: text, type: 'scripted' } });
+    // JSON has escaped the control character already.
+    const shown = `The model provider responded with status 401: ${body.slice(0, 300)}\n`;
+    await expect.poll(() => command.errors()).toContain(shown);
+    await expect.poll(() => command.output()).toContain('status 401 (type scripted)');
+    const logged = command
+      .output()
+      .split('\n')
+      .find((line) => line.includes('status 401'));
+    expect(logged).toContain(`"request_id":"${response.headers.get('x-request-id')}"`);
+    expect(command.output()).not.toContain('canary');
+    const entries = await readdir(data, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes('assembly'));
+    const contents = await Promise.all(files.map((file) => readFile(join(file.parentPath, file.name))));
+    // The stored history shows that the files are those of this run.
+    expect(contents.filter((content) => content.includes('The model refused the request'))).not.toEqual([]);
+    expect(contents.filter((content) => content.includes('canary'))).toEqual([]);
   });
 
   it.each(['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''])(

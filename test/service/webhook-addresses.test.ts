@@ -7,7 +7,7 @@ describe('the address of a webhook', () => {
   let tenant: WebhookTenant;
   beforeAll(async () => {
     // No private address is allowed, as in AWS.
-    service = await startService({ variables: { WEBHOOK_ALLOW: '' } });
+    service = await startService({ variables: { WEBHOOK_ALLOW: '', WEBHOOK_PLAIN_LOOPBACK: 'false' } });
     tenant = await openWebhookTenant(service);
   });
   afterAll(() => service.close());
@@ -47,6 +47,8 @@ describe('the address of a webhook', () => {
   it('is refused when it is not HTTPS, or holds what a URL of a webhook must not', async () => {
     for (const url of ['http://example.com/', 'ftp://example.com/', 'example.com', ''])
       expect(await rejectionOf(url), url).toBe('400/10006 webhook.url must be an https URL');
+    for (const url of ['http://127.0.0.1:8080/', 'http://[::1]/'])
+      expect(await rejectionOf(url), url).toBe('400/10006 webhook.url: The address must be an https URL');
     for (const user of ['user:password', 'user', ':password', ''])
       expect(await rejectionOf(`https://${user}@example.com/`), user).toBe(
         '400/10006 webhook.url must be an https URL without a user name and password',

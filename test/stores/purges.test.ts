@@ -82,6 +82,30 @@ describe('an erasure in the outbox', () => {
     expect(await listed()).toEqual([{ ...newer, dueAt: 7 }]);
   });
 
+  it('adds up what its runs have erased, until it ends', async () => {
+    const person = { workspaceId: `ws_${randomUUID()}`, externalUserId: 'ann' };
+    const [older, newer] = [
+      { ...person, deletedAt: at },
+      { ...person, deletedAt: '2027-02-01T00:00:00.001Z' },
+    ];
+    const { erasures, purgeOutbox } = stores;
+    expect(await erasures.erased(person)).toBeUndefined();
+    await erasures.request(older, 'tester');
+    const none = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
+    expect(await erasures.erased(person)).toEqual(none);
+    await Promise.all([1, 2, 3].map((chats) => erasures.add(older, { chats, others: 1 })));
+    await purgeOutbox.postpone(older, 7, { ratings: 2, batchRequests: 4 });
+    const sum = { chats: 6, ratings: 2, batchRequests: 4, others: 3 };
+    expect(await erasures.erased(person)).toEqual(sum);
+    await erasures.request(newer, 'tester', sum);
+    await erasures.add(older, { chats: 100 });
+    await erasures.add(newer, { chats: 1 });
+    expect(await erasures.erased(person)).toEqual({ ...sum, chats: 7 });
+    await purgeOutbox.remove(newer);
+    await erasures.add(newer, { chats: 1 });
+    expect(await erasures.erased(person)).toBeUndefined();
+  });
+
   it('leaves the whitelist as the operator wrote it', async () => {
     const workspaceId = `ws_${randomUUID()}`;
     await stores.workspaces.addToWhitelist(workspaceId, ['ann', 'bob']);

@@ -4,9 +4,14 @@ import { type RunningCommand, startProgram } from './command.ts';
 /**
  * Runs agentctl's client commands, which find the service through environment variables. `start` gives each command its
  * own process, `run` and `json` the first of each kind.
+ * @param others further environment variables
  */
-export function clientCommand({ baseUrl }: { baseUrl: string }, { apiKey }: { apiKey: string }) {
-  const variables = { AGENT_SERVICE_URL: baseUrl, AGENT_SERVICE_KEY: apiKey, NO_COLOR: '1' };
+export function clientCommand(
+  { baseUrl }: { baseUrl: string },
+  { apiKey }: { apiKey: string },
+  others: Record<string, string> = {},
+) {
+  const variables = { AGENT_SERVICE_URL: baseUrl, AGENT_SERVICE_KEY: apiKey, NO_COLOR: '1', ...others };
   const start = (args: string[], more: Record<string, string> = {}, stdin?: 'pipe'): RunningCommand =>
     startProgram(agentctlWords(...args), { ...variables, ...more }, stdin);
   const run = (...args: string[]) => runAgentctlCommand('a service', args, variables);

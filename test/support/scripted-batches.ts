@@ -7,6 +7,8 @@ interface CreatedBatch {
   customIds: string[];
   key: string | string[] | undefined;
   body: string;
+  /** The error messages of failed requests, by custom id, once the batch has ended. */
+  failures?: Map<string, string>;
 }
 
 /**
@@ -15,6 +17,8 @@ interface CreatedBatch {
 export class ScriptedBatches {
   /** In the order of their creation. */
   readonly taken: CreatedBatch[] = [];
+  /** If set, each new batch has ended at once: the error message of a request, or undefined if it has succeeded. */
+  failureOf: ((customId: string) => string | undefined) | undefined;
 
   get customIds(): string[] {
     return this.taken.flatMap(({ customIds }) => customIds);
@@ -48,8 +52,21 @@ export class ScriptedBatches {
       cancelled_at: null,
       expires_at: new Date(now + 86_400_000).toISOString(),
     };
-    this.taken.push({ resource, customIds: requests.map(({ custom_id }) => custom_id), key, body });
+    const batch = { resource, customIds: requests.map(({ custom_id }) => custom_id), key, body };
+    this.taken.push(batch);
+    if (this.failureOf !== undefined) this.end(batch, this.failureOf);
     return resource;
+  }
+
+  end(batch: CreatedBatch, failureOf: (customId: string) => string | undefined): void {
+    const failures = batch.customIds.flatMap((id): [string, string][] => {
+      const message = failureOf(id);
+      return message === undefined ? [] : [[id, message]];
+    });
+    batch.failures = new Map(failures);
+    batch.resource.status = 'completed';
+    batch.resource.failed_requests = failures.length;
+    batch.resource.completed_requests = batch.customIds.length - failures.length;
   }
 
   serve(request: FrontRequest): void {
@@ -66,7 +83,7 @@ export class ScriptedBatches {
     const items: unknown[] =
       batch === undefined
         ? this.taken.map(({ resource }) => resource).reverse()
-        : batch.customIds.map((custom_id) => ({ custom_id, status: 'pending' }));
+        : resultsOf(batch).filter(({ status }) => status === (searchParams.get('status') ?? status));
     const limit = Number(searchParams.get('limit') ?? 50);
     const offset = Number(searchParams.get('offset') ?? 0);
     const next_page =
@@ -78,3 +95,13 @@ export class ScriptedBatches {
 
 export const isCreation = ({ method, path }: Pick<FrontRequest, 'method' | 'path'>): boolean =>
   method === 'POST' && path === '/batches';
+
+function resultsOf({ customIds, failures }: CreatedBatch) {
+  return customIds.map((custom_id) => {
+    const error_message = failures?.get(custom_id) ?? null;
+    const status = failures === undefined ? 'pending' : error_message === null ? 'success' : 'failed';
+    const error_code = error_message === null ? null : 500;
+    const response_content = status === 'success' ? `=Reply to ${custom_id}` : null;
+    return { custom_id, status, response_content, error_code, error_message, history_id: 7, message_id: 8 };
+  });
+}

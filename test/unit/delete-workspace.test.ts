@@ -7,26 +7,31 @@ const twentyMinutes = 20 * 60_000;
 const second = 1000;
 
 /** @param found the numbers of items that the passes find, in their order; later passes find none */
-function open(found: number[], startedAt?: string) {
+function open(found: number[], startedAt?: string, deleted: DeletedCounts = { items: 0, objects: 0 }) {
   const clock = manualClock();
   const progress: DeletionProgress[] = [];
   const finished: DeletedCounts[] = [];
+  const added: DeletedCounts[] = [];
   const services = {
     clock,
     workspaceDeletion: {
-      start: async (id: string, at: string) => (id === 'ws_1' ? (startedAt ?? at) : undefined),
-      async deleteItems(_id: string, onPage: (read: number, deleted: number) => void) {
-        const items = found.shift() ?? 0;
-        onPage(100, items);
-        return items;
+      start: async (id: string, at: string) =>
+        id === 'ws_1' ? { startedAt: startedAt ?? at, deleted } : undefined,
+      add: async (_id: string, counts: DeletedCounts) => void added.push(counts),
+      async deleteItems(_id: string, onPage: (read: number, deleted: number) => Promise<void>) {
+        await onPage(100, found.shift() ?? 0);
       },
       finish: async (_id: string, deleted: DeletedCounts) => void finished.push(deleted),
     },
-    workspaceObjects: { delete: async () => (found.length === 0 ? 0 : 1) },
+    workspaceObjects: {
+      async delete(_id: string, onDeleted: (deleted: number) => Promise<void>) {
+        if (found.length > 0) await onDeleted(1);
+      },
+    },
   };
   const run = (id = 'ws_1') => deleteWorkspace(services)(id, (event) => progress.push(event));
   const passes = () => progress.filter(({ type }) => type === 'scanned').length;
-  return { clock, progress, finished, run, passes };
+  return { clock, progress, finished, added, run, passes };
 }
 
 it('ends with a pass without a find that started when no function could write any more', async () => {
@@ -54,6 +59,17 @@ it('does not wait if it was started that long ago', async () => {
   const { run, passes } = open([3], '2027-01-31T11:40:00.000Z');
   expect(await run()).toEqual({ items: 3, objects: 1 });
   expect(passes()).toBe(2);
+});
+
+it('adds up what earlier calls have deleted, and stores it as it goes', async () => {
+  const { run, finished, added } = open([3], '2027-01-31T11:40:00.000Z', { items: 40, objects: 5 });
+  const total = { items: 43, objects: 6 };
+  expect(await run()).toEqual(total);
+  expect(finished).toEqual([total]);
+  expect(added).toEqual([
+    { items: 0, objects: 1 },
+    { items: 3, objects: 0 },
+  ]);
 });
 
 it('deletes nothing of an unknown workspace', async () => {

@@ -44,6 +44,7 @@ async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
     attachments: () => ({ read: async () => ({ type: 'text', text: 'A note', pageOffsets: [] }) }),
     ...{ toolTimeout: 60_000, onToolError: (type, error) => ofTools.push([type, error]) },
     onRetry: (_model, failure) => retried.push(failure),
+    onRejected: () => undefined,
     ...settings,
   });
   const collected = await collectReply({

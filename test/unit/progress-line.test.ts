@@ -49,11 +49,28 @@ describe('where it is drawn', () => {
     expect(parts[0]?.length).toBeLessThan(40);
   });
 
-  it('is nowhere else', () => {
-    const { line, written } = terminal(false);
-    line.show(progress);
+  it('is a line every ten seconds elsewhere, without control codes', () => {
+    let seconds = 0;
+    let written = '';
+    const write = (text: string): boolean => {
+      written += text;
+      return true;
+    };
+    const line = progressLine({ isTTY: false, columns: 0, write }, () => seconds * 1000);
+    for (const done of [10, 20, 30, 40]) {
+      line.show({ done, total: 40, from: 0, counted: `${done} requests`, count: done });
+      seconds += 5;
+    }
     line.log('Too many requests');
     line.clear();
-    expect(written()).toBe('Too many requests\n');
+    expect(written).toBe('[#########...]   75%  30 requests  3.0/s  4 s left\nToo many requests\n');
+  });
+
+  it('never goes back', () => {
+    const { line, written } = terminal(true);
+    line.show({ done: 5, total: 5, from: 0, counted: '', count: 0 });
+    line.show({ done: 4, total: 5, from: 0, counted: '', count: 0 });
+    line.log('');
+    expect(written()).not.toContain('80%');
   });
 });

@@ -1,5 +1,6 @@
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { APICallError, type LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { modelFailureOf } from '#agents/model-error.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { openai } from '#agents/models/openai.ts';
 import { type RetryingModel, type RetryTiming, retryingModel } from '#agents/retrying-model.ts';
@@ -140,7 +141,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     always((call) => call.fail(503));
     expect((await send(model)).error).toMatchObject({
       kind: 'unavailable',
-      message: `The provider at ${new URL(server.url).host} answered with status 503, the last of 4 times`,
+      message: `The provider at ${new URL(server.url).host} answered with status 503 (type ${wire === 'openai' ? 'scripted' : 'ServiceUnavailableException'}), the last of 4 times`,
     });
     expect(server.calls).toHaveLength(4);
     expect(waits).toEqual([250, 500, 1000]);
@@ -297,7 +298,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       always(failure);
       const { error } = await send(model);
       expect(error).toBeInstanceOf(ModelFailure);
-      expect(`${error} ${JSON.stringify(error)}`).not.toMatch(/scripted|secret/);
+      expect(`${error} ${JSON.stringify(error)}`.replace('type scripted', '')).not.toMatch(/scripted|secret/);
     }
   });
 });
@@ -479,3 +480,22 @@ it('asks again when nobody listens, and tells why in the end', async () => {
 async function* textsOf(stream: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<string> {
   for await (const part of stream) if (part.type === 'text-delta') yield part.delta;
 }
+
+it.each([
+  [
+    { type: 'invalid_request_error', code: 'invalid_api_key' },
+    ' (type invalid_request_error, code invalid_api_key)',
+  ],
+  [{ type: null, code: 1214 }, ' (code 1214)'],
+  [{ type: 'x'.repeat(64), code: 'x'.repeat(65) }, ` (type ${'x'.repeat(64)})`],
+  [{ type: 'Your prompt was: secret', code: 'secret\n' }, ''],
+])('names type and code of an error, and no sentence in their place: %j', (error, named) => {
+  const failure = modelFailureOf(
+    new APICallError({
+      message: 'secret',
+      ...{ url: 'https://api.test/v1', requestBodyValues: undefined, statusCode: 401 },
+      responseBody: JSON.stringify({ error: { message: 'secret', ...error } }),
+    }),
+  );
+  expect(failure.message).toBe(`The provider at api.test answered with status 401${named}`);
+});

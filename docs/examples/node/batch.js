@@ -1,18 +1,15 @@
 // node batch.js [FILE]: answers each line of a file, and prints the answers in the order of the lines.
 import { readFile } from 'node:fs/promises';
-import { ChatBatchClient } from '@chat-batch/client';
-
-const { BASE_URL, API_KEY, AGENT_ID } = process.env;
-const client = new ChatBatchClient({ baseUrl: BASE_URL, apiKey: API_KEY });
+import { agent_id, client } from './service.js';
 
 const [, , file] = process.argv;
 const text =
   file === undefined ? 'What is a lease?\nWhat is a deposit?\nWhat is rent?' : await readFile(file, 'utf8');
-const lines = text.split('\n').filter((line) => line.trim() !== '');
+const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
 
 const { results } = await client.batches.submitAndWait(
   {
-    agent_id: AGENT_ID,
+    agent_id,
     requests: lines.map((message, index) => ({ custom_id: `line-${index + 1}`, message })),
   },
   {

@@ -1,14 +1,11 @@
 // node chat.js "What is a lease?": prints the reply as it comes. Ctrl-C stops it.
-import { ChatBatchClient } from '@chat-batch/client';
+import { agent_id, client } from './service.js';
 
-const { BASE_URL, API_KEY, AGENT_ID } = process.env;
-const client = new ChatBatchClient({ baseUrl: BASE_URL, apiKey: API_KEY });
-
-const chat = await client.chats.create({ name: 'Example', agent_id: AGENT_ID });
+const chat = await client.chats.create({ name: 'Example', agent_id });
 // A resumable stream goes on by itself after a lost connection.
 const stream = client.messages.stream(chat.id, {
   message: process.argv[2] ?? 'What is a lease?',
-  agent_id: AGENT_ID,
+  agent_id,
   resumable: true,
 });
 process.once('SIGINT', () => stream.stop().catch(console.error));

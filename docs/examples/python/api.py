@@ -2,21 +2,28 @@
 
 import json
 import os
+import sys
 import time
 import urllib.error
 import urllib.request
 import uuid
 
-BASE_URL = os.environ["BASE_URL"]
-API_KEY = os.environ["API_KEY"]
-AGENT_ID = os.environ["AGENT_ID"]
+missing = [name for name in ("BASE_URL", "API_KEY", "AGENT_ID") if not os.environ.get(name)]
+if missing:
+    sys.exit(f"Set the variables {', '.join(missing)}: docs/examples/README.md says how")
+BASE_URL, API_KEY, AGENT_ID = os.environ["BASE_URL"], os.environ["API_KEY"], os.environ["AGENT_ID"]
 
 
 class ApiError(Exception):
     """An error that the service has sent. `code` is its `error_code`."""
 
-    def __init__(self, status, envelope, request_id):
-        super().__init__(f"{status} {envelope.get('message')} (request {request_id})")
+    def __init__(self, status, body, request_id):
+        try:
+            envelope = json.loads(body)
+        except ValueError:
+            # Of a proxy.
+            envelope = {}
+        super().__init__(f"{status} {envelope.get('message', 'without a message')} (request {request_id})")
         self.status = status
         self.code = envelope.get("error_code")
 
@@ -34,12 +41,7 @@ def open_response(method, path, body=None, headers=None):
         return urllib.request.urlopen(request, timeout=100)
     except urllib.error.HTTPError as error:
         with error:
-            text = error.read()
-        try:
-            envelope = json.loads(text)
-        except ValueError:
-            envelope = {"message": error.reason}
-        raise ApiError(error.code, envelope, error.headers.get("x-request-id")) from None
+            raise ApiError(error.code, error.read(), error.headers.get("x-request-id")) from None
 
 
 def call(method, path, body=None):

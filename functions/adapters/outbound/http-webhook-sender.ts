@@ -1,3 +1,4 @@
+import { isPlainLoopbackUrl } from '#contract/http-url.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
@@ -14,16 +15,29 @@ const lookupTimeoutMilliseconds = 3000;
 /** The body of a response is discarded. Up to this size it is received, so that the receiver can finish sending it. */
 const responseBytes = 64 * 1024;
 
-/** @param options.timeout milliseconds until the head of the response must have arrived */
-export const httpWebhookSender = (options: {
+interface SenderOptions {
   rules: OutboundRules;
+  /** Whether a URL may be `http://127.0.0.1:PORT`. Every other URL must be https. */
+  allowsPlainLoopback: boolean;
+  /** Milliseconds until the head of the response must have arrived. */
   timeout: number;
   clock: Clock;
-}): WebhookSender => ({
+}
+
+/** @throws OutboundFailure if the URL is plain http that is not allowed */
+function rulesFor(url: URL, { rules, allowsPlainLoopback }: SenderOptions): OutboundRules {
+  if (url.protocol === 'https:') return rules;
+  if (!allowsPlainLoopback || !isPlainLoopbackUrl(url.href))
+    throw new OutboundFailure('malformed', 'The address must be an https URL');
+  return { ...rules, allow: [...rules.allow, { host: url.hostname, port: '*' }] };
+}
+
+export const httpWebhookSender = (options: SenderOptions): WebhookSender => ({
   async rejectionOf(url) {
     const timeout = AbortSignal.timeout(lookupTimeoutMilliseconds);
     try {
-      await untilAborted(checkedAddresses(new URL(url), options.rules, timeout), timeout);
+      const parsed = new URL(url);
+      await untilAborted(checkedAddresses(parsed, rulesFor(parsed, options), timeout), timeout);
       return null;
     } catch (error) {
       if (timeout.aborted) return null;
@@ -33,12 +47,13 @@ export const httpWebhookSender = (options: {
   },
 
   async post(url, { headers, body }) {
+    const parsed = new URL(url);
     const { status, headers: responseHeaders } = await sendOutbound({
-      url: new URL(url),
+      url: parsed,
       method: 'POST',
       headers: { 'User-Agent': 'agent-service-webhooks', ...headers },
       body: Buffer.from(body),
-      rules: options.rules,
+      rules: rulesFor(parsed, options),
       redirects: 0,
       times: { response: options.timeout, whole: options.timeout },
       maxBytes: responseBytes,

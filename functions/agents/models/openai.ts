@@ -1,6 +1,10 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import {
+  APICallError,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { failureOfStatus, networkCodeOf } from '../model-error.ts';
+import { networkCodeOf } from '../model-error.ts';
 import type { SkippedEvent } from './completions/completion-parts.ts';
 import { completionRequest } from './completions/completion-request.ts';
 import { readCompletion } from './completions/read-completion.ts';
@@ -71,7 +75,7 @@ const unreachable = (url: string, error: unknown): ModelFailure =>
     `The provider at ${new URL(url).host} could not be reached (${networkCodeOf(error) ?? 'no reason given'})`,
   );
 
-async function failureOf(url: string, { status, headers, body }: Response): Promise<ModelFailure> {
+async function failureOf(url: string, { status, headers, body }: Response): Promise<APICallError> {
   const decoder = new TextDecoder();
   let text = '';
   try {
@@ -82,7 +86,11 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
   } catch {
     // The status says enough.
   }
-  return failureOfStatus(url, status, Object.fromEntries(headers), text);
+  return new APICallError({
+    message: 'An error response',
+    ...{ url, requestBodyValues: undefined, statusCode: status, responseBody: text },
+    responseHeaders: Object.fromEntries(headers),
+  });
 }
 
 /** The output of a call without a stream. */

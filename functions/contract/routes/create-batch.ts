@@ -11,7 +11,7 @@ import {
   uuid,
   withDefault,
 } from '../fields.ts';
-import { httpUrlForm, isHttpUrl } from '../http-url.ts';
+import { httpUrlForm, isHttpUrl, isPlainLoopbackUrl } from '../http-url.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { longBody, nothing, type Route } from './route.ts';
@@ -39,7 +39,8 @@ const webhook = z
       .max(limits.webhookUrlCharacters, {
         error: `must be at most ${limits.webhookUrlCharacters} characters`,
       })
-      .refine((value) => URL.parse(value)?.protocol === 'https:', {
+      // The use case rejects plain http to loopback unless the stage allows it.
+      .refine((value) => URL.parse(value)?.protocol === 'https:' || isPlainLoopbackUrl(value), {
         error: 'must be an https URL',
         abort: true,
       })

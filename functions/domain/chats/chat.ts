@@ -27,9 +27,9 @@ export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith
 /** The id of the reply that has the lease, for clients. So what names one reply never means a later one. */
 export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
 
-/** What the reply of the lease stores, so that a repeated send finds its events. */
+/** What the reply of the lease stores, so that a repeated send returns it. Clients cannot repeat a request of a batch. */
 export const responseIdIn = (lease: Lease): { responseId?: string } =>
-  isResumable(lease) ? { responseId: responseIdOf(lease) } : {};
+  lease.id.startsWith(batchLeasePrefix) ? {} : { responseId: responseIdOf(lease) };
 
 /** The lease of a resumable reply; undefined for any other id. */
 export const leaseIdOf = (responseId: string): string | undefined =>

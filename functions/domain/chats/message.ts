@@ -48,7 +48,7 @@ export interface AssistantMessage {
   /** Why the reply failed; null if it is complete. */
   error: ReplyError | null;
   incomplete: Incomplete | null;
-  /** Of a resumable reply: its events are stored under this id for an hour. */
+  /** Undefined for a reply of a batch. The events of a resumable reply are stored under this id for an hour. */
   responseId?: string;
   /**
    * How many turns in a row, this one last, had content that the provider rejected. 0: it took this turn only without

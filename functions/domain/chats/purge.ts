@@ -15,6 +15,27 @@ export interface Erasure extends Person {
   deletedAt: string;
 }
 
+/** What has been erased of a person. */
+export interface ErasedCounts {
+  chats: number;
+  ratings: number;
+  batchRequests: number;
+  /** What only a scan found. */
+  others: number;
+}
+
+/** Some of the counts; others are zero. */
+export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
+
+export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
+
+export const sumOfErased = (one: ErasedCounts, other: ErasedPart): ErasedCounts => ({
+  chats: one.chats + (other.chats ?? 0),
+  ratings: one.ratings + (other.ratings ?? 0),
+  batchRequests: one.batchRequests + (other.batchRequests ?? 0),
+  others: one.others + (other.others ?? 0),
+});
+
 /** Milliseconds after which a purge that was enqueued, and has not ended, is enqueued again. */
 export const requeueAfter = 5 * 60_000;
 
@@ -29,8 +50,11 @@ export interface PurgeOutbox {
    * since the epoch.
    */
   pages(deletedUpTo: string): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
-  /** Sets when the purge is due next. Does nothing if it has ended. */
-  postpone(purge: Purge | Erasure, dueAt: number): Promise<void>;
+  /**
+   * Sets when the purge is due next. Does nothing if it has ended.
+   * @param erased adds to the counts of an erasure
+   */
+  postpone(purge: Purge | Erasure, dueAt: number, erased?: ErasedPart): Promise<void>;
   /** Does nothing if it has ended. */
   remove(purge: Purge | Erasure): Promise<void>;
 }

@@ -1,22 +1,37 @@
 import type { Chat } from '#domain/chats/chat.ts';
-import type { Erasure, Purge, Purged, PurgeQueue } from '#domain/chats/purge.ts';
+import {
+  type ErasedCounts,
+  type Erasure,
+  nothingErased,
+  type Purge,
+  type Purged,
+  type PurgeQueue,
+  sumOfErased,
+} from '#domain/chats/purge.ts';
 import { purgeChat } from '#domain/chats/purge-chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { type EraseServices, erasePerson } from './erase-person.ts';
+import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
 import type { ErasureServices } from './services.ts';
 
 export interface Report {
-  chats: number;
-  ratings: number;
-  batchRequests: number;
-  /** What only the scan found. */
-  others: number;
+  /** By all runs, since the person was erased completely the last time. */
+  erased: ErasedCounts;
+  /** The part of them that was erased before this run. */
+  erasedBefore: ErasedCounts;
+  /** In this run. */
   itemsScanned: number;
   /** Uuids of files of the person's chats that an earlier version has stored: which chats attach them is unknown. */
   retainedFiles: string[];
+}
+
+export interface Progress {
+  /** Gets what is done next. */
+  onStep(step: string): void;
+  /** Gets what all runs have erased until now. */
+  onErased(erased: ErasedCounts): void;
 }
 
 /** A person who goes on to chat meanwhile makes further runs necessary. */
@@ -34,38 +49,44 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
 
 /**
  * Erases a person at once, for an operator. It waits until no reply in progress can store anything, and ends with a scan of
- * all keys that finds nothing. It may be repeated after a crash.
- * @param progress gets what is done next
+ * all keys that finds nothing. After a failure or a crash it may be repeated: its report adds up.
  * @throws Error if the person has been active all the time
  */
 export const eraseCompletely =
   (services: Services) =>
-  async (person: Person, actor: string, progress: (step: string) => void): Promise<Report> => {
+  async (person: Person, actor: string, progress: Progress): Promise<Report> => {
     const now = (): string => services.clock.now().toISOString();
     const purger = new Purger(services, person);
     const erasure: Erasure = { ...person, deletedAt: now() };
-    await services.erasures.request(erasure, actor);
+    const erasedBefore = (await services.erasures.erased(person)) ?? nothingErased;
+    let erased = erasedBefore;
+    const onErased: OnErased = async (counts) => {
+      erased = sumOfErased(erased, counts);
+      progress.onErased(erased);
+      await services.erasures.add(erasure, counts);
+    };
+    await services.erasures.request(erasure, actor, erasedBefore);
     // Only an operator does so: the whitelist says whom the operator allows, whatever clients ask for.
     if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
       await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
     // Chats that were deleted before, also by a run of this command that was killed.
     await purger.send(await pendingPurges(services, erasure));
-    const report = { chats: 0, ratings: 0, batchRequests: 0, others: 0, itemsScanned: 0 };
+    let itemsScanned = 0;
     for (let run = 1; run <= maxRuns; run += 1) {
-      progress('Erasing');
+      progress.onStep('Erasing');
       if (run > 1) await purger.deleteData(purger.chatIds);
-      const erased = await erasePerson({ ...services, purgeQueue: purger })({ ...person, deletedAt: now() });
-      await deleteAfterLeases(services, purger, erased.chats, progress);
-      progress('Reading the keys of all items');
-      const { items, found } = await services.personTraces.erase(person, purger.chatIds);
-      report.chats += erased.chats.length;
-      report.ratings += erased.ratings;
-      report.batchRequests += erased.batchRequests;
-      report.itemsScanned += items;
-      report.others += found;
+      const { chats } = await erasePerson({ ...services, purgeQueue: purger })(
+        { ...person, deletedAt: now() },
+        onErased,
+      );
+      await deleteAfterLeases(services, purger, chats, progress);
+      progress.onStep('Reading the keys of all items');
+      const onFound = (others: number) => onErased({ others });
+      const { items, found } = await services.personTraces.erase(person, purger.chatIds, onFound);
+      itemsScanned += items;
       if (found > 0) continue;
       await services.purgeOutbox.remove(erasure);
-      return { ...report, retainedFiles: [...purger.retainedFiles] };
+      return { erased, erasedBefore, itemsScanned, retainedFiles: [...purger.retainedFiles] };
     }
     throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
   };
@@ -120,12 +141,12 @@ async function deleteAfterLeases(
   { sleepUntil }: Services,
   purger: Purger,
   chats: readonly Chat[],
-  progress: (step: string) => void,
+  progress: Progress,
 ): Promise<void> {
   const inUse = chats.filter(({ lease }) => lease !== null);
   if (inUse.length === 0) return;
   const end = Math.max(...inUse.map(({ lease }) => lease?.until ?? 0));
-  progress(`Waiting for ${inUse.length} replies in progress`);
+  progress.onStep(`Waiting for ${inUse.length} replies in progress`);
   await sleepUntil(end + leaseMargin);
   await purger.deleteData(inUse.map(({ id }) => id));
 }

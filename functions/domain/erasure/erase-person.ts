@@ -1,7 +1,7 @@
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { Erasure } from '#domain/chats/purge.ts';
+import type { ErasedPart, Erasure } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { lastWriteAfter } from '#domain/platform/last-write.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
@@ -15,6 +15,9 @@ export interface Erased {
   ratings: number;
   batchRequests: number;
 }
+
+/** Gets what has been erased since its last call. */
+export type OnErased = (erased: ErasedPart) => Promise<void>;
 
 /** As many chats of one agent and one user as one transaction deletes. */
 const chatsPerPage = 44;
@@ -32,11 +35,11 @@ const textsStoredAfterExpiry = 40 * 24 * 60 * 60_000;
  */
 export const erasePerson =
   (services: EraseServices) =>
-  async (erasure: Erasure): Promise<Erased> => {
+  async (erasure: Erasure, onErased: OnErased = async () => {}): Promise<Erased> => {
     // First, because requests that have not started would create chats.
-    const batchRequests = await eraseRequests(services, erasure);
-    const chats = await deleteChats(services, erasure);
-    const ratings = await removeRatings(services, erasure);
+    const batchRequests = await eraseRequests(services, erasure, onErased);
+    const chats = await deleteChats(services, erasure, onErased);
+    const ratings = await removeRatings(services, erasure, onErased);
     await services.chatDeletion.removeLists(erasure);
     return { chats, ratings, batchRequests };
   };
@@ -52,11 +55,12 @@ export const runErasure =
     if (!(await purgeOutbox.has(erasure))) return;
     const lastWrite = Date.parse(erasure.deletedAt) + lastWriteAfter;
     const isLast = clock.now().getTime() >= lastWrite;
-    await erasePerson(services)(erasure);
-    await (isLast ? purgeOutbox.remove(erasure) : purgeOutbox.postpone(erasure, lastWrite));
+    const { chats, ...counts } = await erasePerson(services)(erasure);
+    const erased = { ...counts, chats: chats.length };
+    await (isLast ? purgeOutbox.remove(erasure) : purgeOutbox.postpone(erasure, lastWrite, erased));
   };
 
-async function eraseRequests(services: EraseServices, erasure: Erasure): Promise<number> {
+async function eraseRequests(services: EraseServices, erasure: Erasure, onErased: OnErased): Promise<number> {
   const now = services.clock.now().getTime();
   let erased = 0;
   for (let offset = 0; ; offset += batchesPerPage) {
@@ -67,7 +71,10 @@ async function eraseRequests(services: EraseServices, erasure: Erasure): Promise
     );
     for (const batch of batches) {
       if (Date.parse(batch.expiresAt) + textsStoredAfterExpiry < now) return erased;
-      if (batch.createdAt <= erasure.deletedAt) erased += await eraseRequestsOf(services, batch, erasure);
+      if (batch.createdAt > erasure.deletedAt) continue;
+      const ofBatch = await eraseRequestsOf(services, batch, erasure);
+      erased += ofBatch;
+      if (ofBatch > 0) await onErased({ batchRequests: ofBatch });
     }
     if (batches.length < batchesPerPage) return erased;
   }
@@ -89,7 +96,7 @@ async function eraseRequestsOf(services: EraseServices, batch: Batch, erasure: E
 }
 
 /** @returns the chats as they were before */
-async function deleteChats(services: EraseServices, erasure: Erasure): Promise<Chat[]> {
+async function deleteChats(services: EraseServices, erasure: Erasure, onErased: OnErased): Promise<Chat[]> {
   const { workspaceId, externalUserId } = erasure;
   const { chatDeletion, chatPages, clock, purgeQueue } = services;
   const deleted: Chat[] = [];
@@ -105,6 +112,7 @@ async function deleteChats(services: EraseServices, erasure: Erasure): Promise<C
     skipped += page.chats.length - covered.length;
     const deletedAt = clock.now().toISOString();
     const chats = await chatDeletion.delete(covered, deletedAt);
+    if (chats.length > 0) await onErased({ chats: chats.length });
     await purgeQueue.send(chats.map(({ id }) => ({ workspaceId, chatId: id, deletedAt })));
     deleted.push(...chats);
   }
@@ -121,14 +129,15 @@ async function isOfErasure(
   return batch !== undefined && batch.createdAt <= deletedAt;
 }
 
-async function removeRatings(services: EraseServices, erasure: Erasure): Promise<number> {
+async function removeRatings(services: EraseServices, erasure: Erasure, onErased: OnErased): Promise<number> {
   const { workspaceId, externalUserId, deletedAt } = erasure;
   let removed = 0;
-  for await (const page of services.feedback.ofUser(erasure))
-    for (const { chatId, position, createdAt } of page) {
-      if (createdAt > deletedAt) continue;
+  for await (const page of services.feedback.ofUser(erasure)) {
+    const covered = page.filter(({ createdAt }) => createdAt <= deletedAt);
+    for (const { chatId, position } of covered)
       await services.feedback.remove({ workspaceId, id: chatId }, position, externalUserId);
-      removed += 1;
-    }
+    removed += covered.length;
+    if (covered.length > 0) await onErased({ ratings: covered.length });
+  }
   return removed;
 }

@@ -5,14 +5,15 @@ import type { WorkspaceServices } from './services.ts';
 import type { DeletedCounts } from './workspace-deletion.ts';
 
 export type DeletionProgress =
-  | ({ type: 'scanning' | 'scanned'; pass: number; itemsRead: number } & DeletedCounts)
+  /** The counts are of the pass, `total` is of all passes of all calls. */
+  | ({ type: 'scanning' | 'scanned'; pass: number; itemsRead: number; total: DeletedCounts } & DeletedCounts)
   | { type: 'waiting'; until: Date };
 
 /**
  * Deletes a workspace with everything that is stored for it. Functions that started before the workspace was disabled may
  * write until `lastWriteAfter`. So after the first pass it waits until then, and ends with a pass that finds nothing. A
  * further call goes on where an earlier one was killed.
- * @returns what this call has deleted; undefined if the workspace does not exist
+ * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export const deleteWorkspace =
   (
@@ -24,22 +25,27 @@ export const deleteWorkspace =
     onProgress: (progress: DeletionProgress) => void,
   ): Promise<DeletedCounts | undefined> => {
     const { clock, workspaceDeletion, workspaceObjects } = services;
-    const startedAt = await workspaceDeletion.start(workspaceId, clock.now().toISOString());
-    if (startedAt === undefined) return undefined;
-    const lastWrite = Date.parse(startedAt) + lastWriteAfter;
-    const total: DeletedCounts = { items: 0, objects: 0 };
+    const started = await workspaceDeletion.start(workspaceId, clock.now().toISOString());
+    if (started === undefined) return undefined;
+    const lastWrite = Date.parse(started.startedAt) + lastWriteAfter;
+    const total: DeletedCounts = { ...started.deleted };
     for (let pass = 1; ; pass += 1) {
       const isProof = clock.now().getTime() >= lastWrite;
       const progress = { pass, itemsRead: 0, items: 0, objects: 0 };
-      progress.objects = await workspaceObjects.delete(workspaceId);
-      await workspaceDeletion.deleteItems(workspaceId, (read, deleted) => {
+      const onDeleted = async (deleted: DeletedCounts) => {
+        for (const counts of [progress, total]) {
+          counts.items += deleted.items;
+          counts.objects += deleted.objects;
+        }
+        onProgress({ type: 'scanning', ...progress, total });
+        if (deleted.items + deleted.objects > 0) await workspaceDeletion.add(workspaceId, deleted);
+      };
+      await workspaceObjects.delete(workspaceId, (objects) => onDeleted({ items: 0, objects }));
+      await workspaceDeletion.deleteItems(workspaceId, async (read, items) => {
         progress.itemsRead += read;
-        progress.items += deleted;
-        onProgress({ type: 'scanning', ...progress });
+        await onDeleted({ items, objects: 0 });
       });
-      onProgress({ type: 'scanned', ...progress });
-      total.items += progress.items;
-      total.objects += progress.objects;
+      onProgress({ type: 'scanned', ...progress, total });
       if (isProof && progress.items + progress.objects === 0) break;
       await waitUntil(clock, lastWrite, onProgress);
     }

@@ -46,6 +46,7 @@ import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { sqsPurgeQueue } from '#adapters/sqs-purge-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import type { WebPages } from '#domain/agents/web-pages.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
@@ -226,6 +227,13 @@ export const webPages = (): WebPages => ({
   read: async (...request) => (await toolAdapters()).makeWebPages().read(...request),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
+/** Imported only where a stage shows errors, which none in production does. */
+const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
+  if (environment('showProviderErrors') === undefined) return;
+  void import('#runtime/observability/provider-errors.ts').then(({ sendProviderError }) =>
+    sendProviderError(call),
+  );
+};
 const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders,
@@ -234,6 +242,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     // Clients get no events while a tool runs. So its timeout, 80 s, is below the stream's timeout of 90 s.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
+    onRejected: showProviderErrors,
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   });
 export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));

@@ -13,6 +13,7 @@ export const secretCipher = lazily(() =>
 export const webhookSender = lazily(() =>
   httpWebhookSender({
     rules: outboundRules(environment('webhookAllow')),
+    allowsPlainLoopback: environment('webhookPlainLoopback') === 'true',
     timeout: environment('webhookTimeoutSeconds') * 1000,
     clock,
   }),

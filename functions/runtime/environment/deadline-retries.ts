@@ -7,7 +7,7 @@ type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[
 /**
  * Milliseconds that a function needs after its last attempt to log, to report failed messages and to send its trace.
  */
-const reservedMilliseconds = 10_000;
+export const reservedMilliseconds = 10_000;
 
 /** The backoff in milliseconds doubles up to this value, so a call succeeds within 2 s of the end of an outage. */
 const maxBackoff = 2000;

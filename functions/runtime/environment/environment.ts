@@ -20,6 +20,7 @@ const schemas = {
   contentBucket: () => z.string().min(1),
   fileBucket: () => z.string().min(1),
   openAiBaseUrl: () => z.url(),
+  showProviderErrors: () => z.literal('true').optional(),
   openAiApiKeySecret: () => z.string().min(1),
   streamTimeoutSeconds: () => z.coerce.number().positive(),
   leaseSeconds: () => z.coerce.number().positive(),
@@ -41,6 +42,7 @@ const schemas = {
   replyToolsAtOnce: () => z.coerce.number().int().positive(),
   outboundAllow: hostsAndPorts,
   webhookAllow: hostsAndPorts,
+  webhookPlainLoopback: () => z.enum(['true', 'false']).optional(),
   webhookKey: () => z.string().min(1),
   webhookTimeoutSeconds: () => z.coerce.number().positive(),
   webhookRetrySeconds: () =>

@@ -4,6 +4,8 @@ export const variables = {
   contentBucket: 'CONTENT_BUCKET_NAME',
   fileBucket: 'FILE_BUCKET_NAME',
   openAiBaseUrl: 'OPENAI_BASE_URL',
+  /** Set if errors of model providers are shown on the terminal of a local run. */
+  showProviderErrors: 'SHOW_PROVIDER_ERRORS',
   openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',
   streamTimeoutSeconds: 'STREAM_TIMEOUT_SECONDS',
   leaseSeconds: 'LEASE_SECONDS',
@@ -26,6 +28,7 @@ export const variables = {
   replyToolsAtOnce: 'REPLY_TOOLS_AT_ONCE',
   outboundAllow: 'OUTBOUND_ALLOW',
   webhookAllow: 'WEBHOOK_ALLOW',
+  webhookPlainLoopback: 'WEBHOOK_PLAIN_LOOPBACK',
   webhookKey: 'WEBHOOK_KEY_ARN',
   webhookTimeoutSeconds: 'WEBHOOK_TIMEOUT_SECONDS',
   webhookRetrySeconds: 'WEBHOOK_RETRY_SECONDS',

@@ -1,12 +1,12 @@
 import { historyCache } from '#adapters/dynamo/chats/history-cache.ts';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
-import { incompleteHeader } from '#contract/incomplete.ts';
+import { replyHeaders } from '#contract/reply-headers.ts';
 import { route } from '#contract/routes/send-message.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
 import { isFailedByModel } from '#domain/chats/collect-reply.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
-import type { Reply } from '#domain/chats/gather-reply.ts';
+import { type AssistantMessage, messageId } from '#domain/chats/message.ts';
 import { recordEvents } from '#domain/chats/record-events.ts';
 import { repeatedStream } from '#domain/chats/repeated-stream.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
@@ -95,7 +95,7 @@ export const serve = serveStreamed(
     const chatId = parameters.chat_id;
     if (!('running' in started)) {
       if ('reply' in started && !body.stream)
-        return sendWhole(open, started.reply, { replayed: key !== null });
+        return sendWhole(open, chatId, started.reply, { replayed: key !== null });
       const texts = repeat(started, { workspaceId, chatId, agentId: body.agent_id });
       const openStream = () => open({ ...eventStreamHeaders, ...replayHeaders(key !== null) });
       return writeStoredStream(openStream, texts, clock, remainingMilliseconds());
@@ -113,7 +113,15 @@ export const serve = serveStreamed(
     finishAfterResponse(finished);
     // A reply that its model has ended may fail when it is stored.
     const byModel = isFailedByModel(await started.running.completed);
-    if (!body.stream) return sendWhole(open, reply, { byModel });
+    if (!body.stream) {
+      const position = started.turn.position + 1;
+      return sendWhole(
+        open,
+        chatId,
+        { ...reply, position, responseId, tokenUsage: reply.usage },
+        { byModel },
+      );
+    }
     if (reply.error !== null && !byModel) measurements.add('streamedFaults', 1, {});
     return closed;
   },
@@ -129,13 +137,22 @@ const noEvents: ReplySink = {
 /** @throws serverError with the reply's own error */
 function sendWhole(
   open: OpenResponse,
-  { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
+  chatId: number,
+  {
+    error,
+    content,
+    ...reply
+  }: Pick<AssistantMessage, 'position' | 'content' | 'tokenUsage' | 'error' | 'incomplete' | 'responseId'>,
   // The model may have failed a replayed reply hours ago: its failure tells nothing about this code either.
   { replayed = false, byModel = replayed }: { replayed?: boolean; byModel?: boolean },
 ): void {
   const headers = {
     ...replayHeaders(replayed),
-    ...(incomplete !== null && { [incompleteHeader]: incomplete }),
+    [replyHeaders.messageId]: String(messageId(chatId, reply.position)),
+    [replyHeaders.tokenUsage]: JSON.stringify(reply.tokenUsage),
+    // An earlier version stored no id. The stream of such a reply gets a new one too.
+    [replyHeaders.responseId]: reply.responseId ?? responseIdOf({ id: identifiers.uuid() }),
+    ...(reply.incomplete !== null && { [replyHeaders.incomplete]: reply.incomplete }),
   };
   if (error !== null) {
     if (byModel) measurements.add('modelErrorResponses', 1, {});

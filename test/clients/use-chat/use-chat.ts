@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import type { Connection } from '../../../bin/local/connection.ts';
 import { browserPath, startBrowser } from '../../support/browser.ts';
-import { startCommand, startProgram } from '../../support/command.ts';
-import type { ModelCall } from '../../support/model-server.ts';
+import { type RunningCommand, startCommand, startProgram } from '../../support/command.ts';
+import type { ScriptedModel } from '../../support/model-server.ts';
 import { startScriptedModel } from '../../support/scripted-model.ts';
 import type { Tools } from '../languages.ts';
 import { publish } from '../openai/scripted-agents.ts';
+import { type NextCall, nextCallOf, replyInSteps, usePage } from './use-page.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -23,10 +23,7 @@ export async function testUseChat(tools: Tools): Promise<string | undefined> {
     OPENAI_BASE_URL: model.url,
     OPENAI_API_KEY: 'scripted',
   });
-  const nextCall = () =>
-    new Promise<ModelCall>((resolve) => {
-      model.onCall = resolve;
-    });
+  const nextCall = () => nextCallOf(model);
   try {
     await service.printed('Ctrl-C');
     const { base_url, api_key, workspace_id } = readConnection(data);
@@ -36,7 +33,8 @@ export async function testUseChat(tools: Tools): Promise<string | undefined> {
     const variables = { BASE_URL: base_url, API_KEY: api_key, AGENT_ID: agent };
     await readStream(folder, variables, nextCall);
     await readTitle(folder);
-    await drivePage(folder, variables, nextCall);
+    await nameMissingVariables(folder);
+    await drivePage(folder, variables, model);
   } finally {
     service.child.kill('SIGINT');
     await service.ended;
@@ -48,34 +46,21 @@ export async function testUseChat(tools: Tools): Promise<string | undefined> {
 const readConnection = (data: string): Connection =>
   JSON.parse(readFileSync(join(data, 'connection.json'), 'utf8')) as Connection;
 
-/** Installs the packages and the library, and bundles the page. */
-function installPage({ run, esbuild }: Tools, folder: string): void {
+/** Installs the packages and the library, beside copies of the example and of the programs here. */
+function installPage({ run }: Tools, folder: string): void {
+  const example = join(root, 'docs/examples/use-chat');
+  const own = (path: string) => !path.startsWith(join(example, 'node_modules'));
+  cpSync(example, folder, { recursive: true, filter: own });
+  const manifest = JSON.parse(readFileSync(join(example, 'package.json'), 'utf8'));
+  delete manifest.dependencies['@chat-batch/client'];
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-package-lock'], { folder });
   const library = join(folder, 'node_modules/@chat-batch/client');
   mkdirSync(library, { recursive: true });
   copyFileSync(join(root, 'lib/client/package.json'), join(library, 'package.json'));
   run(process.execPath, [join(root, 'lib/client/build.ts'), join(library, 'dist')]);
-  cpSync(join(root, 'docs/examples/use-chat'), folder, { recursive: true });
   const strict = ['--noEmit', '--strict', '--module', 'nodenext', '--skipLibCheck', '--ignoreConfig'];
   run(join(root, 'node_modules/.bin/tsc'), [...strict, 'types.mts'], { folder });
-  const production = '--define:process.env.NODE_ENV="production"';
-  run(esbuild, ['main.jsx', '--bundle', '--jsx=automatic', production, '--outfile=bundle.js'], { folder });
-}
-
-type NextCall = () => Promise<ModelCall>;
-
-/** The reply calls a tool, and then has a text of two parts. */
-async function replyInSteps(nextCall: NextCall, between: () => Promise<unknown>): Promise<void> {
-  const first = await nextCall();
-  const following = nextCall();
-  first.chunk('I look. ');
-  first.callTools({ name: 'helper', arguments: { message: 'Help' } });
-  first.finish();
-  const second = await following;
-  second.chunk('One ');
-  await between();
-  second.chunk('two');
-  second.finish();
 }
 
 /** What the AI SDK's reader makes of a reply with a step. */
@@ -115,69 +100,58 @@ async function readTitle(folder: string): Promise<void> {
   });
 }
 
+/** Runs the example as its user does, with `npm start`. */
+const startPage = (folder: string, variables: Record<string, string>) =>
+  startProgram(
+    ['/bin/env', `--chdir=${folder}`, 'npm', 'start'],
+    { PORT: '0', ...variables },
+    'ignore',
+    true,
+  );
+
+async function endPage(server: RunningCommand): Promise<void> {
+  process.kill(-(server.child.pid ?? 0));
+  await server.ended;
+}
+
+async function nameMissingVariables(folder: string): Promise<void> {
+  const server = startPage(folder, { BASE_URL: 'http://127.0.0.1:9', API_KEY: '' });
+  server.printed('http://').then(
+    () => endPage(server),
+    () => undefined,
+  );
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /Set the variables API_KEY, AGENT_ID/);
+}
+
 async function drivePage(
   folder: string,
   variables: Record<string, string>,
-  nextCall: NextCall,
+  model: ScriptedModel,
 ): Promise<void> {
-  const server = startProgram(['/bin/env', `--chdir=${folder}`, process.execPath, 'server.mjs'], variables);
-  await server.printed('\n');
+  let server = startPage(folder, variables);
+  await server.printed('http://');
+  const address = /http:\S+/.exec(server.output())?.[0] ?? '';
+  const restart = async () => {
+    server = startPage(folder, { ...variables, PORT: new URL(address).port });
+    await server.printed('http://');
+  };
   const browser = await startBrowser();
   try {
     const { page, problems } = await browser.open();
-    await page.goto(server.output().trim());
-    await showSteps(page, nextCall);
-    await showError(page, nextCall);
-    await stopReply(page, nextCall);
-    assert.deepEqual(problems, []);
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`));
+    await page.goto(address);
+    const nextCall = () => nextCallOf(model);
+    await usePage({ page, model, requests, nextCall, stopServer: () => endPage(server), restart });
+    assert.deepEqual(
+      // Of rejected requests, and while the server of the page is gone.
+      problems.filter((problem) => !/status of (400|404)|net::ERR_/.test(problem)),
+      [],
+    );
   } finally {
     await browser.close();
-    server.child.kill();
-    await server.ended;
+    await endPage(server);
   }
-}
-
-async function send(page: Page, message: string): Promise<void> {
-  await page.getByLabel('Message').fill(message);
-  await page.getByRole('button', { name: 'Send' }).click();
-}
-
-const newest = (page: Page) => page.locator('article[data-role=assistant]').last();
-
-async function showSteps(page: Page, nextCall: NextCall): Promise<void> {
-  const replied = replyInSteps(nextCall, async () => {
-    // The text is there while the model still writes.
-    await newest(page).getByText('One', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Stop' }).waitFor();
-  });
-  await send(page, 'Work in steps');
-  await replied;
-  await newest(page).getByText('One two').waitFor();
-  await page.getByRole('button', { name: 'Send' }).waitFor();
-  await page.getByRole('heading').filter({ hasNotText: 'New chat' }).waitFor();
-  const texts = await newest(page).locator('p').allTextContents();
-  assert.deepEqual([texts.length, texts[0], texts[1]?.at(-1)], [3, 'I look. ', '✓']);
-}
-
-async function showError(page: Page, nextCall: NextCall): Promise<void> {
-  const called = nextCall();
-  await send(page, 'Break');
-  const call = await called;
-  // The second message goes into the same chat.
-  assert.match(JSON.stringify(call.request.messages), /One two/);
-  call.chunk('Half');
-  await newest(page).getByText('Half').waitFor();
-  call.failInStream('server error');
-  await page.getByRole('alert').getByText('The model cannot be reached: try again later').waitFor();
-}
-
-async function stopReply(page: Page, nextCall: NextCall): Promise<void> {
-  const called = nextCall();
-  await send(page, 'Endless');
-  const call = await called;
-  call.chunk('Going');
-  await newest(page).getByText('Going').waitFor();
-  await page.getByRole('button', { name: 'Stop' }).click();
-  await call.gone;
-  await page.getByRole('button', { name: 'Send' }).waitFor();
 }

@@ -6,13 +6,18 @@ import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import {
   type ChatData,
+  type ErasedCounts,
   type Erasure,
+  nothingErased,
   type Purge,
   type PurgeOutbox,
   requeueAfter,
+  sumOfErased,
 } from '#domain/chats/purge.ts';
+import type { Erasures } from '#domain/erasure/services.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 import type { MemoryFileStores } from './file-stores.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
 import { newestMessages } from './newest-messages.ts';
@@ -41,9 +46,9 @@ export interface MemoryChatStores {
   feedback: FeedbackStore;
   chatData: ChatData;
   purgeOutbox: PurgeOutbox;
+  erasures: Erasures;
   /** For the transactions of other stores. */
   add(newChats: readonly (NewChat & { lease: Lease | null })[]): Chat[];
-  addErasure(erasure: Erasure): void;
   /** In the order of their ids; undefined for a deleted one. */
   allChats(workspaceId: string): (Chat | undefined)[];
 }
@@ -63,19 +68,12 @@ export function memoryChatStores(
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
     allChats: (workspaceId) =>
       structuredClone(stored.of(workspaceId).map(({ chat, isDeleted }) => (isDeleted ? undefined : chat))),
-    addErasure(erasure) {
-      const isOfPerson = (other: Purge | Erasure): boolean =>
-        'externalUserId' in other &&
-        other.workspaceId === erasure.workspaceId &&
-        other.externalUserId === erasure.externalUserId;
-      stored.purges = stored.purges.filter((other) => !isOfPerson(other));
-      stored.purges.push({ ...erasure, dueAt: Date.parse(erasure.deletedAt) + requeueAfter });
-    },
+    erasures: erasures(stored),
   };
 }
 
 class StoredChats {
-  purges: ((Purge | Erasure) & { dueAt: number })[] = [];
+  purges: ((Purge | Erasure) & { dueAt: number; erased?: ErasedCounts })[] = [];
   /** By workspace. The ids of chats have no gaps: a chat's index is its id minus one. */
   private readonly workspaces = new Map<string, StoredChat[]>();
   private readonly clock: Clock;
@@ -347,15 +345,43 @@ function purgeOutbox(stored: StoredChats): PurgeOutbox {
     async *pages(deletedUpTo) {
       const found = stored.purges.filter(({ deletedAt }) => deletedAt <= deletedUpTo);
       if (found.length > 0)
-        yield structuredClone(found).sort((one, other) => one.deletedAt.localeCompare(other.deletedAt));
+        yield structuredClone(found.map(({ erased: _, ...purge }) => purge)).sort((one, other) =>
+          one.deletedAt.localeCompare(other.deletedAt),
+        );
     },
-    async postpone(purge, dueAt) {
+    async postpone(purge, dueAt, part = {}) {
       const found = stored.purges.find(isSame(purge));
-      if (found !== undefined) found.dueAt = dueAt;
+      if (found === undefined) return;
+      found.dueAt = dueAt;
+      found.erased = sumOfErased(found.erased ?? nothingErased, part);
     },
     async remove(purge) {
       const isOther = isSame(purge);
       stored.purges = stored.purges.filter((other) => !isOther(other));
+    },
+  };
+}
+
+function erasures(stored: StoredChats): Erasures {
+  const find = ({ workspaceId, externalUserId }: Person) =>
+    stored.purges.find(
+      (other) =>
+        'externalUserId' in other &&
+        other.workspaceId === workspaceId &&
+        other.externalUserId === externalUserId,
+    );
+  return {
+    async request(erasure, _actor, part = {}) {
+      const replaced = find(erasure);
+      stored.purges = stored.purges.filter((other) => other !== replaced);
+      const dueAt = Date.parse(erasure.deletedAt) + requeueAfter;
+      stored.purges.push({ ...erasure, dueAt, erased: sumOfErased(nothingErased, part) });
+    },
+    erased: async (person) => structuredClone(find(person)?.erased),
+    async add(erasure, part) {
+      const found = find(erasure);
+      if (found?.deletedAt === erasure.deletedAt)
+        found.erased = sumOfErased(found.erased ?? nothingErased, part);
     },
   };
 }

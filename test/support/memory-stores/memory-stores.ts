@@ -23,7 +23,7 @@ export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
   const { filesOf, ...fileStores } = memoryFileStores();
-  const { add, addErasure, allChats, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
+  const { add, allChats, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
   const { erase, replaceWebhook, ...batches } = memoryBatchStore({
@@ -48,9 +48,6 @@ export function memoryStores(settings: StoreSettings): Stores {
           audit({ action: 'webhook secret replaced', workspaceId, target: batchId, changes: {} });
         return isReplaced;
       },
-    },
-    erasures: {
-      request: async (erasure) => addErasure(erasure),
     },
     idempotency,
     knowledge: memoryKnowledgeStore(audit),

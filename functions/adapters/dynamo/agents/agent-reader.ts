@@ -58,10 +58,16 @@ export function dynamoAgentReader(table: Table): AgentReader {
         const item = await table.get(keys.publishedAgent(workspaceId, agentId));
         return item && versionOf(item);
       }
-      const version = await versions.get(versionId as string, bytes as number, async () =>
-        versionOf(await table.getNamed(keys.agentVersion(workspaceId, agentId, number as number))),
-      );
-      return structuredClone(version);
+      try {
+        const version = await versions.get(versionId as string, bytes as number, async () =>
+          versionOf(await table.getNamed(keys.agentVersion(workspaceId, agentId, number as number))),
+        );
+        return structuredClone(version);
+      } catch (error) {
+        // The agent may have been deleted after its entry was read.
+        if ((await table.get(keys.publishedEntry(workspaceId, agentId))) === undefined) return undefined;
+        throw error;
+      }
     },
     async *listPublished(workspaceId) {
       // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.

@@ -1,5 +1,6 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { leaseIdOf } from '#domain/chats/chat.ts';
 import type { ChatData } from '#domain/chats/purge.ts';
 import { ChatFiles, type EraseFile } from './chat-files.ts';
 import type { Contents } from './message-texts.ts';
@@ -77,14 +78,14 @@ async function deleteFeedback(
   await deletePartition(table, keys.feedback(chat.workspaceId, chat.id, Number(position), ''));
 }
 
-/** Deletes the events of the resumable reply that the item names: a message, or a tombstone. */
+/** Deletes the events of the reply that the item names, a message or a tombstone. Only a resumable reply has any. */
 async function deleteEvents(
   table: Table,
   { workspaceId, id }: Parameters<ChatData['delete']>[0],
   { response_id: responseId }: Item,
 ): Promise<void> {
-  if (responseId !== undefined)
-    await deletePartition(table, keys.replyEvents(workspaceId, id, responseId as string, 0, 0));
+  if (typeof responseId === 'string' && leaseIdOf(responseId) !== undefined)
+    await deletePartition(table, keys.replyEvents(workspaceId, id, responseId, 0, 0));
 }
 
 async function deletePartition(table: Table, { pk }: Key): Promise<void> {

@@ -3,9 +3,18 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
-import { type Erasure, type Purge, type PurgeOutbox, requeueAfter } from '#domain/chats/purge.ts';
+import {
+  type ErasedCounts,
+  type ErasedPart,
+  type Erasure,
+  nothingErased,
+  type Purge,
+  type PurgeOutbox,
+  requeueAfter,
+  sumOfErased,
+} from '#domain/chats/purge.ts';
 
-const keyOf = (purge: Purge | Erasure) =>
+export const keyOf = (purge: Purge | Erasure) =>
   'chatId' in purge
     ? keys.operatorsPurge(purge.deletedAt, purge.workspaceId, purge.chatId)
     : keys.operatorsErasure(
@@ -41,25 +50,57 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
     for await (const page of pages) yield page.map(purgeOf);
   },
 
-  async postpone(purge, dueAt) {
-    const { ExpressionAttributeValues, ...condition } = isSame(purge);
-    try {
-      await table.update({
-        Key: keyOf(purge),
-        UpdateExpression: 'SET due_at = :due',
-        ...condition,
-        ExpressionAttributeValues: { ...ExpressionAttributeValues, ':due': dueAt },
-      });
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    }
-  },
+  postpone: (purge, dueAt, erased = {}) =>
+    updateSame(table, purge, 'SET due_at = :due', { ':due': dueAt }, erased),
 
   async remove(purge) {
     const Delete = { Key: keyOf(purge), ...isSame(purge) };
     await transactIfFirst(table, async () => (TableName) => [{ Delete: { TableName, ...Delete } }]);
   },
 });
+
+/** Changes the item of a purge that has not ended, and adds to the counts of an erasure. */
+export async function updateSame(
+  table: Table,
+  purge: Purge | Erasure,
+  change: string,
+  values: Item,
+  erased: ErasedPart,
+): Promise<void> {
+  const { ExpressionAttributeValues, ...condition } = isSame(purge);
+  const counts = Object.entries(countItemOf(erased)).filter(([, count]) => count !== undefined);
+  const additions = counts.map(([name]) => `${name} :${name}`).join(', ');
+  try {
+    await table.update({
+      Key: keyOf(purge),
+      UpdateExpression: `${change} ${additions === '' ? '' : `ADD ${additions}`}`.trim(),
+      ...condition,
+      ExpressionAttributeValues: {
+        ...{ ...ExpressionAttributeValues, ...values },
+        ...Object.fromEntries(counts.map(([name, count]) => [`:${name}`, count])),
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+  }
+}
+
+/** The counts as attributes of an erasure's item. */
+export const countItemOf = ({ chats, ratings, batchRequests, others }: ErasedPart): Item => ({
+  erased_chats: chats,
+  erased_ratings: ratings,
+  erased_batch_requests: batchRequests,
+  erased_others: others,
+});
+
+/** An item that earlier code has written has no counts. */
+export const countsOf = (item: Item): ErasedCounts =>
+  sumOfErased(nothingErased, {
+    chats: item.erased_chats as number | undefined,
+    ratings: item.erased_ratings as number | undefined,
+    batchRequests: item.erased_batch_requests as number | undefined,
+    others: item.erased_others as number | undefined,
+  });
 
 const purgeOf = (item: Item) => ({
   workspaceId: item.workspace_id as string,

@@ -14,16 +14,19 @@ const attributes = [
 ];
 
 export const dynamoPersonTraces = (table: Table, scan: ScanKeys): PersonTraces => ({
-  async erase(person, chatIds) {
+  async erase(person, chatIds, onFound) {
     const counts = { items: 0, found: 0 };
     await scan(attributes, async (page) => {
       counts.items += page.length;
+      let found = 0;
       for (const item of page) {
         const trace = traceOf(item, person, chatIds);
         if (trace === undefined) continue;
-        counts.found += 1;
         await eraseTrace(table, person, trace, item);
+        found += 1;
       }
+      counts.found += found;
+      if (found > 0) await onFound(found);
     });
     return counts;
   },

@@ -18,7 +18,6 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   start: start(table),
 
   async deleteItems(workspaceId, onPage) {
-    let total = 0;
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
       // First, because the key names them.
@@ -26,11 +25,17 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
       await table.deleteAll(pointers);
       for (let first = 0; first < own.length; first += deletesAtOnce)
         await table.deleteAll(own.slice(first, first + deletesAtOnce).map(keyOf));
-      const deleted = own.length + pointers.length;
-      total += deleted;
-      onPage(page.length, deleted);
+      await onPage(page.length, own.length + pointers.length);
     });
-    return total;
+  },
+
+  async add(workspaceId, { items, objects }) {
+    await table.update({
+      Key: keys.workspace(workspaceId),
+      UpdateExpression: 'ADD deletion_items :items, deletion_objects :objects',
+      ConditionExpression: 'attribute_exists(pk)',
+      ExpressionAttributeValues: { ':items': items, ':objects': objects },
+    });
   },
 
   async finish(workspaceId, { items, objects }) {
@@ -73,7 +78,15 @@ const start =
       ));
     // A run that has read it before ends long before the last pass.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
-    return item?.deletion_started_at as string | undefined;
+    return (
+      item && {
+        startedAt: item.deletion_started_at as string,
+        deleted: {
+          items: (item.deletion_items as number | undefined) ?? 0,
+          objects: (item.deletion_objects as number | undefined) ?? 0,
+        },
+      }
+    );
   };
 
 /** Undefined if the condition of the update fails. */

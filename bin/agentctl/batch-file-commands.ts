@@ -1,0 +1,291 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
+import type { ChatBatchClient } from '#lib/client/index.ts';
+import { UsageError } from '../failures.ts';
+import { batchClient } from './batch-client.ts';
+import { countRequests, outcomeOf, outcomeResult } from './batch-outcome.ts';
+import { checkInput } from './check-input.ts';
+import { interruptible, ownCommandLine } from './interruption.ts';
+import { formatBatches, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
+import { type CsvColumns, requestFields } from './read-csv.ts';
+import { batchesResult, checkResult, mergeResults, retryResult, submissionResult } from './report-batches.ts';
+import type { Report, Result } from './result.ts';
+import { findFailedLines, isRetrying } from './retry-failed.ts';
+import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
+import { readSubmission, type SubmissionState, submittedRequests } from './submission-journal.ts';
+import { checkRegular, type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
+import { BatchWatch } from './watch-batches.ts';
+
+interface WaitOptions {
+  webhookSecret?: string;
+  wait?: true;
+}
+
+interface FileOptions extends WaitOptions {
+  agent?: string;
+  webhookUrl?: string;
+  webhookEvents?: WebhookEvent[];
+  column?: Record<string, string>;
+  ignoreOtherColumns?: true;
+  dryRun?: true;
+  again?: true;
+}
+
+/** The commands that submit a file. */
+export function addFileCommands(group: Command, report: Report): void {
+  withWait(withAddress(group.command('submit')))
+    .description('submit a file of requests, CSV or one JSON object per line, as batches of up to 1000')
+    .argument('<file>')
+    .option('--agent <agent>', 'the agent that replies; by default the demo agent of a local run')
+    .option(
+      '--column <field=name>',
+      'the column of a CSV file that has a field, such as message=Question; can be given several times',
+      readColumn,
+    )
+    .option('--ignore-other-columns', 'leave out columns of a CSV file that are no field')
+    .option('--webhook-url <url>', 'an HTTPS address that the service calls when a batch ends')
+    .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
+    .option('--dry-run', 'only check the file and count requests, batches and characters; send nothing')
+    .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
+    .addHelpText('after', submitHelp)
+    .action(report(submit));
+  withWait(withAddress(group.command('retry-failed')))
+    .description('submit the failed requests of a submitted file again')
+    .argument('<file>')
+    .addHelpText('after', retryHelp)
+    .action(report(retryFailed));
+}
+
+const withWait = (command: Command): Command =>
+  command
+    .option('--wait', 'wait until every batch has ended, and summarize all of them')
+    .option(
+      '--webhook-secret <secret>',
+      'the secret that signs the calls of webhooks; by default AGENT_SERVICE_WEBHOOK_SECRET',
+    );
+
+const submitHelp = `
+CSV (the name ends in .csv or .tsv) has a header. A column with the name of a field is that field, without regard to
+case: ${requestFields.join(', ')}.
+Only message is required. Others need --column or --ignore-other-columns. An empty cell is a field that is not given.
+Commas, semicolons or tabs separate cells. UTF-8, with or without a byte order mark. Uuids have spaces between them.
+
+Any other file has a request of POST /batches in each line:
+  {"message":"What is a lease?"}
+  {"custom_id":"q2","message":"Who renews it?","external_user_id":"ada"}
+
+The default of custom_id is line-<n>. Blank lines and rows are skipped. The whole file is checked before anything is
+sent; each mistake is reported with its line and column.
+
+A journal in $XDG_STATE_HOME/agentctl (by default ~/.local/state/agentctl) records which batches the service has
+accepted, by the path of the file. After an interruption the same command continues after them. It sends the batch that
+was in transit again with the same Idempotency-Key, so no request is submitted twice. After 23 hours, or if the lines
+have changed, it first searches for that batch in the workspace.`;
+
+const retryHelp = `
+All batches of the file must have ended. The new batches have the same custom ids. After an interruption the same
+command continues: it starts another retry only when the last one has ended. agentctl batch results FILE has the last
+result of each request.`;
+
+/** Collects the values of a repeated option. */
+function readColumn(text: string, previous: Record<string, string> = {}): Record<string, string> {
+  const [, field = '', name = ''] = /^(\w+)=(.*)$/s.exec(text) ?? [];
+  if (!requestFields.includes(field))
+    throw new InvalidArgumentError(`It must be FIELD=NAME, with a field of ${requestFields.join(', ')}.`);
+  if (field in previous) throw new InvalidArgumentError(`The field ${field} has two columns.`);
+  return { ...previous, [field]: name };
+}
+
+function readEvents(text: string): WebhookEvent[] {
+  const events = text.split(',').map((event) => event.trim());
+  const isEvent = (event: string): event is WebhookEvent =>
+    (webhookEvents as readonly string[]).includes(event);
+  if (!events.every(isEvent)) throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
+  return events;
+}
+
+const columnsOf = ({ column = {}, ignoreOtherColumns }: FileOptions): CsvColumns => ({
+  names: column,
+  ignoreOthers: ignoreOtherColumns === true,
+});
+
+async function submit(file: string, options: FileOptions, command: Command): Promise<Result> {
+  const webhook = webhookOf(options);
+  const columns = columnsOf(options);
+  if (options.dryRun === true) return dryRun(file, columns, options.again === true);
+  const service = await findService(command);
+  const submission = {
+    service: service.identity,
+    agent_id: agentOf(options.agent, service),
+    webhook,
+    columns,
+  };
+  const run = new FileRun(service, file, options);
+  const { state, submittedBefore } = await run.submit({
+    submission: () => submission,
+    restart: options.again === true,
+  });
+  return run.summarize(state, submissionResult(file, state, submittedBefore));
+}
+
+async function retryFailed(file: string, options: WaitOptions, command: Command): Promise<Result> {
+  const service = await findService(command);
+  const run = new FileRun(service, file, options);
+  const { state, submittedBefore } = await run.submit({
+    submission: (previous) => {
+      if (previous === undefined) throw notSubmitted(file);
+      return { ...previous.submission, service: service.identity };
+    },
+    restart: false,
+    findRetry: async ({ input, size, state }) => {
+      if (size.requests > 0)
+        throw new Error(
+          `${formatCount(size.requests)} requests of ${file} are not submitted yet: agentctl batch submit continues`,
+        );
+      await run.watch.read(batchIdsOf(state));
+      if (isRetrying(state, run.watch)) return [];
+      const open = run.watch.open.length;
+      if (open > 0)
+        throw new Error(
+          `${formatBatches(open)} of ${file} ${open === 1 ? 'has' : 'have'} not ended: agentctl batch status FILE --watch waits`,
+        );
+      return findFailedLines(run.client, input, state, run.watch, run.line.log);
+    },
+  });
+  return run.summarize(state, retryResult(file, state, submittedBefore));
+}
+
+export const notSubmitted = (file: string): Error =>
+  new Error(`${file} was not submitted from this path on this machine: agentctl batch submit does it`);
+
+async function dryRun(file: string, columns: CsvColumns, restart: boolean): Promise<Result> {
+  const state = restart ? undefined : await readSubmission(await checkRegular(file));
+  const accepted = state?.rounds[0]?.accepted ?? [];
+  const line = progressLine();
+  const size = await checkInput({ file, columns }, accepted, line.log);
+  return checkResult(file, size, accepted);
+}
+
+function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: FileOptions) {
+  if (webhookUrl === undefined && (events ?? webhookSecret) !== undefined)
+    throw new UsageError('--webhook-secret and --webhook-events need --webhook-url');
+  return webhookUrl === undefined ? null : { url: webhookUrl, ...(events !== undefined && { events }) };
+}
+
+export const batchIdsOf = ({ accepted }: SubmissionState): string[] => accepted.map(({ batchId }) => batchId);
+
+/** The batches whose failed requests were all submitted again. */
+export const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
+  new Set(accepted.filter(({ isRetried }) => isRetried).map(({ batchId }) => batchId));
+
+/** One run of a command on a file: its client, what it shows, and the batches that it follows. */
+class FileRun {
+  readonly line: ProgressLine = progressLine();
+  readonly client: ChatBatchClient;
+  readonly watch: BatchWatch;
+  readonly #file: string;
+  readonly #options: WaitOptions;
+  #progress: SubmitProgress | undefined;
+  #doneBefore: number | undefined;
+
+  constructor(service: ServiceAddress, file: string, options: WaitOptions) {
+    this.client = batchClient(service, this.line);
+    this.watch = new BatchWatch(this.client, () => this.#show());
+    this.#file = file;
+    this.#options = options;
+  }
+
+  submit(options: Pick<SubmitOptions, 'submission' | 'restart' | 'findRetry'>) {
+    const { webhookSecret = process.env.AGENT_SERVICE_WEBHOOK_SECRET || undefined } = this.#options;
+    return this.#interruptible(() =>
+      submitFile(this.client, {
+        ...options,
+        file: this.#file,
+        webhookSecret,
+        watch: this.watch,
+        log: this.line.log,
+        onProgress: (progress) => {
+          this.#progress = progress;
+          this.#show();
+        },
+      }),
+    );
+  }
+
+  /** Waits for the batches with `--wait`, and sets the exit code by the outcome of all requests of the file. */
+  async summarize(state: SubmissionState, submission: Result): Promise<Result> {
+    if (this.#options.wait !== true) return submission;
+    return this.#interruptible(async () => {
+      const ids = batchIdsOf(state);
+      await this.watch.read(ids);
+      await this.watch.untilEnded();
+      const batches = this.watch.batchesOf(ids);
+      const outcome = await outcomeOf(this.client, batches, this.line.log, retriedOf(state));
+      process.exitCode = outcome.exitCode;
+      return mergeResults(submission, batchesResult(batches), outcomeResult(outcome));
+    });
+  }
+
+  #interruptible<Value>(work: () => Promise<Value>): Promise<Value> {
+    return interruptible(() => {
+      this.line.clear();
+      return [...this.#describeOpen(), `To go on: ${ownCommandLine(['--again'])}`];
+    }, work).finally(this.line.clear);
+  }
+
+  /** What goes on in the service, and what does not. */
+  #describeOpen(): string[] {
+    if (this.#progress === undefined) return ['Stopped before anything was sent.'];
+    const { state, requests } = this.#progress;
+    const ended = new Set(this.watch.ended.map(({ id }) => id));
+    const open = state.accepted.filter(({ batchId }) => !ended.has(batchId));
+    const openRequests = open.reduce((sum, batch) => sum + batch.requests, 0);
+    const { pending } = state;
+    const left = totalOf(state, requests) - submittedOf(state) - (pending?.requests ?? 0);
+    return [
+      open.length === 0
+        ? 'Stopped. No batch of the file goes on in the service.'
+        : `Stopped. ${formatBatches(open.length)} with ${formatCount(openRequests)} requests ${open.length === 1 ? 'goes' : 'go'} on in the service.`,
+      ...(pending === undefined
+        ? []
+        : [
+            `${formatCount(pending.requests)} requests were being sent: the next run finds out whether they arrived.`,
+          ]),
+      ...(left > 0 ? [`${formatCount(left)} requests are not submitted yet.`] : []),
+    ];
+  }
+
+  #show(): void {
+    if (this.#progress === undefined) return;
+    const { state, requests } = this.#progress;
+    const submitted = submittedOf(state);
+    const counted = `${formatCount(submitted)} requests in ${formatBatches(state.accepted.length)}`;
+    if (this.#options.wait === true) this.#showEnded(this.#progress, submitted);
+    else this.#showDone(submitted, totalOf(state, requests), counted);
+  }
+
+  #showEnded({ state, requests }: SubmitProgress, submitted: number): void {
+    const retried = retriedOf(state);
+    const { completed } = countRequests(this.watch.batches);
+    const { failed } = countRequests(this.watch.batches.filter(({ id }) => !retried.has(id)));
+    const counted = [
+      `${formatCount(completed + failed)} of ${formatCount(requests)} requests`,
+      ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
+      ...(submitted < totalOf(state, requests) ? [`${formatCount(submitted)} submitted`] : []),
+    ];
+    this.#showDone(completed + failed, requests, counted.join(', '));
+  }
+
+  #showDone(done: number, total: number, counted: string): void {
+    this.#doneBefore ??= done;
+    this.line.show({ done, total, from: this.#doneBefore, counted, count: done - this.#doneBefore });
+  }
+}
+
+/** The requests of all rounds that are batches. */
+const submittedOf = ({ rounds }: SubmissionState): number =>
+  rounds.reduce((sum, round) => sum + submittedRequests(round), 0);
+
+/** The requests of all rounds, of a file with so many rows. */
+const totalOf = ({ rounds }: SubmissionState, requests: number): number =>
+  rounds.reduce((sum, { lines }) => sum + (lines?.length ?? requests), 0);

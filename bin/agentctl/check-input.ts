@@ -1,0 +1,48 @@
+import { throwMistake } from './input-mistakes.ts';
+import type { Input } from './input-records.ts';
+import { readPortions } from './read-portions.ts';
+import type { Accepted } from './submission-journal.ts';
+
+/** What is left to submit of a file. */
+export interface InputSize {
+  requests: number;
+  batches: number;
+  /** Of all messages, in Unicode code points. */
+  characters: number;
+}
+
+/** Mistakes of which a person gets a line each. The others are counted. */
+const mistakesShown = 20;
+
+/**
+ * Reads a whole file before anything of it is sent.
+ * @throws Error if it has mistakes; if there are several, `log` gets each one
+ */
+export async function checkInput(
+  input: Input,
+  submitted: readonly Accepted[],
+  log: (line: string) => void,
+): Promise<InputSize> {
+  const mistakes: string[] = [];
+  let count = 0;
+  const onMistake = (mistake: string) => {
+    count += 1;
+    if (mistakes.length < mistakesShown) mistakes.push(mistake);
+  };
+  const size: InputSize = { requests: 0, batches: 0, characters: 0 };
+  for await (const { requests } of readPortions(input, { submitted, onMistake })) {
+    size.batches += 1;
+    size.requests += requests.length;
+    for (const { message } of requests) size.characters += countCharacters(message);
+  }
+  if (count === 1) mistakes.forEach(throwMistake);
+  if (count === 0) return size;
+  for (const mistake of mistakes) log(mistake);
+  const more = count - mistakes.length;
+  throw new Error(
+    `${input.file} has ${count} mistakes${more > 0 ? `, the first ${mistakesShown} are above` : ''}; nothing was sent`,
+  );
+}
+
+/** A pair of surrogates is one character. */
+const countCharacters = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);

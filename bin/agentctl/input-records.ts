@@ -1,0 +1,104 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createBatchBody } from '#contract/routes/create-batch.ts';
+import type { BatchRequestItem } from '#lib/client/index.ts';
+import { describeIssues } from '#contract/describe-issues.ts';
+import type { Describe, OnMistake } from './input-mistakes.ts';
+import { type CsvColumns, readCsv } from './read-csv.ts';
+import { type Line, readLines } from './read-lines.ts';
+
+/** A file of requests. */
+export interface Input {
+  file: string;
+  /** How the columns of a CSV file become fields. */
+  columns: CsvColumns;
+}
+
+/** A request of a file. */
+export interface InputRecord {
+  /** The line on which it starts, from 1. */
+  line: number;
+  request: BatchRequestItem;
+  /** Changes if the row changes. */
+  content: Buffer | string;
+  /** The size of the request in the payload of the function. */
+  bytes: number;
+  describe: Describe;
+}
+
+/**
+ * The maximum size of a portion. The payload of a function has at most 6 MB and contains the body as a JSON string with
+ * escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, headers (at most 10 KB) and the request's
+ * context.
+ */
+export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
+
+const requestSchema = createBatchBody.shape.requests.element;
+
+export const isCsv = (file: string): boolean => /\.(csv|tsv)$/i.test(file);
+
+export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\t' : ',');
+
+/**
+ * Reads the requests of a file of any size, in constant memory: CSV if its name ends in `.csv` or `.tsv`, else one JSON
+ * object per line. Blank lines are skipped.
+ * @param onMistake gets each mistake, and may throw; rows with mistakes are left out
+ * @throws Error if the file cannot be parsed any further
+ */
+export function readRecords(input: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
+  return isCsv(input.file) ? readCsvRecords(input, onMistake) : readJsonRecords(input.file, onMistake);
+}
+
+/** The hash of rows. */
+export const hashOfRecords = (): Hash => createHash('sha256');
+export const addToHash = (hash: Hash, { content }: InputRecord): Hash => hash.update(content).update('\n');
+
+async function* readCsvRecords({ file, columns }: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
+  for await (const { line, fields, describe } of readCsv(file, columns, onMistake)) {
+    const request = { custom_id: `line-${line}`, ...fields };
+    const record = checkRecord({ line, request, content: JSON.stringify(request), describe }, onMistake);
+    if (record !== undefined) yield record;
+  }
+}
+
+async function* readJsonRecords(file: string, onMistake: OnMistake): AsyncGenerator<InputRecord> {
+  for await (const line of readLines(file, portionBytes)) {
+    if (isBlank(line)) continue;
+    const { number, bytes } = line;
+    const describe: Describe = (issues) => [`${file} line ${number}: ${describeIssues(issues, 'it')}`];
+    let value: unknown;
+    try {
+      value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    } catch (error) {
+      // The parser sees one line only, so its own number of the line is always 1.
+      const reason = (error as Error).message.replace(/\(line 1 (column \d+)\)/, '($1)');
+      onMistake(`${file} line ${number} is not valid JSON: ${reason}`);
+      continue;
+    }
+    const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
+    const record = checkRecord({ line: number, request, content: bytes, describe }, onMistake);
+    if (record !== undefined) yield record;
+  }
+}
+
+function checkRecord(
+  record: Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown },
+  onMistake: OnMistake,
+): InputRecord | undefined {
+  const checked = requestSchema.safeParse(record.request, { reportInput: true });
+  const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(record.request)));
+  const tooLarge = {
+    code: 'custom' as const,
+    path: [],
+    message: 'is larger than a batch may be',
+    input: null,
+  };
+  const issues = checked.success ? (bytes > portionBytes ? [tooLarge] : []) : checked.error.issues;
+  for (const mistake of issues.length === 0 ? [] : record.describe(issues)) onMistake(mistake);
+  return issues.length === 0 ? { ...record, request: record.request as BatchRequestItem, bytes } : undefined;
+}
+
+const isBlank = ({ bytes }: Line): boolean =>
+  bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,50 @@
+import { relative } from 'node:path';
+import { exitCodes } from '../failures.ts';
+import { printError } from '../terminal.ts';
+
+/**
+ * Does work that Ctrl-C ends. The process then prints what is going on without it.
+ * @param describe gives the lines to print
+ */
+export async function interruptible<Value>(
+  describe: () => string[],
+  work: () => Promise<Value>,
+): Promise<Value> {
+  const onSignal = () => {
+    printError(describe());
+    process.exit(exitCodes.interrupted);
+  };
+  process.once('SIGINT', onSignal);
+  try {
+    return await work();
+  } finally {
+    process.off('SIGINT', onSignal);
+  }
+}
+
+/** Options whose values no output may have. */
+const secrets = ['--key', '--webhook-secret'];
+
+/**
+ * The command line of this process, to be typed again.
+ * @param left options without a value that are left out
+ */
+export function ownCommandLine(left: readonly string[] = []): string {
+  const [program = '', script = '', ...words] = process.argv;
+  const typed =
+    process.env.npm_lifecycle_event === 'agentctl'
+      ? ['npm', 'run', '--silent', 'agentctl', '--']
+      : script.endsWith('.js')
+        ? [program, relative(process.cwd(), script)]
+        : ['agentctl'];
+  const hidden = words.map((word, index) => {
+    if (secrets.includes(words[index - 1] ?? '')) return '…';
+    const secret = secrets.find((option) => word.startsWith(`${option}=`));
+    return secret === undefined ? word : `${secret}=…`;
+  });
+  return [...typed, ...hidden.filter((word) => !left.includes(word))].map(quote).join(' ');
+}
+
+/** A word as shells read it. */
+const quote = (word: string): string =>
+  /^[\w./:=@%+,…-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,0 +1,136 @@
+import { stringify } from 'csv-stringify/sync';
+import type { Batch, BatchResult, ChatBatchClient } from '#lib/client/index.ts';
+import { Outcome } from './batch-outcome.ts';
+import { type DownloadOptions, jsonLine, writeTexts } from './download-results.ts';
+import { delimiterFor, type Input, type InputRecord, isCsv } from './input-records.ts';
+import { writeWhole } from './partial-file.ts';
+import { selectRecords, skip } from './read-portions.ts';
+import { readResults } from './read-results.ts';
+import type { Round, SubmissionState } from './submission-journal.ts';
+
+export interface Joined {
+  state: SubmissionState;
+  /** All batches of the submission. */
+  batches: readonly Batch[];
+}
+
+interface JoinOptions extends Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> {
+  /** Adds a byte order mark, and an apostrophe before a cell that a spreadsheet would run as a formula. */
+  forSpreadsheet: boolean;
+}
+
+/**
+ * Writes each row of an input file with the result of its last attempt, in the order of the rows, and renames the
+ * complete file into place.
+ * @throws Error if a submitted row has changed, a result is missing, or the file cannot be written
+ */
+export async function joinResults(
+  client: ChatBatchClient,
+  input: Input,
+  { state, batches }: Joined,
+  options: JoinOptions,
+): Promise<Outcome> {
+  const submitted = selectRecords(input, undefined);
+  for (const range of state.rounds[0]?.accepted ?? []) await skip(input, submitted, range);
+  const batchOf = new Map(batches.map((batch) => [batch.id, batch]));
+  const rounds = state.rounds.map((round) => ({
+    covers: coverOf(round),
+    results: resultsOf(client, round, batchOf, options.log),
+  }));
+  const outcome = new Outcome();
+  const format = formatFor(options);
+  async function* texts(): AsyncGenerator<string> {
+    for await (const record of selectRecords(input, undefined)) {
+      let last: ResultOfBatch | undefined;
+      // The results of a round have the order of its rows.
+      for (const { covers, results } of rounds)
+        if (covers(record)) last = await nextResult(results, record, input);
+      outcome.total += 1;
+      if (last !== undefined) outcome.add(last.result);
+      options.onProgress(outcome.total);
+      yield format(join(record, last));
+    }
+    if (outcome.total === 0) yield format();
+  }
+  await writeWhole(options.out, (file) => writeTexts(file, texts()));
+  return outcome;
+}
+
+interface ResultOfBatch {
+  batchId: string;
+  result: BatchResult;
+}
+
+async function* resultsOf(
+  client: ChatBatchClient,
+  { accepted }: Round,
+  batchOf: ReadonlyMap<string, Batch>,
+  log: (line: string) => void,
+): AsyncGenerator<ResultOfBatch> {
+  for (const { batchId } of accepted) {
+    const batch = batchOf.get(batchId);
+    if (batch === undefined) throw new Error(`The batch ${batchId} was not read`);
+    for await (const result of readResults(client, batch, { log })) yield { batchId, result };
+  }
+}
+
+/** Tells the rows that a round has submitted. */
+function coverOf({ lines, accepted }: Round): (record: InputRecord) => boolean {
+  const lastLine = accepted.at(-1)?.toLine ?? 0;
+  const chosen = lines === undefined ? undefined : new Set(lines);
+  return ({ line }) => line <= lastLine && (chosen?.has(line) ?? true);
+}
+
+async function nextResult(
+  results: AsyncGenerator<ResultOfBatch>,
+  { line, request }: InputRecord,
+  { file }: Input,
+): Promise<ResultOfBatch> {
+  const { value } = await results.next();
+  if (value?.result.custom_id !== request.custom_id)
+    throw new Error(`${file} line ${line}: the service has no result of ${request.custom_id}`);
+  return value;
+}
+
+/** A row of the output. Fields of the result have the names of the interface. */
+const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined) => ({
+  line,
+  custom_id: request.custom_id,
+  message: request.message,
+  status: last?.result.status ?? 'not_submitted',
+  response_content: last?.result.response_content ?? null,
+  error_code: last?.result.error_code ?? null,
+  error_message: last?.result.error_message ?? null,
+  history_id: last?.result.history_id ?? null,
+  message_id: last?.result.message_id ?? null,
+  batch_id: last?.batchId ?? null,
+});
+
+const columns = [
+  'line',
+  'custom_id',
+  'message',
+  'status',
+  'response_content',
+  'error_code',
+  'error_message',
+  'history_id',
+  'message_id',
+  'batch_id',
+] satisfies (keyof ReturnType<typeof join>)[];
+
+/** Formats rows, the first one after the header; without a row, the header alone. */
+function formatFor({ out, forSpreadsheet }: JoinOptions) {
+  if (!isCsv(out)) return (record?: object): string => (record === undefined ? '' : jsonLine(record));
+  const shared = { columns, delimiter: delimiterFor(out), escape_formulas: forSpreadsheet };
+  let isFirst = true;
+  return (record?: object): string => {
+    const text = stringify(record === undefined ? [] : [record], {
+      ...shared,
+      header: isFirst,
+      bom: isFirst && forSpreadsheet,
+    });
+    isFirst = false;
+    return text;
+  };
+}

@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http';
+import { request as requestSecure } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { WebhookPayload } from '#contract/batch.ts';
+import { isHttpUrl } from '#contract/http-url.ts';
+import { unwrapWebhook, WebhookVerificationError } from '#lib/client/index.ts';
+import { reasonOf } from '#local/data/reason-of.ts';
+import { rejectPages } from '#local/wire/reject-pages.ts';
+import { print, printError } from '../terminal.ts';
+import type { Report, Result } from './result.ts';
+
+interface Options {
+  port: number;
+  forward?: URL;
+  secret?: string;
+}
+
+/** Secrets that may have signed the calls of a batch; none if its calls are not signed. */
+type FindSecrets = (batchId: string) => Promise<readonly string[]>;
+
+/** A call has less than 1 KB. */
+const maxBytes = 1024 * 1024;
+
+/** As long as the service waits for a receiver by default. */
+const forwardMilliseconds = 15_000;
+
+/**
+ * `listen` receives webhooks on this machine. It responds with the status of the server that it forwards to, so that the
+ * service retries as it would with that server.
+ * @param report for a service, whose batches have the secrets
+ * @param clientReport with `--secret`, which needs no service
+ */
+export function addListener(
+  group: Command,
+  { report, clientReport, secretsOf }: { report: Report; clientReport: Report; secretsOf: FindSecrets },
+): void {
+  group
+    .command('listen')
+    .description('receive webhooks on this machine: check each signature, print the event, and forward it')
+    .option('--port <number>', 'the port on 127.0.0.1; 0 takes a free one', readPort, 8088)
+    .option(
+      '--forward <url>',
+      'where each call with a right signature goes, with its bytes and headers',
+      readUrl,
+    )
+    .option(
+      '--secret <secret>',
+      "the secret of the calls; by default that of each call's batch in the local run",
+    )
+    .action((options: Options, command: Command) => {
+      const { json = false } = command.optsWithGlobals<{ json?: true }>();
+      const secret = options.secret;
+      return secret === undefined
+        ? report(() => listen(options, secretsOf, json))()
+        : clientReport(() => listen(options, async () => [secret], json))();
+    });
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
+  return port;
+}
+
+function readUrl(text: string): URL {
+  if (!isHttpUrl(text)) throw new InvalidArgumentError('It must be an http or https URL.');
+  return new URL(text);
+}
+
+/** Serves until Ctrl-C. */
+async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson: boolean): Promise<Result> {
+  let received = 0;
+  const server = createServer((request, response) => {
+    receive(request, { secretsOf, forward }).then(
+      ({ event, body, isSigned, forwarded }) => {
+        received += 1;
+        print(
+          asJson
+            ? [JSON.stringify({ ...event, signed: isSigned, forwarded: forwarded?.status ?? null })]
+            : [
+                `${event.event}, ${isSigned ? 'signed' : 'not signed'}${resultOf(forwarded)}`,
+                body.toString(),
+              ],
+        );
+        response.writeHead(forwarded?.status ?? 200, forwarded?.headers).end();
+      },
+      (error: unknown) => reject(request, response, error),
+    );
+  });
+  rejectPages(server);
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening').catch((error: unknown) => {
+    throw new Error(`127.0.0.1:${port} cannot be used: ${reasonOf(error)}. --port takes another one`);
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  print(asJson ? [JSON.stringify({ url })] : [`Listening. Give batches the webhook ${url}. Ctrl-C ends it.`]);
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  server.close();
+  server.closeAllConnections();
+  return { json: { received }, lines: [`${received} calls received`] };
+}
+
+/** A call that is not forwarded. */
+class Rejected extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function reject(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  const status = error instanceof Rejected ? error.status : 500;
+  const reason = error instanceof Error ? error.message : String(error);
+  printError([`A call was rejected with ${status}: ${reason}`]);
+  request.resume();
+  response.writeHead(status).end(`${reason}\n`);
+}
+
+async function receive(
+  request: IncomingMessage,
+  { secretsOf, forward }: { secretsOf: FindSecrets; forward: URL | undefined },
+) {
+  if (request.method !== 'POST') throw new Rejected(405, 'A webhook is a POST');
+  const body = await readBody(request);
+  const event = parse(body);
+  const secrets = await secretsOf(event.data.id);
+  const isSigned = secrets.length > 0;
+  if (isSigned)
+    await unwrapWebhook(body, request.headers, { secret: secrets }).catch((error: unknown) => {
+      throw error instanceof WebhookVerificationError ? new Rejected(400, error.message) : error;
+    });
+  const forwarded = forward && (await forwardTo(forward, request, body));
+  return { event, body, isSigned, forwarded };
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new Rejected(413, `The body has more than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parse(body: Buffer): WebhookPayload {
+  try {
+    const event = JSON.parse(body.toString()) as WebhookPayload;
+    if (typeof event.data.id === 'string') return event;
+  } catch {
+    // The next line says it.
+  }
+  throw new Rejected(400, 'The body is no event of a batch');
+}
+
+interface Forwarded {
+  status: number;
+  headers: Record<string, string>;
+  /** Why there was no response. */
+  failure?: string;
+}
+
+const resultOf = (forwarded: Forwarded | undefined): string =>
+  forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
+
+/** Headers of one connection, which the next one has its own of. */
+const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
+
+/** Sends the call on: the same bytes, and the same headers in the same order. */
+async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer): Promise<Forwarded> {
+  const kept = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 && !ofConnection.has(name.toLowerCase()) ? [name, rawHeaders[index + 1] ?? ''] : [],
+  );
+  const headers = ['Host', url.host, ...kept, 'Content-Length', String(body.length), 'Connection', 'close'];
+  const signal = AbortSignal.timeout(forwardMilliseconds);
+  const send = url.protocol === 'https:' ? requestSecure : requestPlain;
+  try {
+    const sent = send(url, { method: 'POST', headers, agent: false, signal }).end(body);
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.on('error', () => undefined).resume();
+    const retryAfter = response.headers['retry-after'];
+    return {
+      status: response.statusCode ?? 502,
+      headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
+    };
+  } catch (error) {
+    if (signal.aborted)
+      return { status: 504, headers: {}, failure: `no response in ${forwardMilliseconds / 1000} s` };
+    return { status: 502, headers: {}, failure: reasonOf(error) };
+  }
+}

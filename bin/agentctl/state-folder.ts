@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+import { mkdir, realpath } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { reasonOf } from '#local/data/reason-of.ts';
+
+/**
+ * The folder of journals, which nobody else can read: `$XDG_STATE_HOME/agentctl/submissions`, by default in
+ * `~/.local/state`, and on Windows in `%LOCALAPPDATA%`.
+ */
+function submissionsFolder(): string {
+  const { XDG_STATE_HOME, LOCALAPPDATA } = process.env;
+  const platform = process.platform === 'win32' ? LOCALAPPDATA : undefined;
+  const state = XDG_STATE_HOME || platform || join(homedir(), '.local', 'state');
+  return join(state, 'agentctl', 'submissions');
+}
+
+/** The journal of a file's submission, by the file's real path. */
+export async function journalPath(file: string): Promise<string> {
+  const name = createHash('sha256')
+    .update(await realpath(file))
+    .digest('hex')
+    .slice(0, 32);
+  return join(submissionsFolder(), `${name}.jsonl`);
+}
+
+export async function createSubmissionsFolder(): Promise<void> {
+  const folder = submissionsFolder();
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new Error(
+      `${folder} cannot be created: ${reasonOf(error)}; XDG_STATE_HOME can name another folder for its journals`,
+    );
+  });
+}

@@ -1,4 +1,0 @@
-import { createRoot } from 'react-dom/client';
-import { Chat } from './page.jsx';
-
-createRoot(document.getElementById('root')).render(<Chat />);
