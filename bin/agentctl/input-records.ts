@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
+import { describeIssues } from '#contract/describe-issues.ts';
 import { createBatchBody } from '#contract/routes/create-batch.ts';
 import type { BatchRequestItem } from '#lib/client/index.ts';
-import { describeIssues } from '#contract/describe-issues.ts';
 import type { Describe, OnMistake } from './input-mistakes.ts';
 import { type CsvColumns, readCsv } from './read-csv.ts';
 import { type Line, readLines } from './read-lines.ts';

@@ -3,8 +3,8 @@ import { open } from 'node:fs/promises';
 import { CsvError, type InfoRecord, type Options, parse } from 'csv-parse';
 import { parse as parseSync } from 'csv-parse/sync';
 import * as z from 'zod';
-import { createBatchBody } from '#contract/routes/create-batch.ts';
 import { describeIssues } from '#contract/describe-issues.ts';
+import { createBatchBody } from '#contract/routes/create-batch.ts';
 import type { Describe, OnMistake } from './input-mistakes.ts';
 
 /** The fields of a request, which a column can have. */

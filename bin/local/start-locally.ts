@@ -270,7 +270,14 @@ function useOperatorTarget({
 }
 
 /** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
-function greeting({ base_url, api_key, operator_token, workspace_id, agent_id, chat_id }: Connection): string {
+function greeting({
+  base_url,
+  api_key,
+  operator_token,
+  workspace_id,
+  agent_id,
+  chat_id,
+}: Connection): string {
   const server = process.env.OPENAI_BASE_URL;
   return `
 Next: open this address in a browser, and chat with the demo agent.

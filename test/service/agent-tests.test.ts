@@ -128,7 +128,9 @@ describe('agentctl agents test', () => {
     const id = await draftOf({});
     scripts.set('Fail', (call) => call.fail(401));
     const { code, stdout } = await run('agents', 'test', id, 'Fail');
-    const status = expect.stringMatching(/^The provider at 127\.0\.0\.1:\d+ answered with status 401$/);
+    const status = expect.stringMatching(
+      /^The provider at 127\.0\.0\.1:\d+ answered with status 401 \(type scripted\)$/,
+    );
     expect([code, JSON.parse(stdout)]).toMatchObject([
       1,
       {
@@ -139,7 +141,7 @@ describe('agentctl agents test', () => {
     expect(await lines('agents', 'test', id, 'Fail')).toEqual(
       expect.arrayContaining([
         'Error 10005: The model refused the request',
-        expect.stringMatching(/^Provider: The provider at .* status 401$/),
+        expect.stringMatching(/^Provider: The provider at .* status 401 \(type scripted\)$/),
       ]),
     );
   });
