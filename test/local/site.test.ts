@@ -179,7 +179,7 @@ describe.each(['distribution', 'gateway'] as const)('a site at the port of the %
       called.splice(0);
       expect([(await call({}, `${largest} `)).status, (await call({}, '{"a":')).status]).toEqual([413, 400]);
       for (const method of ['GET', 'PUT', 'OPTIONS'])
-        expect((await get(url, '/operator/write', { method, headers })).body).not.toContain('"name"');
+        await get(url, '/operator/write', { method, headers, body: '{"a":1}' });
       expect(called).toEqual([]);
     });
   });

@@ -128,7 +128,9 @@ describe('agentctl agents test', () => {
     const id = await draftOf({});
     scripts.set('Fail', (call) => call.fail(401));
     const { code, stdout } = await run('agents', 'test', id, 'Fail');
-    const status = expect.stringMatching(/^The provider at 127\.0\.0\.1:\d+ answered with status 401$/);
+    const status = expect.stringMatching(
+      /^The provider at 127\.0\.0\.1:\d+ answered with status 401 \(type scripted\)$/,
+    );
     expect([code, JSON.parse(stdout)]).toMatchObject([
       1,
       {
@@ -139,7 +141,7 @@ describe('agentctl agents test', () => {
     expect(await lines('agents', 'test', id, 'Fail')).toEqual(
       expect.arrayContaining([
         'Error 10005: The model refused the request',
-        expect.stringMatching(/^Provider: The provider at .* status 401$/),
+        expect.stringMatching(/^Provider: The provider at .* status 401 \(type scripted\)$/),
       ]),
     );
   });
@@ -160,6 +162,12 @@ describe('agentctl agents test', () => {
       call.finish();
     });
     expect((await test(id, 'Look')).reply.meta.token_usage?.total_calls).toBe(2);
+    // The second call is stored too, so that other processes know it: of two calls a day, each takes half a day.
+    const stored = (await table.readAll()).map(({ pk, model_calls: fullAt }) => ({ pk: String(pk), fullAt }));
+    const fullTimes = stored.filter(
+      ({ pk, fullAt }) => pk.includes(limited.workspaceId) && fullAt !== undefined,
+    );
+    expect(fullTimes.map(({ fullAt }) => Number(fullAt) > Date.now() + 18 * 3_600_000)).toContain(true);
     await expect(test(id, 'Look')).rejects.toThrow(/^Rate limit exceeded: model calls are limited to 2\/d/);
     expect(await usageOf(limited.workspaceId)).toMatchObject([{ counts: { tests: 3, failedTests: 0 } }]);
   });

@@ -674,7 +674,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const failing = nextCall(() => true).then((call) => call.fail(401));
     await page.getByRole('button', { name: 'Try it' }).click();
     await failing;
-    await page.getByText(/^The provider at \S+ answered with status 401$/).waitFor();
+    await page.getByText(/^The provider at \S+ answered with status 401 \(type scripted\)$/).waitFor();
 
     await page.setViewportSize({ width: 390, height: 800 });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
