@@ -27,7 +27,7 @@ test('functions that answer messages may query just the listed knowledge bases',
     ],
   });
   const owners = new Set(granted.map(({ owner }) => owner));
-  expect(owners).toEqual(new Set(['ProcessBatchItems', 'Chats']));
+  expect(owners).toEqual(new Set(['ProcessBatchItems', 'Chats', 'TestAgent']));
   for (const name of owners)
     expect(
       granted.filter(({ owner }) => owner === name).map(({ Action, Resource }) => [Action, Resource]),

@@ -130,7 +130,7 @@ const many = Array.from({ length: 20 }, (_, index) => `eu.anthropic.claude-3-7-s
 
 test('as many as a stage may list fit into the policies of a role', () => {
   const { statements } = synthesize({ settings: { bedrockModels: many, webFunctions: 'all' } });
-  for (const id of ['ProcessBatchItems', 'Chats']) {
+  for (const id of ['ProcessBatchItems', 'Chats', 'TestAgent']) {
     const policy = JSON.stringify(filledIn(statements.get(id)));
     expect(policy).toContain('claude-3-7-sonnet-20250219-v1:19');
     expect([id, policy.length]).toEqual([id, expect.toSatisfy((length) => length < 10_240)]);
@@ -148,6 +148,7 @@ test('only functions that ask models are granted any, and an output tells what a
     'CompleteChat',
     'ProcessBatchItems',
     'SendMessage',
+    'TestAgent',
   ]);
 });
 

@@ -243,6 +243,7 @@ test('the base address of the outputs ends in /api/v1', () => {
     'DataTableName',
     'FileBucketName',
     'OpenAiApiKeySecretArn',
+    'TestAgentFunctionArn',
     'WebhookKeyArn',
   ]);
 });

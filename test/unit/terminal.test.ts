@@ -20,12 +20,12 @@ it('escapes each control character as JSON does, and nothing else', () => {
   expect(terminalText('a\tb\n\u001b', '\n\t')).toBe('a\tb\n\\u001b');
 });
 
-it('is used for all output of agentctl and npm start: only two files more write to a stream, a screen and its line', () => {
+it('is used for all output of agentctl and npm start: only three files more write to a stream, a screen, its line and the steps of a start', () => {
   const files = ['agentctl', 'local'].flatMap((folder) =>
     readdirSync(join(bin, folder)).map((name) => `${folder}/${name}`),
   );
   const writing = files.filter((file) =>
     /\bconsole\.|\.std(out|err)\.write|terminal\.write/.test(readFileSync(join(bin, file), 'utf8')),
   );
-  expect(writing).toEqual(['agentctl/progress-line.ts', 'agentctl/reply-screen.ts']);
+  expect(writing).toEqual(['agentctl/progress-line.ts', 'agentctl/reply-screen.ts', 'local/start-steps.ts']);
 });
