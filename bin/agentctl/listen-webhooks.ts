@@ -51,10 +51,10 @@ export function addListener(
     )
     .action((options: Options, command: Command) => {
       const { json = false } = command.optsWithGlobals<{ json?: true }>();
-      const secret = options.secret;
-      return secret === undefined
-        ? report(() => listen(options, secretsOf, json))()
-        : clientReport(() => listen(options, async () => [secret], json))();
+      const { secret } = options;
+      const reportOf = secret === undefined ? report : clientReport;
+      const secrets: FindSecrets = secret === undefined ? secretsOf : async () => [secret];
+      return reportOf((given: Options, _command: Command) => listen(given, secrets, json))(options, command);
     });
 }
 

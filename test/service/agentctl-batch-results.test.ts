@@ -208,7 +208,9 @@ describe('agentctl batch status --watch', () => {
     ]);
     expect(stderr.trim().split('\n')).toEqual([
       expect.stringMatching(/^Too many requests .* trying again in 1\.[12]/),
-      expect.stringMatching(/^The connection was lost \(other side closed\); trying again in 2\.[2-5]/),
+      expect.stringMatching(
+        /^The connection to the service was lost: it closed the connection; trying again in 2\.[2-5]/,
+      ),
     ]);
     expect(script).toEqual([]);
   });

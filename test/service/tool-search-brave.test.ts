@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { AgentTest } from '#contract/agent-test.ts';
+import { agentctlOf } from '#support/agentctl.ts';
 import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
@@ -87,3 +89,12 @@ const templateIn = async (assembly: string): Promise<string> => {
   );
   return found;
 };
+
+it('a draft that is tested searches with the key as well', async () => {
+  results = [{ title: 'Found', url: 'https://site.test/1' }];
+  const { agentId } = await createTenant({ model: 'openai:test', agent: { unified_tools: [{ type }] } });
+  const message = JSON.stringify({ name: type, arguments: { query: 'draft' } });
+  const tested = await agentctlOf(service).json<AgentTest>('agents', 'test', agentId, message);
+  expect(tested.reply.content).toContain('https://site.test/1');
+  expect(brave.received.at(-1)).toContain('q=draft');
+});

@@ -262,9 +262,7 @@ it('is set by agentctl, which says what is wrong with a value, shows it and writ
     expect((await table.read(entry))?.days ?? null).toBe(shown);
   }
   const { workspaces } = await agentctl.json<{ workspaces: object[] }>('workspaces', 'list');
-  expect(workspaces).toContainEqual(
-    expect.objectContaining({ workspace_id: workspaceId, retention_days: null }),
-  );
+  expect(workspaces).toContainEqual(expect.objectContaining({ id: workspaceId, retention_days: null }));
   const changes = (await table.readAll())
     .filter(({ pk }) => pk === keys.audit(workspaceId, '', '').pk)
     .flatMap(({ action, changes }) => (action === 'workspace updated' ? [changes] : []));

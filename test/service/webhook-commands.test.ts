@@ -61,7 +61,7 @@ describe('agentctl webhooks', () => {
     const audit = await json<{ entries: object[] }>('audit', '--workspace', tenant.workspaceId);
     const resent = {
       action: 'webhook resent',
-      target: batch.id,
+      target_id: batch.id,
       actor: expect.stringContaining('local user '),
     };
     expect(audit.entries.slice(-2)).toMatchObject([
@@ -124,7 +124,7 @@ describe('agentctl webhooks', () => {
     const audit = await json<{ entries: { action: string }[] }>('audit', '--workspace', tenant.workspaceId);
     const entries = audit.entries.filter(({ action }) => action === 'webhook secret replaced');
     expect(entries).toHaveLength(3);
-    expect(entries[0]).toMatchObject({ target: batch.id, changes: {} });
+    expect(entries[0]).toMatchObject({ target_id: batch.id, changes: {} });
     expect(JSON.stringify(audit)).not.toMatch(/whsec_|token/);
     await receiver.close();
   });
