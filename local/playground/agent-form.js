@@ -24,9 +24,9 @@ export function createAgentForm(onInput) {
   const input = (/** @type {import('./dom.js').Properties} */ properties) =>
     element('input', { autocomplete: 'off', spellcheck: 'false', input: onInput, ...properties });
   const fields = {
-    name: input({ maxlength: 256 }),
+    name: input({ maxlength: 256, dir: 'auto' }),
     llm_model: input({ placeholder: 'openai:gpt-5-mini' }),
-    description: input({}),
+    description: input({ dir: 'auto' }),
     system_prompt: element('textarea', { dir: 'auto', input: onInput }),
     others: element('textarea', { class: 'code-field', spellcheck: 'false', input: onInput }),
   };

@@ -34,13 +34,11 @@ export class Attachments {
       pending.remove();
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      pending.classList.add('failed');
       pending.ariaBusy = 'false';
-      pending.setAttribute('role', 'alert');
       const remove = () => this.#remove(pending);
       fill(
         pending,
-        `${file.name}: ${message}`,
+        element('span', { role: 'alert' }, `${file.name}: ${message}`),
         iconButton('close', `Dismiss ${file.name}`, { click: remove }),
       );
     }
@@ -51,7 +49,7 @@ export class Attachments {
     const button = iconButton('close', `Remove ${file.original_name}`, {
       click: () => this.#remove(item, file),
     });
-    const item = element('li', {}, file.original_name, element('span', {}, sizeOf(file.size)), button);
+    const item = element('li', {}, file.original_name, element('small', {}, sizeOf(file.size)), button);
     this.#files.set(file, item);
     this.node.append(item);
     this.node.hidden = false;

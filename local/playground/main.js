@@ -14,9 +14,9 @@ const invalidKey = 10001;
 const wide = matchMedia('(min-width: 70rem)');
 
 const failure = byId('failure', HTMLElement);
-const eventsPanel = byId('events-panel', HTMLElement);
+const eventList = byId('events', HTMLElement);
 const keyButton = byId('key', HTMLButtonElement);
-const chats = new Chats((events) => fill(eventsPanel, events));
+const chats = new Chats((events) => fill(eventList, events));
 const batches = createBatches((chatId) => chats.userOf(chatId));
 const reference = createReference();
 const editor = new Agents(() => {
