@@ -30,8 +30,7 @@ export class Attachments {
       const { data } = await call('POST', '/chats/upload-file', {
         file: new File([file], file.name, { type }),
       });
-      this.add(/** @type {UploadedFile} */ (data));
-      pending.remove();
+      pending.replaceWith(this.add(/** @type {UploadedFile} */ (data)));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       pending.ariaBusy = 'false';
@@ -54,6 +53,7 @@ export class Attachments {
     this.node.append(item);
     this.node.hidden = false;
     this.#onChange();
+    return item;
   }
 
   /** Removes all files here, and what is said of rejected ones. */

@@ -37,7 +37,7 @@ export function createEventList() {
 
   function showPrevious() {
     previous.hidden = first === 0;
-    fill(previous, `${first.toLocaleString()} earlier events`);
+    fill(previous, `${first.toLocaleString()} earlier ${first === 1 ? 'event' : 'events'}`);
   }
 
   function addPrevious() {
