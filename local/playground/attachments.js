@@ -68,7 +68,10 @@ export class Attachments {
    * @param {UploadedFile} [file]
    */
   #remove(item, file) {
+    const neighbour = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
+    // The pressed button is gone.
+    (neighbour?.querySelector('button') ?? this.node.closest('form')?.querySelector('textarea'))?.focus();
     if (file !== undefined) this.#files.delete(file);
     this.node.hidden = this.node.childElementCount === 0;
     this.#onChange();

@@ -118,7 +118,9 @@ export class Conversation {
       const height = scroller.scrollHeight;
       this.#log.prepend(...messages.toReversed().map((message) => this.#articleOf(message)));
       this.#closeForms();
+      const hadFocus = this.#previous.matches(':focus');
       this.#previous.hidden = this.#log.childElementCount >= total;
+      if (hadFocus && this.#previous.hidden) scroller.focus();
       scroller.scrollTop += scroller.scrollHeight - height;
       return messages[0];
     } catch (error) {

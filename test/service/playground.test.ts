@@ -252,6 +252,14 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await rejected.getByText('empty.md: File is empty').waitFor();
     await rejected.getByText('program.exe: Unsupported').waitFor();
     await files.getByRole('button', { name: 'Remove kept.md' }).waitFor();
+    // In the order in which they were chosen, whichever was uploaded first.
+    expect(await files.getByRole('listitem').allTextContents()).toEqual([
+      expect.stringMatching(/^kept.md/),
+      expect.stringMatching(/^empty.md/),
+      expect.stringMatching(/^program.exe/),
+    ]);
+    await files.getByRole('button', { name: 'Dismiss program.exe' }).press('Enter');
+    expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Dismiss empty.md');
     opened[0]?.problems.splice(0);
     await page.goto(`${origin}/#/chats/${chatId}`);
     await page.getByRole('heading', { name: 'Another chat' }).waitFor();
