@@ -221,6 +221,10 @@ byId('side', HTMLElement).addEventListener('click', ({ target }) => {
   // A link to what is shown already changes no address.
   if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
 });
+// On a phone, the list covers a part of the rest.
+byId('main', HTMLElement).addEventListener('pointerdown', () => {
+  document.body.dataset.side = 'closed';
+});
 addEventListener('hashchange', async () => {
   byId('dialog', HTMLDialogElement).close();
   await useKeyOfAddress();

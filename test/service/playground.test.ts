@@ -780,6 +780,9 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByLabel('User').fill('someone');
     await page.getByRole('button', { name: 'List' }).press('Enter');
     expect(await smallTargetsIn(page)).toEqual([]);
+    // A press beside the list closes it.
+    await page.getByRole('main').click({ position: { x: 350, y: 200 } });
+    expect(await page.getByRole('complementary').count()).toBe(0);
   });
 
   it('lists the routes of openapi.json', async () => {
