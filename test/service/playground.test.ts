@@ -792,10 +792,10 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await route.getByText('custom_id').first().waitFor();
     expect(await page.locator('details.route').count()).toBeGreaterThan(15);
     // The bar at the top is the same in all views.
-    const place = await page.locator('#key').boundingBox();
+    const position = await page.locator('#key').boundingBox();
     await page.getByRole('link', { name: 'Chats', exact: true }).click();
     await page.getByRole('heading', { name: 'New chat' }).waitFor();
-    expect(await page.locator('#key').boundingBox()).toEqual(place);
+    expect(await page.locator('#key').boundingBox()).toEqual(position);
   });
 
   it('gives nothing to a page of another origin', async () => {
