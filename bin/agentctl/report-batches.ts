@@ -104,7 +104,7 @@ export const mergeResults = (...results: readonly Result[]): Result => ({
 
 export function downloadResult(out: string, batches: readonly Batch[], counts: readonly number[]): Result {
   const written = batches.map(({ id, status }, index) => ({
-    batch_id: id,
+    id,
     status,
     results: counts[index] ?? 0,
   }));
