@@ -150,10 +150,11 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-const findRetry: (run: FileRun, ...found: Parameters<FindRetry>) => ReturnType<FindRetry> = async (
-  { client, watch, line },
-  { input, size, state },
-) => {
+/** The lines of a new round; none if an unfinished one goes on. */
+async function findRetry(
+  { client, watch, line }: FileRun,
+  { input, size, state }: Parameters<FindRetry>[0],
+): Promise<number[]> {
   if (size.requests > 0)
     throw new Error(
       `${formatCount(size.requests)} requests of ${input.file} are not submitted yet: agentctl batch submit continues`,
@@ -166,7 +167,7 @@ const findRetry: (run: FileRun, ...found: Parameters<FindRetry>) => ReturnType<F
       `${formatBatches(open)} of ${input.file} ${open === 1 ? 'has' : 'have'} not ended: agentctl batch status FILE --watch waits`,
     );
   return findFailedLines(client, input, state, watch, line.log);
-};
+}
 
 /** What a retry would send: a new round, or what is left of an unfinished one. */
 async function dryRetry(file: string, run: FileRun, service: ServiceAddress): Promise<Result> {

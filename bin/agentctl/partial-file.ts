@@ -3,9 +3,8 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { reasonOf } from '#local/data/reason-of.ts';
 
 /**
- * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure removes,
- * and the end of the process.
- * Only its owner may read it.
+ * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure or the end of
+ * the process removes. Only its owner may read it.
  * @param write gets the file in append mode: after a truncation the next write continues at the new end
  */
 export async function writeWhole<Value>(
