@@ -1,3 +1,4 @@
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, requestsPerGroup } from './batch.ts';
@@ -24,7 +25,8 @@ import { takeGroups } from './take-groups.ts';
 export type WorkerServices = ClaimServices &
   EndServices &
   PassSlotServices &
-  Pick<WorkspaceServices, 'workspaces'>;
+  Pick<WorkspaceServices, 'workspaces'> &
+  Pick<PlatformServices, 'random'>;
 
 /** Milliseconds between two questions whether messages wait in the queue. */
 const queueCheckInterval = 5000;
@@ -241,9 +243,9 @@ export class BatchWorker {
 
   /** Starts what the worker does from time to time. */
   #watch(): void {
-    const { clock, replySettings, queueSettings } = this.#services;
+    const { clock, random, replySettings, queueSettings } = this.#services;
     // Workers that began together do not all hand back together.
-    const takesUntil = clock.now().getTime() + longestTaking * (1 - Math.random() / 3) - queueCheckInterval;
+    const takesUntil = clock.now().getTime() + longestTaking * (1 - random() / 3) - queueCheckInterval;
     const share = handBacksPerCheck / queueSettings.workspaceSlots;
     this.#every(retryInterval, () => this.#sendRetries());
     this.#every(replySettings.lease / 3, () => this.#renewBuffered());
@@ -251,7 +253,7 @@ export class BatchWorker {
       await this.#count();
       if (this.#hasHandedBack) return;
       const isContended = async () =>
-        (await this.#services.batchQueue.depth()) === 'filled' && Math.random() < share;
+        (await this.#services.batchQueue.depth()) === 'filled' && random() < share;
       if (clock.now().getTime() >= takesUntil || (await isContended())) await this.#handBack();
     });
   }
