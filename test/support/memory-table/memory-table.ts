@@ -98,6 +98,8 @@ export class MemoryTable {
   /** Tokens of transactions that are done, and the time of each. */
   readonly #tokens = new Map<string, number>();
   readonly #now: () => number;
+  /** Called after each change of an item. */
+  onWrite: (before: WireItem | undefined, after: WireItem | undefined) => void = () => undefined;
 
   /** @param now milliseconds, by which a token of a transaction is forgotten after ten minutes */
   constructor(now: () => number = () => 0) {
@@ -143,20 +145,22 @@ export class MemoryTable {
     this.#write({ ...keyOf(item), before: undefined, after: item, isRejected: false });
   }
 
-  #find({ pk, sk }: KeyOf): WireItem | undefined {
+  find({ pk, sk }: KeyOf): WireItem | undefined {
     return this.#partitions.get(pk)?.items.get(sk);
   }
 
-  #write({ pk, sk, before, after }: PlannedWrite): void {
-    if (after === before && after !== undefined) return;
+  #write({ pk, sk, after }: PlannedWrite): void {
     const partition = this.#partitions.get(pk) ?? new Partition();
+    const replaced = partition.items.get(sk);
+    if (after === replaced) return;
     this.#partitions.set(pk, partition);
     if (after === undefined) partition.delete(sk);
     else partition.put(sk, after);
+    this.onWrite(replaced, after);
   }
 
   #get(input: GetItemCommandInput): object {
-    const item = this.#find(keyOf(input.Key));
+    const item = this.find(keyOf(input.Key));
     return item === undefined ? {} : { Item: project(item, input.ProjectionExpression, givenBy(input)) };
   }
 
@@ -199,7 +203,7 @@ export class MemoryTable {
   }
 
   #checked(key: KeyOf, input: Expressions): PlannedWrite {
-    const before = this.#find(key);
+    const before = this.find(key);
     const given = givenBy(input);
     const { ConditionExpression: condition } = input;
     const isRejected = condition !== undefined && !conditionOf(condition)(before ?? {}, given);
@@ -276,7 +280,7 @@ export class MemoryTable {
     const Responses = Object.fromEntries(
       Object.entries(RequestItems).map(([table, { Keys = [] }]) => {
         if (Keys.length > maxBatchKeys) throw invalid('A batch read has too many keys');
-        return [table, Keys.map((key) => this.#find(keyOf(key))).filter((item) => item !== undefined)];
+        return [table, Keys.map((key) => this.find(keyOf(key))).filter((item) => item !== undefined)];
       }),
     );
     return { Responses };
@@ -330,6 +334,7 @@ class Page {
   }
 }
 
+/** The key of an item, or a key itself. */
 function keyOf(item: Record<string, AttributeValue> | WireItem | undefined): KeyOf {
   const [pk, sk] = [item?.pk?.S, item?.sk?.S];
   if (!pk || !sk) throw invalid('A key must have the texts pk and sk');
