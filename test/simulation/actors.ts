@@ -114,13 +114,15 @@ async function send(self: Self): Promise<void> {
   const entry: Ledger['sends'][number] = { chat, message, key, tries: 0, reply: undefined };
   world.ledger.sends.push(entry);
   const resumable = key !== null && world.timeline.chance(0.3);
-  const requestId = world.nextName('request');
+  let requestId = '';
   const input = { ...chat, externalUserId: self.externalUserId, message, resumable };
   const reply = await persistently(
     world,
     `${name} sends ${message} to chat ${chat.chatId} of ${chat.workspaceId}`,
     (process) => {
       entry.tries += 1;
+      // The gateway may repeat a request; a client that sends it again makes another one.
+      if (requestId === '' || world.timeline.chance(0.8)) requestId = world.nextName('id');
       return world.operations.send(process, input, { requestId, key });
     },
     key === null ? 1 : 3,
@@ -241,7 +243,7 @@ async function watchBatch(world: World, workspaceId: string, batchId: string): P
   const ended = new Map<string, string>();
   let counts = [0, 0];
   for (;;) {
-    await timeline.sleep(timeline.between(2000, 25_000));
+    await timeline.sleep(timeline.between(3000, 60_000));
     const batch = await persistently(
       world,
       `a client reads batch ${batchId}`,

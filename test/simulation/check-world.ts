@@ -170,7 +170,7 @@ function checkPayments({ checks, calls }: World): void {
     const invariant = message.startsWith('question')
       ? 'a request is paid once unless its process was disturbed'
       : 'a reply is paid once unless its process was disturbed';
-    const excused = successes.filter(({ process, startedAt }) => process.wasDisturbed(startedAt - 5000, Infinity));
+    const excused = successes.filter(({ process, startedAt }) => process.wasDisturbed(startedAt - 15_000, Infinity));
     checks.that(
       invariant,
       successes.length - excused.length <= 1 && (successes.length === 1 || excused.length > 0),

@@ -70,13 +70,15 @@ function targetsOf(seed: number, timeline: Timeline, names: readonly [string, Ca
     faultKinds.filter((fault) => isPossible(type, fault)).map((fault) => ({ call, fault })),
   );
   if (cells.length === 0) return [];
-  const perWorld = 6;
+  const perWorld = 8;
   return Array.from({ length: perWorld }, (_, index) => ({
     // 7919 is a prime, so that neighbours are of different calls.
     ...(cells[((seed * perWorld + index) * 7919) % cells.length] as (typeof cells)[number]),
-    skip: timeline.chance(0.5) ? 0 : timeline.below(6),
+    skip: timeline.chance(0.7) ? 0 : timeline.below(6),
   }));
 }
+
+const fewestFaults = 5;
 
 /** Faults by chance, and those whose turn it is by the seed. */
 export function planFaults(
@@ -85,7 +87,11 @@ export function planFaults(
   names: readonly [string, CallType][],
 ): FaultPlan {
   const targets = targetsOf(seed, timeline, names);
-  const rate = timeline.pick([0.0005, 0.002, 0.006]);
+  const rate = timeline.pick([0, 0.001, 0.005]);
+  // So that every world has at least so many faults, some come at their times, whatever call there is.
+  const due = Array.from({ length: fewestFaults }, () => timeline.now + timeline.between(1000, 60_000)).sort(
+    (one, other) => one - other,
+  );
   let isOn = false;
   let count = 0;
   const choose = (call: string, type: CallType): FaultKind | undefined => {
@@ -98,7 +104,8 @@ export function planFaults(
         return target.fault;
       }
     }
-    if (!timeline.chance(rate)) return undefined;
+    if (timeline.now >= (due[0] ?? Infinity)) due.shift();
+    else if (!timeline.chance(rate)) return undefined;
     return timeline.pick(faultKinds.filter((fault) => isPossible(type, fault)));
   };
   return {

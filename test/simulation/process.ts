@@ -158,6 +158,7 @@ export class Process {
     const seconds = Math.round(timeline.between(5, 120));
     this.#frozenUntil = Math.max(this.#frozenUntil, timeline.now + seconds * 1000);
     this.#disturb(`freezes for ${seconds} s`);
+    this.disturbedAt.push(this.#frozenUntil);
   }
 
   async #gate(): Promise<void> {

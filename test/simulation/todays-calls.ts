@@ -34,7 +34,6 @@ export const todaysCalls: Readonly<Record<string, CallType>> = {
   'chatData.delete': 'write',
   'chatDeletion.delete': 'write',
   'chatPages.page': 'read',
-  'chats.acknowledgeStop': 'write',
   'chats.get': 'read',
   'chats.openTurn': 'read',
   'chats.releaseLease': 'write',
@@ -71,6 +70,7 @@ export const todaysCalls: Readonly<Record<string, CallType>> = {
 /** Calls that only repairs make, so that few worlds have them: faults aim at them, and may miss them. */
 export const rareCalls: Readonly<Record<string, CallType>> = {
   'batches.failAbandonedItem': 'write',
+  'chats.acknowledgeStop': 'write',
   'batches.incrementExecutionNumber': 'write',
   'batches.markExpired': 'write',
   'batches.requeueAll': 'write',

@@ -375,17 +375,14 @@ function order(one: AttributeValue, other: AttributeValue): number {
   return Number.NaN;
 }
 
+/** Characters whose order as UTF-16 differs from that of their code points. */
+const unordered = /[\ud800-\uffff]/;
+
 /** In the order of their UTF-8 bytes, which is that of their code points. */
 export function compareTexts(one: string, other: string): number {
   if (one === other) return 0;
-  const length = Math.min(one.length, other.length);
-  for (let at = 0; at < length; at += 1) {
-    const [left, right] = [one.charCodeAt(at), other.charCodeAt(at)];
-    if (left === right) continue;
-    const [isHigh, isOtherHigh] = [(left & 0xf800) === 0xd800, (right & 0xf800) === 0xd800];
-    return isHigh === isOtherHigh ? left - right : isHigh ? 1 : -1;
-  }
-  return one.length - other.length;
+  if (unordered.test(one) || unordered.test(other)) return Buffer.compare(Buffer.from(one), Buffer.from(other));
+  return one < other ? -1 : 1;
 }
 
 function startsWith(whole: AttributeValue | undefined, part: AttributeValue): boolean {

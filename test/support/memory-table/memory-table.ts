@@ -141,6 +141,11 @@ export class MemoryTable {
     }
   }
 
+  /** Whether a partition has items. */
+  hasPartition(pk: string): boolean {
+    return (this.#partitions.get(pk)?.keys.length ?? 0) > 0;
+  }
+
   put(item: WireItem): void {
     this.#write({ ...keyOf(item), before: undefined, after: item, isRejected: false });
   }
