@@ -9,7 +9,7 @@ interface Input {
 }
 
 export interface WorkflowFunctions {
-  dispatch(input: Input & { taskToken: string }): Promise<unknown>;
+  dispatch(input: Input & { taskToken: string; enteredAt: string }): Promise<unknown>;
   advance(input: Input): Promise<{ stage: string; webhook: boolean }>;
   deliver(input: Input): Promise<{ state: string; seconds: number }>;
 }
@@ -122,7 +122,8 @@ export class Workflow {
     const taskToken = `token-${String(this.#tokens).padStart(6, '0')}`;
     execution.taskToken = taskToken;
     this.#enter(execution, 'await callback', execution.waitSeconds * 1000);
-    await this.#functions.dispatch({ ...execution.input, taskToken });
+    const enteredAt = new Date(this.#timeline.now).toISOString();
+    await this.#functions.dispatch({ ...execution.input, taskToken, enteredAt });
   }
 
   async #check(execution: Execution): Promise<void> {

@@ -98,7 +98,15 @@ export class World implements Surroundings {
     operation: (process: Process) => Promise<Result>,
     milliseconds = 900_000,
   ): Promise<Result> {
-    return this.#within(this.newProcess(name), name, operation, milliseconds);
+    const process = this.newProcess(name);
+    let hasEnded = false;
+    // Lambda ends a function at its timeout.
+    const end = () => {
+      if (!hasEnded) process.die('at its timeout');
+    };
+    return this.#within(process, name, operation, milliseconds, end).finally(() => {
+      hasEnded = true;
+    });
   }
 
   newProcess(name: string): Process {
@@ -118,6 +126,7 @@ export class World implements Surroundings {
     name: string,
     operation: (process: Process) => Promise<Result>,
     milliseconds: number,
+    onTimeout: () => void = () => undefined,
   ): Promise<Result> {
     this.#running += 1;
     try {
@@ -127,6 +136,7 @@ export class World implements Surroundings {
           throw new CallFailed(`The process of ${name} has died`);
         }),
         this.timeline.sleep(milliseconds).then(() => {
+          onTimeout();
           throw new CallFailed(`There is no response to ${name}`);
         }),
       ]);
