@@ -31,7 +31,8 @@ export const newLedger = (): Ledger => ({
 });
 
 /** An error that a client may retry: the service failed, or its process died. */
-const mayRetry = (error: unknown): boolean => !(error instanceof ServiceError) || error.kind === 'serverError';
+const mayRetry = (error: unknown): boolean =>
+  !(error instanceof ServiceError) || error.kind === 'serverError';
 
 type Operation<Result> = Parameters<World['request']>[1] extends (process: infer Process) => unknown
   ? (process: Process) => Promise<Result>

@@ -61,12 +61,10 @@ function checkLists({ checks }: World, items: ReturnType<typeof readItems>): voi
 function checkTurns({ checks }: World, chats: readonly StoredChat[]): void {
   for (const { messages, messageCount, isLeased, ...chat } of chats) {
     const hasGap = messages.some(({ position }, index) => position !== index + 1);
-    const isCounted = isLeased ? messages.length - messageCount <= 2 : messages.length === messageCount;
-    checks.that(
-      'positions have no gaps',
-      !hasGap && isCounted && messages.length >= messageCount,
-      () => `${nameOf(chat)}: ${messages.map(({ position }) => position).join(', ')}; count ${messageCount}`,
-    );
+    const what = () =>
+      `${nameOf(chat)}: ${messages.map(({ position }) => position).join(', ')}; count ${messageCount}`;
+    checks.that('positions have no gaps', !hasGap && messages.length >= messageCount, what);
+    checks.that('a stored turn is counted', messages.length <= messageCount + (isLeased ? 2 : 0), what);
   }
 }
 
@@ -83,7 +81,8 @@ function checkNames({ checks, ledger }: World, chats: readonly StoredChat[]): vo
     checks.that(
       'a rename is never lost',
       mayBeLast.some((rename) => rename.name === name),
-      () => `${nameOf(chat)} is named ${name}; expected ${mayBeLast.map((rename) => rename.name).join(' or ')}`,
+      () =>
+        `${nameOf(chat)} is named ${name}; expected ${mayBeLast.map((rename) => rename.name).join(' or ')}`,
     );
   }
 }
@@ -95,7 +94,11 @@ function checkSends({ checks, ledger }: World, chats: readonly StoredChat[]): vo
     if (stored === undefined) continue;
     const positions = stored.filter(({ content }) => content === message).map(({ position }) => position);
     const most = key === null ? tries : 1;
-    checks.that('a message is stored once', positions.length <= most, () => `${message}: ${positions.join(', ')}`);
+    checks.that(
+      'a message is stored once',
+      positions.length <= most,
+      () => `${message}: ${positions.join(', ')}`,
+    );
     if (reply === undefined) continue;
     const hasReply = positions.some((position) => stored[position]?.content === reply);
     checks.that('a reply that a client got is stored', hasReply, () => `${message} in ${nameOf(chat)}`);
@@ -111,13 +114,19 @@ function checkRequests({ checks, ledger }: World, chats: readonly StoredChat[]):
     (chat) => `${chat.workspaceId} ${chat.createdFor}`,
   );
   for (const [request, made] of createdFor)
-    checks.that('a request has one chat and one turn', made.length === 1, () => `${request}: ${made.length} chats`);
+    checks.that(
+      'a request has one chat and one turn',
+      made.length === 1,
+      () => `${request}: ${made.length} chats`,
+    );
   for (const batch of ledger.batches) {
     const lastOf = new Map<number, number>();
     for (const { message, historyId } of batch.requests) {
       const turns = byContent.get(message) ?? [];
-      checks.that('a request has one chat and one turn', turns.length <= 1, () =>
-        `${message}: ${turns.map(({ chat, position }) => `${position} of ${nameOf(chat)}`).join(', ')}`,
+      checks.that(
+        'a request has one chat and one turn',
+        turns.length <= 1,
+        () => `${message}: ${turns.map(({ chat, position }) => `${position} of ${nameOf(chat)}`).join(', ')}`,
       );
       const position = turns[0]?.position;
       if (historyId === null || position === undefined) continue;
@@ -170,7 +179,9 @@ function checkPayments({ checks, calls }: World): void {
     const invariant = message.startsWith('question')
       ? 'a request is paid once unless its process was disturbed'
       : 'a reply is paid once unless its process was disturbed';
-    const excused = successes.filter(({ process, startedAt }) => process.wasDisturbed(startedAt - 15_000, Infinity));
+    const excused = successes.filter(({ process, startedAt }) =>
+      process.wasDisturbed(startedAt - 15_000, Infinity),
+    );
     checks.that(
       invariant,
       successes.length - excused.length <= 1 && (successes.length === 1 || excused.length > 0),
@@ -188,7 +199,11 @@ async function checkUsage(world: World): Promise<void> {
     const own = calls.filter((call) => call.workspaceId === workspaceId);
     const most = own.length;
     const ended = own.filter(({ hasOutput, process }) => hasOutput && process.faults === 0).length;
-    checks.that('usage is at most the calls', counted <= most, () => `${workspaceId}: ${counted} of ${most} calls`);
+    checks.that(
+      'usage is at most the calls',
+      counted <= most,
+      () => `${workspaceId}: ${counted} of ${most} calls`,
+    );
     checks.that(
       'usage is at least the calls of processes that lived',
       counted >= ended,
@@ -206,9 +221,7 @@ async function checkPages(world: World, chats: readonly StoredChat[]): Promise<v
     const ids = chats
       .filter((chat) => chat.workspaceId === workspaceId)
       .filter(({ agentId }) => filter.agentId === undefined || agentId === filter.agentId)
-      .filter(
-        (chat) => filter.externalUserId === undefined || chat.externalUserId === filter.externalUserId,
-      )
+      .filter((chat) => filter.externalUserId === undefined || chat.externalUserId === filter.externalUserId)
       .map(({ chatId }) => chatId)
       .sort((one, other) => one - other);
     const ascending = timeline.chance(0.5);
@@ -231,21 +244,26 @@ async function checkFreedom(world: World, chats: readonly StoredChat[]): Promise
   const { checks, operations, timeline } = world;
   const leased = chats.filter(({ isLeased }) => isLeased).slice(0, 4);
   const others = chats.length === 0 ? [] : [timeline.pick(chats)];
-  for (const chat of [...leased, ...others]) {
+  for (const chat of new Set([...leased, ...others])) {
     const { workspaceId, chatId, agentId, externalUserId } = chat;
     const input = { workspaceId, chatId, externalUserId };
     const { total, messages } = await operations.history(world.newProcess('observer'), input);
-    checks.that(
-      'an interrupted reply is visible',
-      total === chat.messages.length && messages.length === total,
-      () => `${nameOf(chat)}: ${total} of ${chat.messages.length} messages`,
-    );
+    if (chat.isLeased)
+      checks.that(
+        'an interrupted reply is visible',
+        total === chat.messages.length && messages.length === total,
+        () => `${nameOf(chat)}: ${total} of ${chat.messages.length} messages`,
+      );
     const requestId = world.nextName('request');
     const send = { ...input, agentId, message: world.nextName('probe'), resumable: false };
     const error = await operations.send(world.newProcess('probe'), send, { requestId, key: null }).then(
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    checks.that('a chat is free within its lease', error === undefined, () => `${nameOf(chat)}: ${String(error)}`);
+    checks.that(
+      'a chat is free within its lease',
+      error === undefined,
+      () => `${nameOf(chat)}: ${String(error)}`,
+    );
   }
 }

@@ -19,6 +19,7 @@ export const invariants = {
   'usage is at least the calls of processes that lived': 'batches 22',
   'a task token is never replaced by an older one': 'core 2.2',
   'positions have no gaps': 'turns 23',
+  'a stored turn is counted': 'turns 23',
   'a message never changes': 'turns 23',
   'a lease owns its chat alone': 'turns 24',
   'a purged chat leaves nothing': 'erasure 28',
@@ -33,7 +34,7 @@ export const invariants = {
 export type Invariant = keyof typeof invariants;
 
 /** Arrives with the code that it is about. */
-export const laterInvariants = [
+export const invariantsOfNewCode = [
   'lists 5: entries of a list do not interleave',
   'batches 9: next never falls',
   'batches 10, 11: each started request is in its slot, and only its holder changes it',
@@ -58,9 +59,9 @@ export class Checks {
     this.#note = note;
   }
 
-  that(invariant: Invariant, holds: boolean, detail: () => string): void {
+  that(invariant: Invariant, isTrue: boolean, detail: () => string): void {
     this.counts.set(invariant, (this.counts.get(invariant) ?? 0) + 1);
-    if (holds) return;
+    if (isTrue) return;
     const text = detail();
     // One violation of a kind tells enough.
     if (this.violations.some((violation) => violation.invariant === invariant)) return;

@@ -23,7 +23,16 @@ export type CallType = 'read' | 'write' | 'send' | 'other';
 
 /** A repeated read, and a read that fails after it was made, are like one that is late or fails before. */
 const impossible: Readonly<Record<CallType, readonly FaultKind[]>> = {
-  read: ['fails after', 'repeated', 'conflict', 'twice', 'lost', 'request late', 'dies after', 'freezes after'],
+  read: [
+    'fails after',
+    'repeated',
+    'conflict',
+    'twice',
+    'lost',
+    'request late',
+    'dies after',
+    'freezes after',
+  ],
   write: ['twice', 'lost'],
   send: ['conflict'],
   other: ['conflict', 'repeated', 'twice', 'lost'],
@@ -59,7 +68,7 @@ export interface FaultPlan {
   /** How many faults there were. */
   readonly count: number;
   /** Before it, there are none. */
-  begin(): void;
+  start(): void;
   /** After it, there are none. */
   end(): void;
 }
@@ -118,7 +127,7 @@ export function planFaults(
     get count() {
       return count;
     },
-    begin() {
+    start() {
       isOn = true;
     },
     end() {

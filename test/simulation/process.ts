@@ -8,7 +8,7 @@ import {
   type TransactWriteItemsCommandInput,
 } from '@aws-sdk/client-dynamodb';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { Cancel, Clock } from '#domain/platform/clock.ts';
 import type { MemoryTable, TableCommand } from '#support/memory-table/memory-table.ts';
 import type { CallType, Coverage, FaultKind, FaultPlan } from './faults.ts';
 import type { Timeline } from './timeline.ts';
@@ -85,7 +85,7 @@ export class Process {
   /** Waits in the time of the process: a dead one never goes on, and a frozen one once it has thawed. */
   async sleep(milliseconds: number): Promise<void> {
     await this.world.timeline.sleep(milliseconds);
-    await this.#gate();
+    await this.#untilAwake();
   }
 
   /** A call to something outside of the process. */
@@ -103,12 +103,12 @@ export class Process {
     await this.sleep(timeline.between(2, 8));
     const before = fault && (await this.#before(fault, name, errors));
     if (before !== undefined) throw before;
-    const outcome = await settled(() => apply(fault));
+    const outcome = await outcomeOf(() => apply(fault));
     if (fault === undefined) {
-      if (this.isFrozen || this.isDead) await this.#gate();
-      return valueOf(outcome);
+      if (this.isFrozen || this.isDead) await this.#untilAwake();
+      return outputOf(outcome);
     }
-    return valueOf(await this.#after(fault, name, outcome, apply, errors));
+    return outputOf(await this.#after(fault, name, outcome, apply, errors));
   }
 
   /** @returns the error of a call that is not made */
@@ -122,7 +122,7 @@ export class Process {
     if (fault === 'freezes before') this.freeze();
     if (fault === 'request late') await timeline.sleep(timeline.between(1000, 40_000));
     // The request is on its way: it arrives although its process is dead or frozen.
-    else await this.#gate();
+    else await this.#untilAwake();
     if (fault === 'fails before') return errors('failed');
     if (fault === 'conflict') return errors('conflict');
     if (fault === 'throttled') {
@@ -143,13 +143,13 @@ export class Process {
     if (fault === 'dies after') this.die(`after ${name}`);
     if (fault === 'freezes after') this.freeze();
     if (fault === 'response late') await timeline.sleep(timeline.between(1000, 40_000));
-    await this.#gate();
+    await this.#untilAwake();
     if (fault === 'fails after') return { error: errors('failed') };
     if (fault !== 'repeated') return outcome;
     // The response was lost, and the SDK repeats the request.
     await this.sleep(timeline.between(100, 3000));
-    const again = await settled(apply);
-    await this.#gate();
+    const again = await outcomeOf(apply);
+    await this.#untilAwake();
     return again;
   }
 
@@ -161,7 +161,7 @@ export class Process {
     this.disturbedAt.push(this.#frozenUntil);
   }
 
-  async #gate(): Promise<void> {
+  async #untilAwake(): Promise<void> {
     if (this.isDead) return never();
     while (this.isFrozen) {
       await this.world.timeline.sleep(this.#frozenUntil - this.world.timeline.now);
@@ -202,7 +202,7 @@ export class Process {
       now: () => new Date(timeline.now + this.#skew),
       after,
       every(milliseconds, call) {
-        let cancel = () => undefined as void;
+        let cancel: Cancel | undefined;
         const again = (): void => {
           cancel = after(milliseconds, () => {
             again();
@@ -210,7 +210,7 @@ export class Process {
           });
         };
         again();
-        return () => cancel();
+        return () => cancel?.();
       },
     };
   }
@@ -220,7 +220,7 @@ type FailureKind = 'conflict' | 'throttled' | 'failed';
 
 type Outcome<Result> = { value: Result } | { error: unknown };
 
-async function settled<Result>(apply: () => Result | Promise<Result>): Promise<Outcome<Result>> {
+async function outcomeOf<Result>(apply: () => Result | Promise<Result>): Promise<Outcome<Result>> {
   try {
     return { value: await apply() };
   } catch (error) {
@@ -228,7 +228,7 @@ async function settled<Result>(apply: () => Result | Promise<Result>): Promise<O
   }
 }
 
-function valueOf<Result>(outcome: Outcome<Result>): Result {
+function outputOf<Result>(outcome: Outcome<Result>): Result {
   if ('error' in outcome) throw outcome.error;
   return outcome.value;
 }
@@ -237,10 +237,11 @@ const failureOf = (kind: string): Error => new CallFailed(`The call ${kind}`);
 
 const $metadata = {};
 
-function tableError(kind: FailureKind, { input, constructor }: TableCommand): Error {
+function tableError(kind: FailureKind, command: TableCommand): Error {
   if (kind === 'failed') return new InternalServerError({ message: 'Internal server error', $metadata });
-  const { TransactItems = [] } = input as Partial<TransactWriteItemsCommandInput>;
-  if (constructor.name === 'TransactWriteItemsCommand')
+  const { TransactItems = [] } = command.input as Partial<TransactWriteItemsCommandInput>;
+  const { name } = command.constructor;
+  if (name === 'TransactWriteItemsCommand')
     return new TransactionCanceledException({
       message: 'Transaction cancelled',
       $metadata,
@@ -248,7 +249,7 @@ function tableError(kind: FailureKind, { input, constructor }: TableCommand): Er
         Code: index > 0 ? 'None' : kind === 'conflict' ? 'TransactionConflict' : 'ThrottlingError',
       })),
     });
-  return kind === 'conflict' && constructor.name !== 'BatchWriteItemCommand'
+  return kind === 'conflict' && name !== 'BatchWriteItemCommand'
     ? new TransactionConflictException({ message: 'Transaction conflict', $metadata })
     : new ProvisionedThroughputExceededException({ message: 'Throttled', $metadata });
 }
@@ -261,7 +262,9 @@ export function namedPorts<Ports extends object>(ports: Ports): Ports {
 }
 
 const isPort = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && Object.values(value).some((each) => typeof each === 'function');
+  typeof value === 'object' &&
+  value !== null &&
+  Object.values(value).some((each) => typeof each === 'function');
 
 const namedPort = (port: string, methods: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(

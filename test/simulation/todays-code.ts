@@ -2,7 +2,7 @@
  * All that the world knows of the code that it runs: which ports it has, which use case an operation calls, and how
  * stored items are read. What replaces the code replaces this file.
  */
-import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
+
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
@@ -22,6 +22,7 @@ import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { agentDefinition } from '#contract/agent.ts';
 import { parseLimits } from '#contract/rate-limits.ts';
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
@@ -47,9 +48,9 @@ import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
+import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
-import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { namedPorts, type Process } from './process.ts';
 import type { Queue } from './queue.ts';
 import type { Workflow } from './workflow.ts';
@@ -175,7 +176,11 @@ export function operationsOf(outside: Outside) {
 }
 
 type Of = (process: Process) => Services;
-type KeyOf = (process: Process, workspaceId: string, hash: string) => {
+type KeyOf = (
+  process: Process,
+  workspaceId: string,
+  hash: string,
+) => {
   workspaceId: string;
   hash: string;
   fingerprint: string;
@@ -213,7 +218,11 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
       { awaitRateLimit: atOnce, deadline: () => 240_000 },
     );
     if ('reply' in started)
-      return { content: started.reply.content, error: started.reply.error?.message ?? null, isReplayed: true };
+      return {
+        content: started.reply.content,
+        error: started.reply.error?.message ?? null,
+        isReplayed: true,
+      };
     if (!('turn' in started)) return { content: '', error: 'running', isReplayed: true };
     const sink = { emit: nothing, started: atOnce, done: nothing };
     const { reply, finished } = await finishTurn(services)(started, sink);

@@ -1,7 +1,7 @@
 /** How today's stored items are read, and what must hold of them. What replaces the code replaces this file too. */
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { WireItem } from '#support/memory-table/expressions.ts';
+import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { recountChats } from '#support/stored/recount-chats.ts';
 import type { StoredItem } from '#support/stored/snapshot.ts';
@@ -52,17 +52,21 @@ function checkBatch(checks: Checks, before: WireItem | undefined, after: WireIte
       token < next,
       () => `${after.pk?.S}: ${token} by ${next}`,
     );
-  const [status, later] = [before?.status?.S ?? '', after.status?.S];
+  const [status, changed] = [before?.status?.S ?? '', after.status?.S];
   if (finalBatches.has(status))
-    checks.that('a result never changes', status === later, () => `${after.pk?.S}: ${status}, then ${later}`);
+    checks.that(
+      'a result never changes',
+      status === changed,
+      () => `${after.pk?.S}: ${status}, then ${changed}`,
+    );
 }
 
 function checkItem(table: MemoryTable, checks: Checks, before: WireItem | undefined, after: WireItem): void {
-  const [status = '', later] = [before?.status?.S, after.status?.S];
+  const [status = '', next] = [before?.status?.S, after.status?.S];
   const name = () => `${after.pk?.S} ${after.sk?.S}`;
   if (finals.has(status))
-    checks.that('a result never changes', status === later, () => `${name()}: ${status}, then ${later}`);
-  if (later !== 'processing' || before?.attempt?.N === after.attempt?.N) return;
+    checks.that('a result never changes', status === next, () => `${name()}: ${status}, then ${next}`);
+  if (next !== 'processing' || before?.attempt?.N === after.attempt?.N) return;
   const batch = table.find({ pk: (after.pk?.S ?? '').replace(/#I#\d$/, ''), sk: 'BATCH' });
   checks.that(
     'nothing starts after a stop',
@@ -121,9 +125,7 @@ export const listProblems = (items: StoredItems): string[] =>
 
 /** What is left of deleted chats, once their purges have ended. */
 export function leftOfDeleted(items: StoredItems): { count: number; left: string[] } {
-  const deleted = items
-    .like(/^W#[^#]+#C#\d+$/, /^CHAT$/)
-    .filter(({ item }) => item.deleted_at !== undefined);
+  const deleted = items.like(/^W#[^#]+#C#\d+$/, /^CHAT$/).filter(({ item }) => item.deleted_at !== undefined);
   const left = deleted.flatMap(({ item }) =>
     items
       .in(item.pk)
@@ -160,7 +162,11 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
         isFinal: finalBatches.has(item.status as string),
         isListedAsOpen:
           items.has(keys.openBatch(workspaceId, batchId)) || items.has(keys.operatorsOpenBatch(batchId)),
-        ...{ completed: item.completed as number, failed: item.failed as number, total: item.total as number },
+        ...{
+          completed: item.completed as number,
+          failed: item.failed as number,
+          total: item.total as number,
+        },
         succeededItems: partitions.flat().filter(({ status }) => status === 'success').length,
         wantsWebhook: item.webhook !== undefined,
         deliveryState: items.at(keys.webhookDelivery(workspaceId, batchId))?.state as string | undefined,

@@ -1,16 +1,16 @@
 import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
 import type { Purge } from '#domain/chats/purge.ts';
-import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { memoryContentStore } from '#support/memory-stores/content-store.ts';
+import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { actAsBatchClient, actAsClient, newLedger } from './actors.ts';
-import { Checks, type Violation } from './checks.ts';
 import { checkWorld } from './check-world.ts';
+import { Checks, type Violation } from './checks.ts';
 import { type CallType, Coverage, type FaultPlan, planFaults } from './faults.ts';
 import { type PaidCall, scriptedProvider } from './model.ts';
 import { CallFailed, Process, type Surroundings } from './process.ts';
 import { Queue } from './queue.ts';
 import { Timeline } from './timeline.ts';
-import { type Operations, operationsOf, type Outside } from './todays-code.ts';
+import { type Operations, type Outside, operationsOf } from './todays-code.ts';
 import { hasPurges, watchItems } from './todays-items.ts';
 import { Workflow } from './workflow.ts';
 
@@ -52,11 +52,7 @@ export class World implements Surroundings {
   #processes = 0;
   #running = 0;
 
-  constructor(
-    seed: number,
-    calls: readonly [string, CallType][],
-    hasFaults = true,
-  ) {
+  constructor(seed: number, calls: readonly [string, CallType][], hasFaults = true) {
     this.seed = seed;
     const timeline = new Timeline(seed);
     this.timeline = timeline;
@@ -198,6 +194,17 @@ export class World implements Surroundings {
   }
 
   async run(): Promise<WorldResult> {
+    // The agents give way to others by real time, which must decide nothing here.
+    const { now } = performance;
+    performance.now = () => 0;
+    try {
+      return await this.#run();
+    } finally {
+      performance.now = now;
+    }
+  }
+
+  async #run(): Promise<WorldResult> {
     let events = 0;
     const life = this.#live();
     let failure: unknown;
@@ -225,7 +232,7 @@ export class World implements Surroundings {
       await operations.publish(quiet, id, this.agentOf(id));
     }
     this.#schedule();
-    if (this.#hasFaults) this.faults.begin();
+    if (this.#hasFaults) this.faults.start();
     const faultsUntil = this.activeUntil + timeline.between(0, 2 * minute);
     timeline.at(faultsUntil, () => this.faults.end());
     if (this.#hasFaults) this.#loseThings(faultsUntil);
@@ -233,7 +240,7 @@ export class World implements Surroundings {
     const batchClients = Array.from({ length: 2 }, (_, index) => actAsBatchClient(this, index));
     const last = timeline.now + this.outside.settings.batchTimeout + 10 * minute;
     await Promise.race([Promise.all([...clients, ...batchClients]), timeline.sleep(last - timeline.now)]);
-    await this.#settle(faultsUntil, last);
+    await this.#finish(faultsUntil, last);
     await checkWorld(this);
     this.isOver = true;
   }
@@ -270,7 +277,7 @@ export class World implements Surroundings {
   }
 
   /** Goes on until all work and all leases have ended. */
-  async #settle(faultsUntil: number, last: number): Promise<void> {
+  async #finish(faultsUntil: number, last: number): Promise<void> {
     const { timeline } = this;
     const { workflow } = this.outside;
     const isBusy = (): boolean =>

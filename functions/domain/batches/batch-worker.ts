@@ -291,7 +291,9 @@ export class BatchWorker {
     await Promise.all(
       this.#buffer.map(async (claimed) => {
         const isOwner = await batches.renewItemLease(this.#batch, claimed.item, until);
-        if (!isOwner) this.#buffer = this.#buffer.filter((each) => each !== claimed);
+        // Later writes store the whole item, and must not bring its first lease back.
+        if (isOwner) claimed.item = { ...claimed.item, leaseUntil: until };
+        else this.#buffer = this.#buffer.filter((each) => each !== claimed);
       }),
     );
   }

@@ -13,16 +13,9 @@ import {
   type TransactWriteItemsCommandInput,
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
-import {
-  compareTexts,
-  conditionOf,
-  InvalidExpression,
-  type Placeholders,
-  placeholdersIn,
-  project,
-  updateOf,
-  type WireItem,
-} from './expressions.ts';
+import { compareTexts, InvalidExpression, type WireItem } from './attribute-values.ts';
+import { conditionOf, type Placeholders, placeholdersIn, project, updateOf } from './expressions.ts';
+import { Partition } from './partition.ts';
 
 /** DynamoDB's limits: bytes of an item, bytes of a page, writes of a transaction, writes and keys of a batch. */
 const maxItemBytes = 400 * 1024;
@@ -48,32 +41,6 @@ interface Expressions {
 export interface TableCommand {
   input: object;
   constructor: { name: string };
-}
-
-/** A partition: its items, and their sort keys in order. */
-class Partition {
-  readonly items = new Map<string, WireItem>();
-  readonly keys: string[] = [];
-
-  put(key: string, item: WireItem): void {
-    if (!this.items.has(key)) this.keys.splice(this.position(key), 0, key);
-    this.items.set(key, item);
-  }
-
-  delete(key: string): void {
-    if (this.items.delete(key)) this.keys.splice(this.position(key), 1);
-  }
-
-  /** The index of the first key that is not smaller. */
-  position(key: string): number {
-    let [low, high] = [0, this.keys.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (compareTexts(this.keys[middle] as string, key) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
 }
 
 interface KeyOf {
@@ -251,20 +218,13 @@ export class MemoryTable {
     const { keys, items } = partition;
     const start = input.ExclusiveStartKey && keyOf(input.ExclusiveStartKey).sk;
     const isForward = input.ScanIndexForward !== false;
-    const first =
-      start === undefined ? (isForward ? 0 : keys.length - 1) : this.#after(partition, start, isForward);
+    const first = start === undefined ? (isForward ? 0 : keys.length - 1) : partition.after(start, isForward);
     const found = new Page(input, given);
     for (let at = first; at >= 0 && at < keys.length; at += isForward ? 1 : -1) {
       const item = items.get(keys[at] as string) as WireItem;
       if (isKey(item, given) && found.add(item)) break;
     }
     return found.output();
-  }
-
-  #after({ keys, position }: Pick<Partition, 'keys' | 'position'>, key: string, isForward: boolean): number {
-    const at = position.call({ keys } as unknown as Partition, key);
-    if (!isForward) return at - 1;
-    return keys[at] === key ? at + 1 : at;
   }
 
   #scan(input: ScanCommandInput): object {
