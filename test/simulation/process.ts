@@ -41,8 +41,8 @@ export class Process {
   readonly clock: Clock;
   readonly table: Table;
   isDead = false;
-  /** Faults that may have hidden from this process what it has done. */
-  faults = 0;
+  /** Calls that failed or were repeated, with their faults. */
+  readonly faultyCalls: string[] = [];
   /** When it died, froze or was hit by another fault. */
   readonly disturbedAt: number[] = [];
   /** Resolves when the process dies. */
@@ -99,7 +99,10 @@ export class Process {
     if (this.isDead) return never();
     const fault = faults.next(name, type);
     coverage.note(name, type, fault);
-    if (fault !== undefined) this.#disturb(`${name}: ${fault}`);
+    if (fault !== undefined) {
+      this.faultyCalls.push(`${name}: ${fault}`);
+      this.#disturb(`${name}: ${fault}`);
+    }
     await this.sleep(timeline.between(2, 8));
     const before = fault && (await this.#before(fault, name, errors));
     if (before !== undefined) throw before;
@@ -170,7 +173,6 @@ export class Process {
   }
 
   #disturb(what: string): void {
-    this.faults += 1;
     this.disturbedAt.push(this.world.timeline.now);
     this.world.note(`${this.name} ${what}`);
   }
@@ -254,17 +256,25 @@ function tableError(kind: FailureKind, command: TableCommand): Error {
     : new ProvisionedThroughputExceededException({ message: 'Throttled', $metadata });
 }
 
-/** Ports whose calls are known by the names of their methods. */
-export function namedPorts<Ports extends object>(ports: Ports): Ports {
-  return Object.fromEntries(
-    Object.entries(ports).map(([port, value]) => [port, isPort(value) ? namedPort(port, value) : value]),
-  ) as Ports;
-}
+type LazyPorts<Makers> = {
+  readonly [Port in keyof Makers]: Makers[Port] extends () => infer Made ? Made : never;
+};
 
-const isPort = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' &&
-  value !== null &&
-  Object.values(value).some((each) => typeof each === 'function');
+/** Ports that are made when they are first used. Their calls are known by the names of their methods. */
+export function lazyPorts<Makers extends Record<string, () => object>>(makers: Makers): LazyPorts<Makers> {
+  const ports = {};
+  for (const [port, make] of Object.entries(makers)) {
+    let made: object | undefined;
+    Object.defineProperty(ports, port, {
+      enumerable: true,
+      get() {
+        made ??= namedPort(port, make() as Record<string, unknown>);
+        return made;
+      },
+    });
+  }
+  return ports as LazyPorts<Makers>;
+}
 
 const namedPort = (port: string, methods: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(

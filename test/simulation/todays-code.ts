@@ -47,11 +47,11 @@ import { renameChat } from '#domain/chats/rename-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
-import { watchStops } from '#domain/chats/watch-stops.ts';
+import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
-import { namedPorts, type Process } from './process.ts';
+import { lazyPorts, type Process } from './process.ts';
 import type { Queue } from './queue.ts';
 import type { Workflow } from './workflow.ts';
 
@@ -97,28 +97,31 @@ function makeServices(process: Process, outside: Outside) {
   const audit = auditBy(clock, () => 'operator');
   const contents = () => outside.contents;
   const random = () => process.world.timeline.random();
-  const stored = namedPorts({
-    agents: dynamoAgentStore(table, audit),
-    batches: dynamoBatchStore(table, clock),
-    chatData: dynamoChatData(table, contents, eraseRequest(table), async () => 'none' as never),
-    chatDeletion: dynamoChatDeletion(table),
-    chatPages: dynamoChatPages(table),
-    chats: dynamoChatStore(table),
-    deliveries: dynamoDeliveryStore(table, audit),
-    fileIndex: dynamoFileIndex(table),
-    idempotency: dynamoIdempotencyStore(table),
-    messages: dynamoMessageStore(table, contents),
-    newChats: dynamoNewChatStore(table, clock),
-    purgeOutbox: dynamoPurgeOutbox(table),
-    reconciliationIndex: dynamoReconciliationIndex(table),
-    replyEvents: dynamoReplyEventStore(table),
-    usage: dynamoUsageStore(table, () => 400),
-    workspaces: dynamoWorkspaceStore(table, audit),
+  const stored = lazyPorts({
+    agents: () => dynamoAgentStore(table, audit),
+    batches: () => dynamoBatchStore(table, clock),
+    chatData: () => dynamoChatData(table, contents, eraseRequest(table), async () => 'none' as never),
+    chatDeletion: () => dynamoChatDeletion(table),
+    chatPages: () => dynamoChatPages(table),
+    chats: () => dynamoChatStore(table),
+    deliveries: () => dynamoDeliveryStore(table, audit),
+    fileIndex: () => dynamoFileIndex(table),
+    idempotency: () => dynamoIdempotencyStore(table),
+    messages: () => dynamoMessageStore(table, contents),
+    newChats: () => dynamoNewChatStore(table, clock),
+    purgeOutbox: () => dynamoPurgeOutbox(table),
+    reconciliationIndex: () => dynamoReconciliationIndex(table),
+    replyEvents: () => dynamoReplyEventStore(table),
+    usage: () => dynamoUsageStore(table, () => 400),
+    workspaces: () => dynamoWorkspaceStore(table, audit),
   });
-  return {
-    ...stored,
+  let stops: StopWatch | undefined;
+  const others = {
     ...{ clock, random, log: silent, meter },
-    stops: watchStops({ chats: stored.chats, clock, log: silent }),
+    get stops() {
+      stops ??= watchStops({ chats: stored.chats, clock, log: silent });
+      return stops;
+    },
     agentRuntime: aiAgentRuntime({
       providers: { scripted: outside.providerOf(process) },
       ...{ clock, random, tools: [], attachments: () => noFiles, toolTimeout: 80_000 },
@@ -157,6 +160,8 @@ function makeServices(process: Process, outside: Outside) {
     rateLimits: { charge: nothing, writeCharges: atOnce } as never,
     stageLimits,
   };
+  return Object.defineProperties(others, Object.getOwnPropertyDescriptors(stored)) as typeof others &
+    typeof stored;
 }
 
 type Services = ReturnType<typeof makeServices>;
