@@ -41,8 +41,8 @@ process.env.LOCAL_OPERATOR_CREDENTIALS = `AKIA${randomBytes(8).toString('hex').t
 
 export default defineConfig({
   test: {
-    // Much of a test is waiting: three workers leave an eighth of two processors' time unused.
-    maxWorkers: 4,
+    // Much of a test is waiting: four workers leave a fourteenth of two processors' time unused, and five a twenty-fifth.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

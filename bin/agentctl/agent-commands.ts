@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import type { AgentDefinition } from '#contract/agent.ts';
+import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { type Agent, type AgentVersion, agentResource } from '#domain/agents/agent.ts';
 import { createAgent } from '#domain/agents/create-agent.ts';
 import { deleteAgent } from '#domain/agents/delete-agent.ts';
@@ -124,9 +124,17 @@ async function unpublish(agentId: string): Promise<Result> {
 
 async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Promise<Result> {
   const agent = await findAgent(services())(agentId);
-  const definition = ofVersion === undefined ? agent.definition : await definitionOf(agent, ofVersion);
+  const definition = inOrder(
+    ofVersion === undefined ? agent.definition : await definitionOf(agent, ofVersion),
+  );
   return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
 }
+
+/** DynamoDB has no order of fields. Always the same one lets a person compare files. */
+const inOrder = (definition: AgentDefinition): AgentDefinition => ({
+  ...Object.fromEntries(Object.keys(agentDefinition.shape).map((name) => [name, undefined])),
+  ...definition,
+});
 
 async function definitionOf({ workspaceId, id }: Agent, number: number): Promise<AgentDefinition> {
   const version = await agentStore().version(workspaceId, id, number);

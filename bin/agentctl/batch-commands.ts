@@ -147,9 +147,16 @@ async function results(names: string[], options: ResultsOptions, command: Comman
   const state = await submissionOf(names, service.identity);
   const batches = await readBatches(client, state === undefined ? names : batchIdsOf(state));
   const [file = ''] = names;
-  return state === undefined
-    ? downloadBatches(client, batches, options, line)
-    : joinFile(client, file, { state, batches }, options, line);
+  return interruptible(
+    () => {
+      line.clear();
+      return [`Stopped. ${options.out} is unchanged.`];
+    },
+    () =>
+      state === undefined
+        ? downloadBatches(client, batches, options, line)
+        : joinFile(client, file, { state, batches }, options, line),
+  );
 }
 
 const isBatchId = (name: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(name);

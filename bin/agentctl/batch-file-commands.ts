@@ -12,13 +12,19 @@ import { batchesResult, checkResult, mergeResults, retryResult, submissionResult
 import type { Report, Result } from './result.ts';
 import { findFailedLines, isRetrying } from './retry-failed.ts';
 import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
-import { readSubmission, type SubmissionState, submittedRequests } from './submission-journal.ts';
+import {
+  checkService,
+  readSubmission,
+  type SubmissionState,
+  submittedRequests,
+} from './submission-journal.ts';
 import { checkRegular, type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
 import { BatchWatch } from './watch-batches.ts';
 
 interface WaitOptions {
   webhookSecret?: string;
   wait?: true;
+  dryRun?: true;
 }
 
 interface FileOptions extends WaitOptions {
@@ -27,9 +33,10 @@ interface FileOptions extends WaitOptions {
   webhookEvents?: WebhookEvent[];
   column?: Record<string, string>;
   ignoreOtherColumns?: true;
-  dryRun?: true;
   again?: true;
 }
+
+type FindRetry = NonNullable<SubmitOptions['findRetry']>;
 
 /** The commands that submit a file. */
 export function addFileCommands(group: Command, report: Report): void {
@@ -45,7 +52,6 @@ export function addFileCommands(group: Command, report: Report): void {
     .option('--ignore-other-columns', 'leave out columns of a CSV file that are no field')
     .option('--webhook-url <url>', 'an HTTPS address that the service calls when a batch ends')
     .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
-    .option('--dry-run', 'only check the file and count requests, batches and characters; send nothing')
     .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
     .addHelpText('after', submitHelp)
     .action(report(submit));
@@ -59,6 +65,7 @@ export function addFileCommands(group: Command, report: Report): void {
 const withWait = (command: Command): Command =>
   command
     .option('--wait', 'wait until every batch has ended, and summarize all of them')
+    .option('--dry-run', 'only check the file and count requests, batches and characters; send nothing')
     .option(
       '--webhook-secret <secret>',
       'the secret that signs the calls of webhooks; by default AGENT_SERVICE_WEBHOOK_SECRET',
@@ -131,28 +138,49 @@ async function submit(file: string, options: FileOptions, command: Command): Pro
 async function retryFailed(file: string, options: WaitOptions, command: Command): Promise<Result> {
   const service = await findService(command);
   const run = new FileRun(service, file, options);
+  if (options.dryRun === true) return dryRetry(file, run, service);
   const { state, submittedBefore } = await run.submit({
     submission: (previous) => {
       if (previous === undefined) throw notSubmitted(file);
       return { ...previous.submission, service: service.identity };
     },
     restart: false,
-    findRetry: async ({ input, size, state }) => {
-      if (size.requests > 0)
-        throw new Error(
-          `${formatCount(size.requests)} requests of ${file} are not submitted yet: agentctl batch submit continues`,
-        );
-      await run.watch.read(batchIdsOf(state));
-      if (isRetrying(state, run.watch)) return [];
-      const open = run.watch.open.length;
-      if (open > 0)
-        throw new Error(
-          `${formatBatches(open)} of ${file} ${open === 1 ? 'has' : 'have'} not ended: agentctl batch status FILE --watch waits`,
-        );
-      return findFailedLines(run.client, input, state, run.watch, run.line.log);
-    },
+    findRetry: (found) => findRetry(run, found),
   });
   return run.summarize(state, retryResult(file, state, submittedBefore));
+}
+
+const findRetry: (run: FileRun, ...found: Parameters<FindRetry>) => ReturnType<FindRetry> = async (
+  { client, watch, line },
+  { input, size, state },
+) => {
+  if (size.requests > 0)
+    throw new Error(
+      `${formatCount(size.requests)} requests of ${input.file} are not submitted yet: agentctl batch submit continues`,
+    );
+  await watch.read(batchIdsOf(state));
+  if (isRetrying(state, watch)) return [];
+  const open = watch.open.length;
+  if (open > 0)
+    throw new Error(
+      `${formatBatches(open)} of ${input.file} ${open === 1 ? 'has' : 'have'} not ended: agentctl batch status FILE --watch waits`,
+    );
+  return findFailedLines(client, input, state, watch, line.log);
+};
+
+/** What a retry would send: a new round, or what is left of an unfinished one. */
+async function dryRetry(file: string, run: FileRun, service: ServiceAddress): Promise<Result> {
+  const state = await readSubmission(await checkRegular(file));
+  if (state === undefined) throw notSubmitted(file);
+  checkService(file, state, service.identity);
+  const input = { file, columns: state.submission.columns };
+  const size = await checkInput(input, state.rounds[0]?.accepted ?? [], run.line.log);
+  const failed = await findRetry(run, { input, size, state });
+  const { lines, accepted } =
+    failed.length > 0 ? { lines: failed, accepted: [] } : (state.rounds.at(-1) ?? { accepted: [] });
+  const left = await checkInput(input, accepted, run.line.log, lines);
+  run.line.clear();
+  return checkResult(file, left, []);
 }
 
 export const notSubmitted = (file: string): Error =>

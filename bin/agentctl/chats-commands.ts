@@ -1,8 +1,10 @@
+import type { FileHandle } from 'node:fs/promises';
 import { Command } from 'commander';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
 import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
+import { interruptible } from './interruption.ts';
 import { writeWhole } from './partial-file.ts';
 import { formatCount, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
@@ -44,16 +46,19 @@ async function exportAll({ workspace, user, out }: ExportOptions): Promise<Resul
   };
   const counts = { chats: 0, messages: 0 };
   const countText = () => `${formatCount(counts.chats)} chats with ${formatCount(counts.messages)} messages`;
-  await writeWhole(out, async (file) => {
+  const unchanged = () =>
+    `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`;
+  const write = async (file: FileHandle) => {
     for await (const lines of exportChats(services, { workspaceId: workspace, externalUserId: user })) {
       for (const { type } of lines) counts[type === 'chat' ? 'chats' : 'messages'] += 1;
       await file.appendFile(lines.map((line) => `${JSON.stringify(withoutAddresses(line))}\n`).join(''));
     }
-  }).catch((error: unknown) => {
-    if (counts.chats > 0)
-      progressLine().log(
-        `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`,
-      );
+  };
+  await interruptible(
+    () => [unchanged()],
+    () => writeWhole(out, write),
+  ).catch((error: unknown) => {
+    if (counts.chats > 0) progressLine().log(unchanged());
     throw error;
   });
   return { json: { file: out, ...counts }, lines: [`${countText()} in ${out}`] };

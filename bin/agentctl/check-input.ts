@@ -16,12 +16,14 @@ const mistakesShown = 20;
 
 /**
  * Reads a whole file before anything of it is sent.
+ * @param lines those of a retry; undefined for all
  * @throws Error if it has mistakes; if there are several, `log` gets each one
  */
 export async function checkInput(
   input: Input,
   submitted: readonly Accepted[],
   log: (line: string) => void,
+  lines?: readonly number[],
 ): Promise<InputSize> {
   const mistakes: string[] = [];
   let count = 0;
@@ -30,7 +32,7 @@ export async function checkInput(
     if (mistakes.length < mistakesShown) mistakes.push(mistake);
   };
   const size: InputSize = { requests: 0, batches: 0, characters: 0 };
-  for await (const { requests } of readPortions(input, { submitted, onMistake })) {
+  for await (const { requests } of readPortions(input, { submitted, lines, onMistake })) {
     size.batches += 1;
     size.requests += requests.length;
     for (const { message } of requests) size.characters += countCharacters(message);

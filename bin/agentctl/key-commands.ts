@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
@@ -20,11 +20,10 @@ export function keyCommands(report: Report): Command {
     .command('rotate')
     .description('create a key that replaces another; the old key stays valid for a while')
     .argument('<key-id>')
-    .option(
-      '--overlap <time>',
-      'how long the old key stays valid, such as 30m, 24h or 7d',
-      readTime,
-      readTime('24h'),
+    .addOption(
+      new Option('--overlap <time>', 'how long the old key stays valid, such as 30m, 24h or 7d')
+        .argParser(readTime)
+        .default(readTime('24h'), '24h'),
     )
     .option('--expires <date>', 'when the new key stops working; by default never', readDate)
     .action(report(rotate));

@@ -1,8 +1,10 @@
+import { rmSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { reasonOf } from '#local/data/reason-of.ts';
 
 /**
- * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure removes.
+ * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure removes,
+ * and the end of the process.
  * Only its owner may read it.
  * @param write gets the file in append mode: after a truncation the next write continues at the new end
  */
@@ -15,6 +17,8 @@ export async function writeWhole<Value>(
   const file = await open(partial, 'a', 0o600).catch((error: unknown) => {
     throw new Error(`${out} cannot be written: ${reasonOf(error)}`);
   });
+  const remove = () => rmSync(partial, { force: true });
+  process.once('exit', remove);
   try {
     const value = await write(file);
     await file.sync();
@@ -23,7 +27,9 @@ export async function writeWhole<Value>(
     return value;
   } catch (error) {
     await file.close();
-    await rm(partial, { force: true });
+    remove();
     throw error;
+  } finally {
+    process.off('exit', remove);
   }
 }

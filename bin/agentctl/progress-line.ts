@@ -70,6 +70,9 @@ const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 export const formatCount = (count: number): string => numbers.format(count);
 
+export const formatRequests = (count: number): string =>
+  `${formatCount(count)} ${count === 1 ? 'request' : 'requests'}`;
+
 export const formatBatches = (count: number): string =>
   `${formatCount(count)} ${count === 1 ? 'batch' : 'batches'}`;
 

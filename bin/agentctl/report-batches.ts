@@ -1,6 +1,6 @@
 import type { Batch } from '#lib/client/index.ts';
 import type { InputSize } from './check-input.ts';
-import { formatBatches, formatCount } from './progress-line.ts';
+import { formatBatches, formatCount, formatRequests } from './progress-line.ts';
 import type { Result } from './result.ts';
 import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { textTable } from './text-table.ts';
@@ -41,7 +41,7 @@ export function submissionResult(file: string, state: SubmissionState, submitted
     json: { file, requests: sum, submitted: batches.map(acceptedJson), earlier_batches: submittedBefore },
     lines: [
       ...acceptedTable(batches),
-      `${file}: ${formatCount(sum)} requests in ${formatBatches(batches.length)}${note}`,
+      `${file}: ${formatRequests(sum)} in ${formatBatches(batches.length)}${note}`,
     ],
   };
 }
@@ -89,7 +89,7 @@ export function checkResult(
   return {
     json: { file, requests, batches, characters, submitted_before: before },
     lines: [
-      `${file}: ${formatCount(requests)} requests in ${formatBatches(batches)}, with ${formatCount(characters)} characters of messages`,
+      `${file}: ${formatRequests(requests)} in ${formatBatches(batches)}, with ${formatCount(characters)} characters of messages`,
       ...(before > 0 ? [`${formatCount(before)} other requests were submitted by earlier runs`] : []),
       'Nothing was sent',
     ],
@@ -104,7 +104,7 @@ export const mergeResults = (...results: readonly Result[]): Result => ({
 
 export function downloadResult(out: string, batches: readonly Batch[], counts: readonly number[]): Result {
   const written = batches.map(({ id, status }, index) => ({
-    batch_id: id,
+    id,
     status,
     results: counts[index] ?? 0,
   }));

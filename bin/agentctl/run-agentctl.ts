@@ -74,10 +74,15 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
       return work(...inputs);
     });
   for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
-  for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
-    printUsageErrors(command.exitOverride(), 'agentctl --help');
+  printUsageErrorsOf(program, 'agentctl');
   acceptSharedOptionsAnywhere(program);
   return program.version(version);
+}
+
+/** Each error names the help of its own command. */
+function printUsageErrorsOf(command: Command, name: string): void {
+  printUsageErrors(command.exitOverride(), `${name} --help`);
+  for (const part of command.commands) printUsageErrorsOf(part, `${name} ${part.name()}`);
 }
 
 /** After a failure, standard error has one line, or one for each mistake. The exit code is then 1, or 2 if the command line is wrong. */

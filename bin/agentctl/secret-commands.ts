@@ -20,9 +20,9 @@ export function secretCommands(report: Report): Command {
     .addArgument(
       new Argument('<secret>', 'the secret with which the authorizer signs callers').choices(['caller']),
     )
-    .option('--force', 'even if requests fail, because the last rotation was a short time ago', false)
+    .option('--force', 'even if requests fail, because the last rotation was a short time ago')
     .addHelpText('after', help)
-    .action(report((_secret: 'caller', { force }: { force: boolean }) => rotateCaller(force)));
+    .action(report((_secret: 'caller', { force }: { force?: true }) => rotateCaller(force === true)));
   return group;
 }
 

@@ -136,26 +136,28 @@ export class SubmissionJournal {
   }
 
   /**
+   * @param file the file that is submitted
    * @param submission its properties, from those of an earlier submission of the file
    * @param discard empties the journal
    * @throws Error if the journal belongs to another submission, or the file is not a journal
    */
   static async open(
+    file: string,
     path: string,
     submission: (previous: SubmissionState | undefined) => Submission,
     discard: boolean,
   ): Promise<SubmissionJournal> {
-    const file = await open(path, discard ? 'w+' : 'a+', 0o600);
+    const opened = await open(path, discard ? 'w+' : 'a+', 0o600);
     try {
-      const { state, bytes } = parseJournal(path, await file.readFile('utf8'));
-      await file.truncate(bytes);
+      const { state, bytes } = parseJournal(path, await opened.readFile('utf8'));
+      await opened.truncate(bytes);
       const expected = submission(state);
-      if (state !== undefined) rejectOther(path, state.submission, expected);
-      const journal = new SubmissionJournal(file, state ?? new SubmissionState(expected));
+      if (state !== undefined) rejectOther(file, state.submission, expected);
+      const journal = new SubmissionJournal(opened, state ?? new SubmissionState(expected));
       if (state === undefined) await journal.#write({ is: 'submission', ...expected });
       return journal;
     } catch (error) {
-      await file.close();
+      await opened.close();
       throw error;
     }
   }
@@ -218,7 +220,10 @@ export async function adoptJournal(file: string): Promise<string> {
   return path;
 }
 
-/** @returns the state, and the bytes of complete lines: the process may have died while it wrote the last one */
+/**
+ * @returns the state, and the bytes of complete lines: the process may have died while it wrote the last one. A journal
+ * without a batch, such as that of a file with a mistake, counts as empty: the next run may have other properties.
+ */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);
   const [first, ...others] = complete
@@ -231,7 +236,8 @@ function parseJournal(path: string, text: string): { state: SubmissionState | un
   const { is: _, ...submission } = first;
   const state = new SubmissionState(submission);
   for (const other of others) state.apply(other);
-  return { state, bytes };
+  const isStarted = state.accepted.length > 0 || state.pending !== undefined;
+  return isStarted ? { state, bytes } : { state: undefined, bytes: 0 };
 }
 
 function readEntry(path: string, line: string): Entry {
@@ -252,11 +258,11 @@ const others = {
   columns: 'other columns',
 } as const;
 
-function rejectOther(path: string, previous: Submission, submission: Submission): void {
+function rejectOther(file: string, previous: Submission, submission: Submission): void {
   for (const field of ['service', 'agent_id', 'webhook', 'columns'] as const)
     if (JSON.stringify(previous[field]) !== JSON.stringify(submission[field]))
       throw new Error(
-        `${path}: this file was submitted with ${others[field]}; use the same to continue, ` +
+        `${file} was submitted with ${others[field]}; use the same to continue, ` +
           'or submit the whole file again with --again',
       );
 }

@@ -80,7 +80,7 @@ export async function submitFile(client: ChatBatchClient, options: SubmitOptions
     (pid) => new Error(`${file} is being submitted by process ${pid}`),
   );
   try {
-    const journal = await SubmissionJournal.open(path, submission, restart);
+    const journal = await SubmissionJournal.open(file, path, submission, restart);
     try {
       return await submitRemaining(client, journal, options);
     } finally {

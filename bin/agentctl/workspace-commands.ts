@@ -32,7 +32,7 @@ interface UpdateOptions {
   titles?: 'on' | 'off';
   openai?: 'on' | 'off';
   retentionDays?: number | 'off';
-  limit: OwnLimits;
+  limit?: OwnLimits;
 }
 
 type OwnLimits = NonNullable<WorkspaceChanges['ownLimits']>;
@@ -43,7 +43,7 @@ export function workspaceCommands(report: Report): Command {
     .command('create')
     .description('create a workspace')
     .requiredOption('--name <name>', 'a name for operators', readName)
-    .option('--whitelist', 'only listed external users may chat', false)
+    .option('--whitelist', 'only listed external users may chat')
     .action(report(create));
   group
     .command('update')
@@ -62,7 +62,6 @@ export function workspaceCommands(report: Report): Command {
       `replaces a limit of the stage, or restores it with "default"; may be repeated. Names: ${limitNames.join(', ')}. ` +
         `A limit applies to each key: ${rateLimitForm}. open-batches applies to the workspace: a number or none`,
       addLimit,
-      {},
     )
     .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
@@ -87,9 +86,11 @@ export function workspaceCommands(report: Report): Command {
   return group;
 }
 
-async function create({ name, whitelist }: { name: string; whitelist: boolean }): Promise<Result> {
+async function create({ name, whitelist }: { name: string; whitelist?: true }): Promise<Result> {
   const services = { clock, identifiers, workspaces: workspaces() };
-  return resultOf(await createWorkspace(services)({ name, whitelistEnabled: whitelist, limits: 'default' }));
+  return resultOf(
+    await createWorkspace(services)({ name, whitelistEnabled: whitelist === true, limits: 'default' }),
+  );
 }
 
 async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {
@@ -171,7 +172,7 @@ async function list(): Promise<Result> {
 const classOfName = new Map(rateClasses.map((rateClass) => [limitName(rateClass), rateClass]));
 const limitNames: readonly string[] = [...classOfName.keys(), 'open-batches'];
 
-function addLimit(text: string, previous: OwnLimits): OwnLimits {
+function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
   const [, given, value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
   if (given === 'open-batches')
     return { ...previous, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
@@ -219,7 +220,7 @@ function changesOf({
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
     ...(openai !== undefined && { openAiEnabled: openai === 'on' }),
     ...(retentionDays !== undefined && { retentionDays: retentionDays === 'off' ? null : retentionDays }),
-    ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
+    ...(limit !== undefined && { ownLimits: limit }),
   };
 }
 

@@ -7,6 +7,8 @@ import { getSystemErrorMessage } from 'node:util';
  */
 export function reasonOf(error: unknown): string {
   const { code = '', errno = errnoOf(code), message } = error as NodeJS.ErrnoException;
+  // The system says "illegal operation on a directory".
+  if (code === 'EISDIR') return 'it is a folder';
   return errno === undefined ? message : getSystemErrorMessage(errno);
 }
 

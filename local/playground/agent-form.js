@@ -24,9 +24,9 @@ export function createAgentForm(onInput) {
   const input = (/** @type {import('./dom.js').Properties} */ properties) =>
     element('input', { autocomplete: 'off', spellcheck: 'false', input: onInput, ...properties });
   const fields = {
-    name: input({ maxlength: 256 }),
+    name: input({ maxlength: 256, dir: 'auto' }),
     llm_model: input({ placeholder: 'openai:gpt-5-mini' }),
-    description: input({}),
+    description: input({ dir: 'auto' }),
     system_prompt: element('textarea', { dir: 'auto', input: onInput }),
     others: element('textarea', { class: 'code-field', spellcheck: 'false', input: onInput }),
   };
@@ -36,7 +36,13 @@ export function createAgentForm(onInput) {
         'div',
         { class: 'two-fields' },
         element('label', { class: 'field' }, 'Name', fields.name),
-        element('label', { class: 'field' }, 'Model', fields.llm_model),
+        element(
+          'label',
+          { class: 'field' },
+          'Model',
+          fields.llm_model,
+          element('span', { class: 'hint' }, 'demo ignores the prompt. README, “A real model”, has others.'),
+        ),
       ),
       element('label', { class: 'field' }, 'Description', fields.description),
       element('label', { class: 'field' }, 'Instructions (system_prompt)', fields.system_prompt),

@@ -93,7 +93,7 @@ class AgentPage {
   #savedText = '';
   #heading = element('h1', {});
   #state = element('span', { class: 'hint', role: 'status' });
-  #mistakes = element('ul', { class: 'error mistakes', role: 'alert', hidden: true });
+  #mistakes = element('div', { class: 'error', role: 'alert', hidden: true });
   #publish = element(
     'button',
     { type: 'button', class: 'button', click: () => this.#publishDraft() },
@@ -268,6 +268,8 @@ class AgentPage {
       return;
     const { id: agent_id } = this.#agent;
     await this.#attempt(() => operate('rollback', { agent_id, to }), true);
+    // The button that was pressed is drawn anew.
+    this.#versions.querySelector('button')?.focus();
   }
 
   /**
@@ -290,7 +292,8 @@ class AgentPage {
           ? error.reasons
           : [error instanceof Error ? error.message : String(error)];
       this.#mistakes.hidden = false;
-      fill(this.#mistakes, ...reasons.map((reason) => element('li', {}, reason)));
+      const items = reasons.map((reason) => element('li', {}, reason));
+      fill(this.#mistakes, element('ul', { class: 'mistakes' }, ...items));
       return undefined;
     }
   }

@@ -30,17 +30,14 @@ export class Attachments {
       const { data } = await call('POST', '/chats/upload-file', {
         file: new File([file], file.name, { type }),
       });
-      this.add(/** @type {UploadedFile} */ (data));
-      pending.remove();
+      pending.replaceWith(this.add(/** @type {UploadedFile} */ (data)));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      pending.classList.add('failed');
       pending.ariaBusy = 'false';
-      pending.setAttribute('role', 'alert');
       const remove = () => this.#remove(pending);
       fill(
         pending,
-        `${file.name}: ${message}`,
+        element('span', { role: 'alert' }, `${file.name}: ${message}`),
         iconButton('close', `Dismiss ${file.name}`, { click: remove }),
       );
     }
@@ -51,11 +48,12 @@ export class Attachments {
     const button = iconButton('close', `Remove ${file.original_name}`, {
       click: () => this.#remove(item, file),
     });
-    const item = element('li', {}, file.original_name, element('span', {}, sizeOf(file.size)), button);
+    const item = element('li', {}, file.original_name, element('small', {}, sizeOf(file.size)), button);
     this.#files.set(file, item);
     this.node.append(item);
     this.node.hidden = false;
     this.#onChange();
+    return item;
   }
 
   /** Removes all files here, and what is said of rejected ones. */
@@ -70,7 +68,10 @@ export class Attachments {
    * @param {UploadedFile} [file]
    */
   #remove(item, file) {
+    const neighbour = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
+    // The pressed button is gone.
+    (neighbour?.querySelector('button') ?? this.node.closest('form')?.querySelector('textarea'))?.focus();
     if (file !== undefined) this.#files.delete(file);
     this.node.hidden = this.node.childElementCount === 0;
     this.#onChange();

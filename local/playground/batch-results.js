@@ -1,7 +1,7 @@
 /** @import { BatchResult, Message } from './types.d.ts' */
 import { call } from './api.js';
 import { csvOf } from './batch-file.js';
-import { element, fill, pager } from './dom.js';
+import { drawPager, element, fill } from './dom.js';
 import { markdownOf } from './markdown.js';
 
 const resultsPerPage = 50;
@@ -53,11 +53,22 @@ export function createResults(id, userOf, onError) {
       if (!before.has(text) && question !== null) questions.observe(question);
     }
     if (shown.size === 0) shown.set('', element('li', { class: 'hint' }, 'No result.'));
-    fill(results, ...shown.values());
-    fill(
-      pages,
-      pager(pagination, (target) => open(target).catch(onError)),
-    );
+    drawItems([...shown.values()]);
+    drawPager(pages, pagination, (target) => open(target).then(() => results.scrollIntoView(), onError));
+  }
+
+  /**
+   * A node that is inserted anew loses the focus, so what has not changed stays.
+   *
+   * @param {HTMLElement[]} items
+   */
+  function drawItems(items) {
+    for (const [index, item] of items.entries()) {
+      const present = results.children[index];
+      if (present === undefined) results.append(item);
+      else if (present !== item) present.replaceWith(item);
+    }
+    while (results.childElementCount > items.length) results.lastElementChild?.remove();
   }
 
   return {

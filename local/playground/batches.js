@@ -1,7 +1,7 @@
 /** @import { Agent, Batch } from './types.d.ts' */
 import { call } from './api.js';
 import { createResults, statusBadge } from './batch-results.js';
-import { byId, element, fill, pager, shortTime } from './dom.js';
+import { byId, drawPager, element, fill, shortTime } from './dom.js';
 import { newBatchForm } from './new-batch.js';
 
 const batchesPerPage = 20;
@@ -27,10 +27,7 @@ export function createBatches(userOf) {
     const batches = /** @type {Batch[]} */ (data);
     fill(list, ...batches.map(itemOf));
     if (batches.length === 0) fill(list, element('li', { class: 'hint' }, 'No batch yet.'));
-    fill(
-      pages,
-      pager(pagination, (target) => loadList(target)),
-    );
+    drawPager(pages, pagination, (target) => loadList(target));
   }
 
   /** @param {Batch} batch */

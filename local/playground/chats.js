@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { Conversation } from './conversation.js';
 import { confirmAction, enterText } from './dialogs.js';
-import { byId, element, fill, iconButton, pager, shortTime } from './dom.js';
+import { byId, drawPager, element, fill, iconButton, shortTime } from './dom.js';
 import { onReplyElsewhere, storedUser } from './session.js';
 
 /** As many as the service lists at once. The search looks at the chats of one page. */
@@ -75,7 +75,7 @@ export class Chats {
     for (const chat of this.#listed) this.#known.set(chat.id, chat);
     this.#drawList();
     const open = (/** @type {number} */ target) => this.loadList(target).catch(this.#showError);
-    fill(this.#pages, pager(pagination, open));
+    drawPager(this.#pages, pagination, open);
   }
 
   #drawList() {
@@ -112,6 +112,11 @@ export class Chats {
     if (running !== undefined) {
       this.#show(running);
       return;
+    }
+    if (!this.#known.has(id)) {
+      // A message must not go to the chat that was open, if this one cannot be read.
+      this.#shown = undefined;
+      fill(this.#view);
     }
     const chat = this.#known.get(id) ?? (await readChat(id));
     if (this.#openId !== id) return;

@@ -93,7 +93,7 @@ export class Conversation {
     const onAgent = (/** @type {Agent} */ agent) => {
       this.#agent = agent;
     };
-    const onQuestion = (/** @type {string} */ text) => this.#send({ text, files: [], stream: true });
+    const onQuestion = (/** @type {string} */ text) => this.#sendText(text);
     fill(this.#introduction, createIntroduction(agents, { onAgent, onQuestion }));
   }
 
@@ -118,7 +118,9 @@ export class Conversation {
       const height = scroller.scrollHeight;
       this.#log.prepend(...messages.toReversed().map((message) => this.#articleOf(message)));
       this.#closeForms();
+      const hadFocus = this.#previous.matches(':focus');
       this.#previous.hidden = this.#log.childElementCount >= total;
+      if (hadFocus && this.#previous.hidden) scroller.focus();
       scroller.scrollTop += scroller.scrollHeight - height;
       return messages[0];
     } catch (error) {
@@ -164,7 +166,7 @@ export class Conversation {
       return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
     };
     return createReply(ratingOf, (text) => {
-      if (this.#running === undefined) this.#send({ text, files: [], stream: true });
+      if (this.#running === undefined) this.#sendText(text);
       else this.showError(new Error('The reply is still in progress.'));
     });
   }
@@ -173,6 +175,16 @@ export class Conversation {
   #closeForms() {
     for (const form of this.#log.querySelectorAll('article:not(:last-child) fieldset'))
       if (form instanceof HTMLFieldSetElement) form.disabled = true;
+  }
+
+  /**
+   * Sends a suggested question, or the answers of a form. The button that was pressed vanishes, and so would the focus.
+   *
+   * @param {string} text
+   */
+  #sendText(text) {
+    this.#scroller.focus();
+    void this.#send({ text, files: [], stream: true });
   }
 
   /** @param {Draft} draft */

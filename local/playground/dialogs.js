@@ -59,6 +59,7 @@ export async function enterText(title, action, label, properties, hint) {
   const input = element('input', {
     autocomplete: 'off',
     spellcheck: 'false',
+    dir: 'auto',
     autofocus: true,
     ...properties,
   });

@@ -151,24 +151,31 @@ export function sizeOf(bytes) {
 }
 
 /**
- * A list's buttons for the next and the previous page. Without content if there is one page only.
+ * Draws a list's buttons for the previous and the next page. Without content if there is one page only.
  *
+ * @param {Element} node
  * @param {import('./types.d.ts').Pagination} pagination
  * @param {(offset: number) => unknown} open
  */
-export function pager({ limit, offset, total_pages, current_page }, open) {
-  if (total_pages < 2) return element('nav', { hidden: true });
+export function drawPager(node, { limit, offset, total_pages, current_page }, open) {
+  const focused = [...node.querySelectorAll('button')].findIndex((each) => each.matches(':focus'));
   const button = (/** @type {string} */ label, /** @type {number} */ target, /** @type {boolean} */ isLast) =>
     element(
       'button',
       { type: 'button', class: 'small-button', disabled: isLast, click: () => open(target) },
       label,
     );
-  return element(
-    'nav',
-    { class: 'pager', 'aria-label': 'Pages' },
-    button('Newer', Math.max(0, offset - limit), current_page <= 1),
-    element('span', {}, `${current_page} of ${total_pages}`),
-    button('Older', offset + limit, current_page >= total_pages),
+  const buttons = [
+    button('Previous', Math.max(0, offset - limit), current_page <= 1),
+    button('Next', offset + limit, current_page >= total_pages),
+  ];
+  const [previous, next] = buttons;
+  const position = element('span', {}, `${current_page} of ${total_pages}`);
+  fill(
+    node,
+    total_pages > 1 && element('nav', { class: 'pager', 'aria-label': 'Pages' }, previous, position, next),
   );
+  // The first and the last page disable a button, which then cannot have the focus.
+  const usable = [buttons[focused], ...buttons].find((each) => each?.disabled === false);
+  if (focused >= 0) usable?.focus({ preventScroll: true });
 }

@@ -11,7 +11,6 @@ const shownCharacters = 100_000;
 /** The raw events of a conversation's streams, with the time since the request was sent. */
 export function createEventList() {
   const list = element('ol', { class: 'events' });
-  const hint = element('p', { class: 'hint' }, 'The events of a streamed reply appear here as they come.');
   const previous = element('button', {
     type: 'button',
     class: 'small-button',
@@ -38,7 +37,7 @@ export function createEventList() {
 
   function showPrevious() {
     previous.hidden = first === 0;
-    fill(previous, `${first.toLocaleString()} earlier events`);
+    fill(previous, `${first.toLocaleString()} earlier ${first === 1 ? 'event' : 'events'}`);
   }
 
   function addPrevious() {
@@ -50,12 +49,11 @@ export function createEventList() {
   }
 
   return {
-    node: element('div', {}, hint, previous, list),
+    node: element('div', {}, previous, list),
 
     /** Starts the list of a new stream. */
     start() {
       startedAt = performance.now();
-      hint.hidden = true;
       entries = [];
       lines = linesAtOnce;
       first = 0;

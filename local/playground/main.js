@@ -14,9 +14,9 @@ const invalidKey = 10001;
 const wide = matchMedia('(min-width: 70rem)');
 
 const failure = byId('failure', HTMLElement);
-const eventsPanel = byId('events-panel', HTMLElement);
+const eventList = byId('events', HTMLElement);
 const keyButton = byId('key', HTMLButtonElement);
-const chats = new Chats((events) => fill(eventsPanel, events));
+const chats = new Chats((events) => fill(eventList, events));
 const batches = createBatches((chatId) => chats.userOf(chatId));
 const reference = createReference();
 const editor = new Agents(() => {
@@ -220,6 +220,10 @@ keyButton.addEventListener('click', async () => {
 byId('side', HTMLElement).addEventListener('click', ({ target }) => {
   // A link to what is shown already changes no address.
   if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
+});
+// On a phone, the list covers a part of the rest.
+byId('main', HTMLElement).addEventListener('pointerdown', () => {
+  document.body.dataset.side = 'closed';
 });
 addEventListener('hashchange', async () => {
   byId('dialog', HTMLDialogElement).close();

@@ -22,7 +22,7 @@ function fileItem({ original_name, size, file_url }) {
   const name = /^https?:/.test(file_url)
     ? element('a', { href: file_url, download: true, rel: 'noreferrer' }, original_name)
     : original_name;
-  return element('li', {}, name, element('span', {}, sizeOf(size)));
+  return element('li', {}, name, element('small', {}, sizeOf(size)));
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
  * `npm run test:clients [-- LANGUAGE ...]`: lints docs/openapi.json, generates clients from it, compiles them, and runs
- * programs with them against the service. Languages: typescript, python, go, java; openai, which drives clients of
- * OpenAI's chat completions; use-chat, which drives the page of docs/examples/use-chat. A language whose tools are missing is skipped by name.
+ * programs with them against the service. Languages: typescript, python, go, java; library, which packs and drives the
+ * client library; openai, which drives clients of OpenAI's chat completions; use-chat, which drives the page of
+ * docs/examples/use-chat. A language whose tools are missing is skipped by name.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -89,11 +90,15 @@ async function createChats({ BASE_URL, API_KEY = '', AGENT_ID }: NodeJS.ProcessE
 async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
   const starting = startService();
   try {
-    run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts']);
+    // CI runs `typescript` alone: without what only the others need, it takes half of the processor time.
+    const isQuick = chosen.every((name) => name === 'typescript');
+    const omitted = isQuick ? ['--omit=dev', '--omit=optional'] : [];
+    run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', ...omitted]);
     const bin = join(work, 'node_modules/.bin');
     run(join(bin, 'spectral'), ['lint', '-r', 'spectral.yaml', '--fail-severity=hint', tools.document]);
-    run(join(bin, 'redocly'), ['lint', '--extends=recommended', '--max-problems=1', tools.document]);
-    console.log('docs/openapi.json has no warning of Spectral and Redocly');
+    if (!isQuick)
+      run(join(bin, 'redocly'), ['lint', '--extends=recommended', '--max-problems=1', tools.document]);
+    console.log(`docs/openapi.json has no warning of Spectral${isQuick ? '' : ' and Redocly'}`);
     const { env } = await starting;
     await createChats(env);
     for (const [name, test] of Object.entries(languages)) {

@@ -117,7 +117,6 @@ const typescript: Language = (tools, env) => {
     ]);
     console.log(`typescript, ${name}:\n${run(process.execPath, [bundle], { env }).trimEnd()}`);
   }
-  testLibrary(tools, env);
   return undefined;
 };
 
@@ -249,4 +248,10 @@ const java: Language = (tools, env) => {
   return undefined;
 };
 
-export const languages: Readonly<Record<string, Language>> = { typescript, python, go, java };
+export const languages: Readonly<Record<string, Language>> = {
+  typescript,
+  library: testLibrary,
+  python,
+  go,
+  java,
+};

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../..');
  * Packs the client library, checks that every kind of import finds its types, installs the file in an empty project, and
  * runs a program there: as an ES module and as CommonJS, on this Node.js and on Node.js 20.
  */
-export function testLibrary({ work, run }: Tools, env: NodeJS.ProcessEnv): void {
+export function testLibrary({ work, run }: Tools, env: NodeJS.ProcessEnv): undefined {
   const bin = join(work, 'node_modules/.bin');
   const folder = join(work, 'library');
   const project = join(folder, 'project');
@@ -35,8 +35,7 @@ export function testLibrary({ work, run }: Tools, env: NodeJS.ProcessEnv): void 
   for (const node of [process.execPath, node20].filter((path) => existsSync(path)))
     for (const program of ['program.mjs', 'program.cjs']) {
       run(node, [program], { folder: project, env: { ...env, NODE_OPTIONS: '--throw-deprecation' } });
-      console.log(`typescript, library:\n  ${program} on ${run(node, ['--version']).trim()}`);
+      console.log(`library:\n  ${program} on ${run(node, ['--version']).trim()}`);
     }
-  if (!existsSync(node20))
-    console.log('typescript, library: Node.js 20 is skipped, it is not for this platform');
+  if (!existsSync(node20)) console.log('library: Node.js 20 is skipped, it is not for this platform');
 }

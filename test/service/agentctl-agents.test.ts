@@ -65,6 +65,7 @@ it('prints an agent as it takes one', async () => {
   });
   const printed = await agentctl.json('agents', 'get', created.id);
   expect(printed).toEqual(full);
+  expect(Object.keys(printed as object)).toEqual(Object.keys(agentDefinition.shape));
   await update(created.id, { name: 'Other' });
   expect(await agentctl.json('agents', 'get', created.id)).not.toEqual(full);
   expect(await update(created.id, printed)).toEqual(created);

@@ -198,6 +198,17 @@ describe('a dry run', () => {
   });
 });
 
+it('may have other columns after a run that has sent nothing, and not after one that has', async () => {
+  const file = await write('requests.csv', 'id,Question\n1,Why?\n');
+  expect((await agentctl.run(...submitArgs(file))).stderr).toContain('id is no field of a request');
+  const columns = ['--column', 'custom_id=id', '--column', 'message=Question'];
+  await agentctl.json(...submitArgs(file, ...columns));
+  expect(sent()).toEqual([{ custom_id: '1', message: 'Why?' }]);
+  expect((await agentctl.run(...submitArgs(file))).stderr).toBe(
+    `${file} was submitted with other columns; use the same to continue, or submit the whole file again with --again\n`,
+  );
+});
+
 describe('the end of the requests of a file', () => {
   it.each<[string, number, (id: string) => string | undefined, object]>([
     ['all have succeeded', 0, () => undefined, { succeeded: 1001, failed: 0, reasons: [] }],
@@ -353,6 +364,20 @@ describe('the results of a file', () => {
     expect(await readdir(folder)).toEqual(['requests.csv']);
   });
 
+  it('leave nothing at Ctrl-C', async () => {
+    batches.failureOf = () => undefined;
+    const file = await writeCsv(2);
+    await agentctl.json(...submitArgs(file));
+    const out = join(folder, 'out.csv');
+    const running = agentctl.start(['batch', 'results', file, '--out', out]);
+    front.serve = (request) => {
+      if (request.path.includes('/results')) running.child.kill('SIGINT');
+      else batches.serve(request);
+    };
+    expect(await running.ended).toMatchObject({ code: 130, stderr: `Stopped. ${out} is unchanged.\n` });
+    expect(await readdir(folder)).toEqual(['requests.csv']);
+  });
+
   it.each([
     ['requests.csv', 1, /was not submitted from this path/],
     ['missing.csv', 1, /missing.csv is neither the id of a batch nor a file/],
@@ -396,6 +421,10 @@ describe('agentctl batch retry-failed', () => {
     expect(batches.taken.length).toBe(4);
     for (const batch of batches.taken.slice(2))
       batches.end(batch, (id) => (id === 'q7' ? 'Broken' : undefined));
+    expect(JSON.parse((await retry(file, '--dry-run')).stdout)).toMatchObject({
+      ...{ requests: 1, batches: 1, characters: 'Message 7'.length },
+    });
+    expect(batches.taken.length).toBe(4);
     batches.failureOf = () => undefined;
     const last = await retry(file, '--wait');
     expect([last.code, JSON.parse(last.stdout)]).toMatchObject([

@@ -91,7 +91,7 @@ describe('agentctl batch results', () => {
     expect(JSON.parse(stdout)).toEqual({
       file: out,
       results: total,
-      batches: [{ batch_id: batchId, status: 'completed', results: total }],
+      batches: [{ id: batchId, status: 'completed', results: total }],
     });
     expect(await writtenItems()).toEqual(itemsOf(0, total));
     expect(front.requests.filter(isPage).map(({ path }) => path.replace(/.*\?/, ''))).toEqual([

@@ -75,7 +75,7 @@ describe('agentctl batch', () => {
     expect(await agentctl.json('batch', 'results', id, '--out', out)).toEqual({
       file: out,
       results: 3,
-      batches: [{ batch_id: id, status: 'completed', results: 3 }],
+      batches: [{ id, status: 'completed', results: 3 }],
     });
     const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
     const { body } = await tenant.client.get<BatchResultResource[]>(`/batches/${id}/results`);

@@ -108,7 +108,7 @@ describe('agentctl', () => {
     };
     const cases: [run: (file: string) => Promise<{ stderr: string }>, file: string, line: RegExp][] = [
       [agents, join(folder, 'none.json'), /none\.json cannot be read: no such file or directory$/],
-      [agents, folder, /cannot be read: illegal operation on a directory$/],
+      [agents, folder, /cannot be read: it is a folder$/],
       [
         agents,
         await write('token.json', '{\n"name": "é",\n"a": x\n}'),
@@ -148,7 +148,7 @@ describe('agentctl', () => {
     const cases: [args: string[], line: RegExp][] = [
       [['batc', 'list'], /unknown command 'batc' \(Did you mean batch\?\)\. Try agentctl --help$/],
       [['batch', 'list', '--limt', '1'], /unknown option '--limt' \(Did you mean --limit\?\)/],
-      [['batch', 'list', '--limit', '0'], /--limit .*from 1 to/],
+      [['batch', 'list', '--limit', '0'], /--limit .*from 1 to.* Try agentctl batch list --help$/],
       [['batch', 'list', '--base-url', 'ftp://x'], /is not an http or https address/],
       [['batch', 'list', '--base-url', 'https:/x'], /is not an http or https address/],
       [['batch', 'list', '--base-url', 'https://x '], /is not an http or https address/],

@@ -47,6 +47,7 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
   const batch = await submit(tenant.client, tenant, requests);
   await vi.waitUntil(() => openCalls.length > 0, { timeout: 60_000 });
   const statuses = async () => tally(await resultsOf(tenant.client, batch.id));
+  await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 60_000 });
   await vi.waitUntil(async () => (await statuses())['failed 408'] !== undefined, { timeout: 60_000 });
   const { processing = 0, ...others } = await statuses();
   expect(others).toEqual({ 'failed 408': 100 - processing });
@@ -84,6 +85,7 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
     tenant,
     requestsOf(100, (index) => ({ message: `Hold ${index}` })),
   );
+  await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 60_000 });
   await waitForBatch(client, batch.id, ({ failed_requests }) => failed_requests > 0);
   const { processing = 0 } = tally(await resultsOf(client, batch.id));
   const cancel = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);

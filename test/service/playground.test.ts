@@ -82,6 +82,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const page = await open();
     expect(page.url()).toBe(`${origin}/`);
     expect(await page.evaluate('sessionStorage.getItem("api-key")')).toBe(tenant.apiKey);
+    // Nothing has moved while the page was loaded.
+    const shifts = await page.evaluate(`{
+      const observer = new PerformanceObserver(() => {});
+      observer.observe({ type: 'layout-shift', buffered: true });
+      observer.takeRecords().map(({ value }) => value);
+    }`);
+    expect(shifts).toEqual([]);
     const html = await page.evaluate('document.documentElement.outerHTML');
     for (const secret of [tenant.apiKey, inject('sharedService').operatorToken])
       expect(html).not.toContain(secret);
@@ -241,9 +248,18 @@ describe.skipIf(browser === undefined)('the playground', () => {
       { name: 'program.exe', mimeType: 'application/x-msdownload', buffer: Buffer.from('MZ') },
     ]);
     const files = page.getByRole('list', { name: 'Files of the message' });
-    await files.getByText('empty.md: File is empty').waitFor();
-    await files.getByText('program.exe: Unsupported').waitFor();
+    const rejected = files.getByRole('listitem').getByRole('alert');
+    await rejected.getByText('empty.md: File is empty').waitFor();
+    await rejected.getByText('program.exe: Unsupported').waitFor();
     await files.getByRole('button', { name: 'Remove kept.md' }).waitFor();
+    // In the order in which they were chosen, whichever was uploaded first.
+    expect(await files.getByRole('listitem').allTextContents()).toEqual([
+      expect.stringMatching(/^kept.md/),
+      expect.stringMatching(/^empty.md/),
+      expect.stringMatching(/^program.exe/),
+    ]);
+    await files.getByRole('button', { name: 'Dismiss program.exe' }).press('Enter');
+    expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Dismiss empty.md');
     opened[0]?.problems.splice(0);
     await page.goto(`${origin}/#/chats/${chatId}`);
     await page.getByRole('heading', { name: 'Another chat' }).waitFor();
@@ -304,8 +320,10 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .getByText(/tokens/)
       .waitFor();
     const sent = callFor('Name: Ada\nGuests: 4\nRoom: Garden\nDishes: Soup, Fish\nWindow: yes');
-    await form.getByRole('button', { name: 'Send the answers' }).click();
+    await form.getByRole('button', { name: 'Send the answers' }).press('Enter');
     const answer = await sent;
+    // The button is gone, but not the focus.
+    expect(await page.evaluate('document.activeElement.className')).toBe('scroller');
     answer.chunk('Thank you.');
     answer.finish();
     await reply(page).getByText('Thank you.').waitFor();
@@ -411,6 +429,11 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('heading', { name: 'New chat' }).waitFor();
     await expect.poll(() => page.getByRole('link', { name: /A better name/ }).count()).toBe(0);
     expect((await client.get(`/chats/${chatId}`)).status).toBe(404);
+    // A message cannot go to the chat that was open before.
+    await page.goto(`${origin}/#/chats/${chatId}`);
+    await page.getByRole('alert').getByText('Chat not found').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).count()).toBe(0);
+    expect(opened[0]?.problems.splice(0)).toEqual([expect.stringContaining('status of 404')]);
   });
 
   it('runs and requests nothing of a hostile text, in any view', async () => {
@@ -502,6 +525,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('const a = "<b>";\n');
     const widths = '(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)';
     expect(await page.evaluate(`${widths}(document.querySelector(".table"))`)).toBe(true);
+    // A cell breaks no word that fits.
+    const linesOfWord = await page.evaluate(`{
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector('th'));
+      range.getClientRects().length;
+    }`);
+    expect(linesOfWord).toBe(1);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
     const directions =
       '[...document.querySelectorAll(".markdown p[dir]")].map((node) => getComputedStyle(node).direction)';
@@ -559,11 +589,16 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const csv = '\uFEFFcustom_id,note,message\r\n"a,1",x,"Say ""hi"",\nplease"\r\nb,,Fail\r\n';
     await file.setInputFiles({ name: 'questions.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
     await page.getByText('2 requests', { exact: true }).waitFor();
-    const failing = callFor('Fail').then((call) => call.fail(400));
+    const called = callFor('Fail');
     await page.getByRole('button', { name: 'Submit the batch' }).click();
-    await failing;
-    await page.getByRole('heading', { name: 'Batch 1 failed' }).waitFor();
     await page.getByText('Reply to Say "hi",').waitFor();
+    const link = page.getByRole('listitem').filter({ hasText: 'Say "hi",' }).getByRole('link');
+    await link.focus();
+    (await called).fail(400);
+    await page.getByRole('heading', { name: 'Batch 1 failed' }).waitFor();
+    await page.getByText('The model refused the request').waitFor();
+    // What is drawn while the batch runs takes the focus from nothing.
+    expect(await page.locator(':focus').textContent()).toBe(await link.textContent());
     const questions = page.locator('.question');
     await expect.poll(() => questions.allTextContents()).toEqual(['Say "hi",\nplease', 'Fail']);
     const downloaded = page.waitForEvent('download');
@@ -589,6 +624,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByText(/^Chats of batches/).click();
     await page.locator('#batch-chat-list a').filter({ hasText: 'a,1' }).waitFor();
     expect(await page.locator('#chat-list a').filter({ hasText: 'a,1' }).count()).toBe(0);
+    // The buttons of pages are drawn anew, and the one with the focus, or else the other one, has it again.
+    const focused =
+      await page.evaluate(`import('/dom.js').then(({ drawPager }) => [1, 2, 1].map((current_page, index) => {
+      drawPager(document.body, { limit: 1, offset: 0, total_pages: 2, current_page }, () => {});
+      if (index === 0) document.querySelector('button:enabled').focus();
+      return document.activeElement.textContent;
+    }))`);
     const parsed = await page.evaluate(`import('/batch-file.js').then(({ requestsOf, csvOf }) => [
       requestsOf('a.txt', ' One \\r\\n\\r\\nTwo').map(({ message }) => message),
       requestsOf('a.jsonl', '"One"\\n{"custom_id":"x","message":"Two"}'),
@@ -604,6 +646,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
       ['a"b', '"c'],
       "'=1+1,failed,,,,",
     ]);
+    expect(focused).toEqual(['Next', 'Previous', 'Next']);
   });
 
   it('writes an agent, tries its draft beside the published version, compares, publishes and goes back', async () => {
@@ -611,7 +654,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const page = await open('/agents');
     const field = (name: string) => page.locator('#agents-view').getByLabel(name);
     const save = page.getByRole('button', { name: 'Save the draft' });
-    const mistakes = page.locator('.mistakes li');
+    const mistakes = page.getByRole('alert').getByRole('list').getByRole('listitem');
     await field('Model').fill('none:x');
     await field('as JSON').fill('{"meta": {"temperature": 3}}');
     await save.press('Enter');
@@ -703,6 +746,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const chatId = await createChat(client, tenant, { name: 'A chat for a small screen' });
     const page = await open('', { viewport: { width: 360, height: 640 } });
     expect(await page.getByRole('complementary').count()).toBe(0);
+    const bar = await page.locator('.top').boundingBox();
+    expect(bar?.height).toBeLessThan(100);
     await page.getByRole('button', { name: 'List' }).press('Enter');
     await page.getByRole('link', { name: /A chat for a small screen/ }).press('Enter');
     await page.getByRole('heading', { name: 'A chat for a small screen' }).waitFor();
@@ -735,6 +780,9 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByLabel('User').fill('someone');
     await page.getByRole('button', { name: 'List' }).press('Enter');
     expect(await smallTargetsIn(page)).toEqual([]);
+    // A press beside the list closes it.
+    await page.getByRole('main').click({ position: { x: 350, y: 200 } });
+    expect(await page.getByRole('complementary').count()).toBe(0);
   });
 
   it('lists the routes of openapi.json', async () => {
@@ -743,6 +791,11 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const route = page.locator('details.route[open]');
     await route.getByText('custom_id').first().waitFor();
     expect(await page.locator('details.route').count()).toBeGreaterThan(15);
+    // The bar at the top is the same in all views.
+    const position = await page.locator('#key').boundingBox();
+    await page.getByRole('link', { name: 'Chats', exact: true }).click();
+    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    expect(await page.locator('#key').boundingBox()).toEqual(position);
   });
 
   it('gives nothing to a page of another origin', async () => {
@@ -884,7 +937,7 @@ const markdown = `# Title
 const a = "<b>";
 \`\`\`
 
-| A long heading | Another one | ${'A heading of a wide table | '.repeat(4)}
+| Incomprehensibilities | Another | ${'Heading of a wide table | '.repeat(4)}
 |---|---|${'---|'.repeat(4)}
 | 1 | 2 |
 

@@ -56,6 +56,9 @@ function startDynamoDbLocal(folder: string, port: number): ChildProcess {
   return spawn(
     'java',
     [
+      // A run is over before the better compiler has paid for itself: 41 s of processor time instead of 54 s.
+      '-XX:TieredStopAtLevel=1',
+      '-XX:+UseSerialGC',
       `-Djava.library.path=${folder}`,
       '-cp',
       `${folder}/*`,
