@@ -196,7 +196,13 @@ export class BatchWorker {
     const groups = this.#groupsToTake(others);
     if (!this.#mayTake() || groups <= 0) return [];
     const { attempts, counts } = this.#popUncounted();
-    const taken = await takeGroups(this.#services, this.#batch, counts, groups);
+    const taken = await takeGroups(this.#services, this.#batch, counts, groups).catch(
+      async (error: unknown) => {
+        // Whether the outcomes are recorded is unknown, but not that they have used the model.
+        await countRequests(this.#services, this.#batch, this.#workspace, attempts);
+        throw error;
+      },
+    );
     if (taken === undefined) {
       this.#takes = false;
       this.#uncounted.push(...attempts);
