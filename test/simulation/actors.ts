@@ -24,10 +24,12 @@ export interface Ledger {
   renames: (Span & { chat: Chat; name: string; isDone: boolean })[];
   batches: (NewBatch & { batchId: string | undefined; key: string })[];
   keys: Map<string, Set<number>>;
+  /** `end` is infinite if the operator does not know that it was requested. */
+  erasures: (Span & { workspaceId: string; externalUserId: string })[];
 }
 
 export const newLedger = (): Ledger => ({
-  ...{ chats: [], creations: [], sends: [], renames: [], batches: [], keys: new Map() },
+  ...{ chats: [], creations: [], sends: [], renames: [], batches: [], keys: new Map(), erasures: [] },
 });
 
 /** An error that a client may retry: the service failed, or its process died. */
@@ -278,4 +280,31 @@ async function watchBatch(world: World, workspaceId: string, batchId: string): P
     }
     if (isFinal || world.isOver) return;
   }
+}
+
+/** An operator, who in some worlds disables a workspace for a while or erases a person. */
+export async function actAsOperator(world: World): Promise<void> {
+  const { timeline, operations, ledger } = world;
+  await timeline.sleep(timeline.between(10_000, 90_000));
+  const workspaceId = timeline.pick(world.workspaces);
+  if (timeline.chance(0.1)) {
+    world.note(`an operator disables ${workspaceId}`);
+    await persistently(world, 'an operator disables a workspace', (process) =>
+      operations.enable(process, workspaceId, false),
+    );
+    await timeline.sleep(timeline.between(5000, 60_000));
+    await persistently(world, 'an operator enables a workspace', (process) =>
+      operations.enable(process, workspaceId, true),
+    );
+  }
+  if (!timeline.chance(0.3)) return;
+  const person = { workspaceId, externalUserId: timeline.pick(['user-0', 'user-2', 'user-4']) };
+  const erasure = { ...person, start: timeline.now, end: Number.POSITIVE_INFINITY };
+  ledger.erasures.push(erasure);
+  world.note(`an operator erases ${person.externalUserId} of ${workspaceId}`);
+  const isDone = await persistently(world, 'an operator erases a person', async (process) => {
+    await operations.erase(process, person);
+    return true;
+  });
+  if (isDone) erasure.end = timeline.now;
 }

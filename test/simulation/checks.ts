@@ -4,7 +4,7 @@ export const invariants = {
   'created_at never falls with a rising id': 'lists 2',
   'lists and counts agree with the chats': 'lists 3, 4',
   'pages equal the sorted living ids': 'lists 6',
-  'a key creates one chat': 'lists 7',
+  'a key creates one chat or batch': 'lists 7',
   'open batches are those that are not final': 'lists 8',
   'nothing starts after a stop': 'batches 12',
   'a result never changes': 'batches 13',
@@ -24,6 +24,8 @@ export const invariants = {
   'a lease owns its chat alone': 'turns 24',
   'a purged chat leaves nothing': 'erasure 28',
   'a reply is paid once unless its process was disturbed': 'sends',
+  'an erased person is gone': 'erasure 26',
+  'what a person does after an erasure stays': 'erasure 29',
   'a message is stored once': 'sends',
   'a reply that a client got is stored': 'sends',
   'a rename is never lost': 'sends',
@@ -41,7 +43,7 @@ export const invariantsOfNewCode = [
   'batches 18: a lost slot is held again within 95 s',
   'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
-  'erasure 26, 27, 29, 30: persons and files',
+  'erasure 27, 30: files, and runs that end',
 ];
 
 export interface Violation {

@@ -11,10 +11,12 @@ import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
+import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
@@ -41,13 +43,15 @@ import type { ContentStore } from '#domain/chats/content-store.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
-import type { Purge } from '#domain/chats/purge.ts';
+import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { purgeChat } from '#domain/chats/purge-chat.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
+import { runErasure } from '#domain/erasure/erase-person.ts';
+import { requestErasure } from '#domain/erasure/request-erasure.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
@@ -66,7 +70,7 @@ export interface Settings {
 export interface Outside {
   settings: Settings;
   queue: Queue<QueuedRequests>;
-  purges: Queue<Purge>;
+  purges: Queue<Purge | Erasure>;
   workflow: Workflow;
   contents: ContentStore;
   uuid(): string;
@@ -105,12 +109,15 @@ function makeServices(process: Process, outside: Outside) {
     chatPages: () => dynamoChatPages(table),
     chats: () => dynamoChatStore(table),
     deliveries: () => dynamoDeliveryStore(table, audit),
+    erasures: () => dynamoErasures(table, clock),
+    feedback: () => dynamoFeedbackStore(table),
     fileIndex: () => dynamoFileIndex(table),
     idempotency: () => dynamoIdempotencyStore(table),
     messages: () => dynamoMessageStore(table, contents),
     newChats: () => dynamoNewChatStore(table, clock),
     purgeOutbox: () => dynamoPurgeOutbox(table),
     reconciliationIndex: () => dynamoReconciliationIndex(table),
+    requestEraser: () => ({ erase: eraseRequest(table) }),
     replyEvents: () => dynamoReplyEventStore(table),
     usage: () => dynamoUsageStore(table, () => 400),
     workspaces: () => dynamoWorkspaceStore(table, audit),
@@ -133,7 +140,7 @@ function makeServices(process: Process, outside: Outside) {
       depth: () => process.call('batchQueue.depth', 'read', () => outside.queue.depth()),
     },
     purgeQueue: {
-      send: (purges: readonly Purge[]) => outside.purges.send(process, 'purgeQueue.send', purges),
+      send: (purges: readonly (Purge | Erasure)[]) => outside.purges.send(process, 'purgeQueue.send', purges),
     },
     batchWorkflow: outside.workflow.portOf(process),
     batchSettings: { timeout: settings.batchTimeout, item: 240_000 },
@@ -328,8 +335,8 @@ const repairs = (of: Of) => ({
   async reconcile(process: Process) {
     await Promise.all([reconcileBatches(of(process))(), requeuePurges(of(process))()]);
   },
-  async purge(process: Process, purge: Purge) {
-    await purgeChat(of(process))(purge);
+  async purge(process: Process, purge: Purge | Erasure) {
+    await ('chatId' in purge ? purgeChat(of(process))(purge) : runErasure(of(process))(purge));
     return true;
   },
 });
@@ -356,6 +363,11 @@ const operators = (of: Of) => ({
       ...{ id: `version-of-${id}`, agentId: id, workspaceId, number: 1, definition },
       ...{ publishedAt: at, agentCreatedAt: at },
     });
+  },
+  erase: (process: Process, person: { workspaceId: string; externalUserId: string }) =>
+    requestErasure(of(process))(person, 'operator'),
+  async enable(process: Process, workspaceId: string, enabled: boolean) {
+    await of(process).workspaces.update(workspaceId, { enabled });
   },
   async callsCounted(process: Process, workspaceId: string): Promise<number> {
     const pages = await Array.fromAsync(of(process).usage.between(workspaceId, '2027-01-01', '2027-03-01'));

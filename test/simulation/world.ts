@@ -1,8 +1,8 @@
 import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
-import type { Purge } from '#domain/chats/purge.ts';
+import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { memoryContentStore } from '#support/memory-stores/content-store.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
-import { actAsBatchClient, actAsClient, newLedger } from './actors.ts';
+import { actAsBatchClient, actAsClient, actAsOperator, newLedger } from './actors.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks, type Violation } from './checks.ts';
 import { type CallType, Coverage, type FaultPlan, planFaults } from './faults.ts';
@@ -164,7 +164,7 @@ export class World implements Surroundings {
         deadLetter: (body) =>
           this.invoke('dead letters', (process) => this.operations.failDeadLetter(process, body)),
       }),
-      purges: new Queue<Purge>(timeline, {
+      purges: new Queue<Purge | Erasure>(timeline, {
         ...{ atOnce: 2, visibility: 6 * minute, maxDeliveries: 10 },
         consume: (purge) => this.invoke('purger', (process) => this.operations.purge(process, purge)),
         deadLetter: async () => true,
@@ -239,7 +239,10 @@ export class World implements Surroundings {
     const clients = Array.from({ length: 5 }, (_, index) => actAsClient(this, index));
     const batchClients = Array.from({ length: 2 }, (_, index) => actAsBatchClient(this, index));
     const last = timeline.now + this.outside.settings.batchTimeout + 10 * minute;
-    await Promise.race([Promise.all([...clients, ...batchClients]), timeline.sleep(last - timeline.now)]);
+    await Promise.race([
+      Promise.all([...clients, ...batchClients, actAsOperator(this)]),
+      timeline.sleep(last - timeline.now),
+    ]);
     await this.#finish(faultsUntil, last);
     await checkWorld(this);
     this.isOver = true;
