@@ -79,7 +79,7 @@ function targetsOf(seed: number, timeline: Timeline, names: readonly [string, Ca
     faultKinds.filter((fault) => isPossible(type, fault)).map((fault) => ({ call, fault })),
   );
   if (cells.length === 0) return [];
-  const perWorld = 10;
+  const perWorld = 15;
   return Array.from({ length: perWorld }, (_, index) => ({
     // 7919 is a prime, so that neighbours are of different calls.
     ...(cells[((seed * perWorld + index) * 7919) % cells.length] as (typeof cells)[number]),

@@ -233,7 +233,7 @@ export class World implements Surroundings {
     }
     this.#schedule();
     if (this.#hasFaults) this.faults.start();
-    const faultsUntil = this.activeUntil + timeline.between(0, 2 * minute);
+    const faultsUntil = this.activeUntil + timeline.between(minute / 2, 3 * minute);
     timeline.at(faultsUntil, () => this.faults.end());
     if (this.#hasFaults) this.#loseThings(faultsUntil);
     const clients = Array.from({ length: 5 }, (_, index) => actAsClient(this, index));
