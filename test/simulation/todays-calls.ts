@@ -94,4 +94,4 @@ export const rareCalls: Readonly<Record<string, CallType>> = {
 };
 
 /** Once in a few worlds: a run of 500 may miss one of their faults. */
-export const seldomCalls: ReadonlySet<string> = new Set(['deliveries.get']);
+export const uncommonCalls: ReadonlySet<string> = new Set(['deliveries.get']);
