@@ -95,9 +95,13 @@ const endTransitions = (
 > => ({
   async saveTaskToken(batch, taskToken, enteredAt = '') {
     const isNewest = (tokensAt.get(store)?.get(batch.id) ?? '') <= enteredAt;
-    const saved = change(store, batch, (stored) => isOpen(stored) && isNewest, () => ({ taskToken }));
-    if (saved !== undefined)
-      tokensAt.set(store, (tokensAt.get(store) ?? new Map()).set(batch.id, enteredAt));
+    const saved = change(
+      store,
+      batch,
+      (stored) => isOpen(stored) && isNewest,
+      () => ({ taskToken }),
+    );
+    if (saved !== undefined) tokensAt.set(store, (tokensAt.get(store) ?? new Map()).set(batch.id, enteredAt));
     return saved;
   },
   async incrementExecutionNumber(batch) {
