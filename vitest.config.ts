@@ -67,6 +67,15 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'memory-table',
+          ...patient,
+          isolate: false,
+          include: ['test/stores/**/*.test.ts'],
+          provide: { stores: 'memory-table' },
+        },
+      },
+      {
+        test: {
           name: 'infra',
           ...patient,
           globalSetup: ['test/support/infra-setup.ts'],

@@ -4,10 +4,11 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-fail
 /**
  * Maps an error of a model's answer to a ModelFailure, without the provider's text: that may quote the prompt, and
  * failures are logged.
+ * @param now milliseconds since the epoch: a date in `Retry-After` is compared with it
  */
-export function modelFailureOf(error: unknown): ModelFailure {
+export function modelFailureOf(error: unknown, now: number): ModelFailure {
   if (error instanceof ModelFailure) return error;
-  if (APICallError.isInstance(error)) return failureOfCall(error);
+  if (APICallError.isInstance(error)) return failureOfCall(error, now);
   if (!(error instanceof Error)) return failureInStream(error);
   const code = networkCodeOf(error);
   if (code !== undefined) return new ModelFailure('unavailable', `The provider's answer broke off (${code})`);
@@ -17,13 +18,13 @@ export function modelFailureOf(error: unknown): ModelFailure {
 }
 
 /** Maps an error before any answer. Errors that no model caused stay errors: its API key cannot be read, for example. */
-export function errorOfCall(error: unknown): ModelFailure | Error {
+export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =
     error instanceof Error &&
     !(error instanceof ModelFailure || AISDKError.isInstance(error)) &&
     // `fetch` throws a TypeError with a cause if it gets no response.
     !(error instanceof TypeError && networkCodeOf(error) !== undefined);
-  return isOwn ? withoutMessage(error) : modelFailureOf(error);
+  return isOwn ? withoutMessage(error) : modelFailureOf(error, now);
 }
 
 /** The name and the stack of an error. The message of a parser quotes what it reads. */
@@ -34,10 +35,10 @@ function withoutMessage({ name, message, stack = '' }: Error): Error {
   return error;
 }
 
-function failureOfCall(error: APICallError): ModelFailure {
+function failureOfCall(error: APICallError, now: number): ModelFailure {
   const { statusCode, responseHeaders = {}, responseBody = '' } = error;
   if (statusCode !== undefined && statusCode >= 400)
-    return failureOfStatus(error.url, statusCode, responseHeaders, responseBody);
+    return failureOfStatus(error.url, statusCode, responseHeaders, responseBody, now);
   const provider = `The provider at ${new URL(error.url).host}`;
   const code = networkCodeOf(error);
   if (statusCode === undefined)
@@ -53,6 +54,7 @@ function failureOfStatus(
   status: number,
   headers: Record<string, string>,
   body: string,
+  now: number,
 ): ModelFailure {
   const data = parsed(body);
   const exception = headers['x-amzn-errortype'];
@@ -61,7 +63,7 @@ function failureOfStatus(
   return new ModelFailure(
     kind,
     `The provider at ${new URL(url).host} answered with status ${status}${typeAndCodeOf(data, exception)}`,
-    retryAfterOf(headers),
+    retryAfterOf(headers, now),
     isOfContent(kind, status, names),
   );
 }
@@ -164,9 +166,9 @@ export function networkCodeOf(error: unknown): string | undefined {
 }
 
 /** Milliseconds: `retry-after-ms`, or `Retry-After` as seconds or as a date. Undefined if it is no time in the future. */
-function retryAfterOf(headers: Record<string, string>): number | undefined {
+function retryAfterOf(headers: Record<string, string>, now: number): number | undefined {
   const { 'retry-after-ms': milliseconds = '', 'retry-after': text = '' } = headers;
-  const until = /^[A-Z].* GMT$/.test(text) ? Date.parse(text) - Date.now() : 0;
+  const until = /^[A-Z].* GMT$/.test(text) ? Date.parse(text) - now : 0;
   return [numberOf(milliseconds), numberOf(text) * 1000, until].find((time) => time > 0);
 }
 

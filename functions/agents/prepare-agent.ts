@@ -7,11 +7,12 @@ import type {
 import { defaultMaxOutputTokens } from '#domain/agents/agent.ts';
 import type { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import type { Clock } from '#domain/platform/clock.ts';
 import type { ModelFailureKind } from '#domain/platform/model-failure.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
-import { type RejectedCall, type RetryingModel, retryingModel } from './retrying-model.ts';
+import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from './retrying-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import type { Task } from './task.ts';
 import type { AgentTool } from './tools/agent-tool.ts';
@@ -29,6 +30,9 @@ export interface AgentSettings {
   providers: Record<string, ModelProvider>;
   tools: readonly AgentTool[];
   attachments: () => AttachmentReader;
+  clock: Pick<Clock, 'now' | 'after'>;
+  /** Returns a number from 0 to 1. */
+  random: () => number;
   /** Called before each retry of a model call. */
   onRetry: (model: string, failure: ModelFailureKind) => void;
   /** Called for each error response of a provider. Its body may quote the prompt. */
@@ -114,12 +118,13 @@ const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: AgentTool):
 
 /** Returns a model with retries. Each retry counts in the budget of the reply. */
 export const requestModel = (
-  settings: Pick<AgentSettings, 'onRetry' | 'onRejected'>,
+  settings: Pick<AgentSettings, 'clock' | 'random' | 'onRetry' | 'onRejected'>,
   name: string,
   model: LanguageModelV4,
   budget: ReplyBudget,
 ): RetryingModel =>
   retryingModel(model, {
+    ...timingOf(settings.clock, settings.random),
     mayRetry: () => budget.takeModelCall(),
     onRetry: (failure) => settings.onRetry(name, failure),
     onRejected: settings.onRejected,

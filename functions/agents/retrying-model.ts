@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   APICallError,
   type LanguageModelV4,
@@ -6,6 +5,7 @@ import {
   type LanguageModelV4GenerateResult,
   type LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
+import type { Clock } from '#domain/platform/clock.ts';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
 
@@ -37,17 +37,36 @@ export interface RetryTiming {
  * whole wait is random, so that replies that failed together do not call together again. Four waits of the longest
  * `Retry-After`, the first for another reply, are 80 s, less than the idle timeout of 90 s.
  */
-const defaultTiming: RetryTiming = {
+const defaults = {
   attempts: 4,
   firstDelay: 500,
   maxRetryAfter: 20_000,
-  now: () => performance.now(),
-  random: Math.random,
   mayRetry: () => true,
   onRetry: () => undefined,
   onRejected: () => undefined,
-  wait: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }),
 };
+
+type Timing = Pick<RetryTiming, 'now' | 'random' | 'wait'>;
+
+/** Time and randomness of a process. */
+export const timingOf = (clock: Pick<Clock, 'now' | 'after'>, random: () => number): Timing => ({
+  now: () => clock.now().getTime(),
+  random,
+  wait(milliseconds, signal) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const cancel = clock.after(milliseconds, () => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    });
+    const abort = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    if (signal?.aborted) abort();
+    else signal?.addEventListener('abort', abort, { once: true });
+    return promise;
+  },
+});
 
 /**
  * When the provider of a model may be called again, because it has asked to wait. A process has one object for each
@@ -65,18 +84,18 @@ export interface RetryingModel {
   stream(options: LanguageModelV4CallOptions): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
-export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): RetryingModel {
-  const times = { ...defaultTiming, ...timing };
+export function retryingModel(model: LanguageModelV4, timing: Timing & Partial<RetryTiming>): RetryingModel {
+  const times: RetryTiming = { ...defaults, ...timing };
   return {
     generate: (options) => withRetries(model, () => model.doGenerate(options), options.abortSignal, times),
     async stream(options) {
       const { buffered, reader } = await withRetries(
         model,
-        async () => upToFirstOutput((await model.doStream(options)).stream.getReader()),
+        async () => upToFirstOutput((await model.doStream(options)).stream.getReader(), times),
         options.abortSignal,
         times,
       );
-      return streamFrom(buffered, reader, options.abortSignal);
+      return streamFrom(buffered, reader, options.abortSignal, times);
     },
   };
 }
@@ -85,6 +104,7 @@ async function* streamFrom(
   buffered: LanguageModelV4StreamPart[],
   reader: PartReader,
   signal: AbortSignal | undefined,
+  { now }: RetryTiming,
 ): AsyncGenerator<LanguageModelV4StreamPart> {
   try {
     yield* buffered;
@@ -95,7 +115,7 @@ async function* streamFrom(
       yield value;
     }
   } catch (error) {
-    throw signal?.aborted ? error : modelFailureOf(error);
+    throw signal?.aborted ? error : modelFailureOf(error, now());
   } finally {
     reader.cancel().catch(() => undefined);
   }
@@ -114,7 +134,7 @@ async function withRetries<Result>(
     } catch (error) {
       if (signal?.aborted) throw error;
       if (APICallError.isInstance(error)) timing.onRejected(error);
-      const failure = errorOfCall(error);
+      const failure = errorOfCall(error, timing.now());
       if (!(failure instanceof ModelFailure)) throw failure;
       noteReadiness(model, failure, timing);
       delay = delayAfter(failure, attempt, timing);
@@ -181,16 +201,17 @@ type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
  */
 async function upToFirstOutput(
   reader: PartReader,
+  { now }: RetryTiming,
 ): Promise<{ buffered: LanguageModelV4StreamPart[]; reader: PartReader }> {
   const buffered: LanguageModelV4StreamPart[] = [];
   for (let hasOutput = false; !hasOutput; ) {
     const { done, value } = await reader.read().catch((error: unknown) => {
-      throw modelFailureOf(error);
+      throw modelFailureOf(error, now());
     });
     if (done) break;
     if (value.type === 'error') {
       reader.cancel().catch(() => undefined);
-      throw modelFailureOf(value.error);
+      throw modelFailureOf(value.error, now());
     }
     buffered.push(value);
     hasOutput = !preamble.has(value.type);

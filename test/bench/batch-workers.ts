@@ -73,7 +73,17 @@ const batchWorkflow: BatchWorkflow = {
   completeTaskCallback: async () => true,
 };
 const services = {
-  ...{ agentRuntime, batchQueue, batchWorkflow, clock, identifiers, log, meter, webhookSender },
+  ...{
+    agentRuntime,
+    batchQueue,
+    batchWorkflow,
+    clock,
+    random: Math.random,
+    identifiers,
+    log,
+    meter,
+    webhookSender,
+  },
   ...{ agents: agents(), batches: batches(), chats: chats(), fileIndex: fileIndex() },
   ...{
     idempotency: idempotency(),

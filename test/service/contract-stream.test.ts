@@ -157,15 +157,22 @@ describe('the events of a reply', () => {
 
   it('keep line ends and quotes of a reply inside their data line', async () => {
     const tenant = await openTenant(service, { model: model.sharedName });
-    const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028';
+    const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028four\u2029five\u0085';
     const onCall = model.onCall;
     model.onCall = (call) => {
       call.chunk(text);
       call.finish();
     };
-    const events = await send(tenant, await tenant.createChat());
+    const chat = await tenant.createChat();
+    const events = await send(tenant, chat);
+    const body = { message: 'Again', agent_id: tenant.agentId };
+    const response = await tenant.client.request('POST', `/chats/${chat.id}/messages`, { body });
+    const bytes = await response.text();
     model.onCall = onCall;
     expect(find(events, 'response.output_text.completed')?.final_text).toBe(text);
+    // Other readers of lines end them at these characters too.
+    expect(bytes).toContain('\\u2028');
+    expect(bytes).not.toMatch(/[\u0085\u2028\u2029]/);
   });
 
   it('leave the chat free for the next message when they are complete', async () => {

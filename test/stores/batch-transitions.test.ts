@@ -113,6 +113,16 @@ describe('saveTaskToken', () => {
     await batches.saveTaskToken(batch, 'first');
     expect(await batches.saveTaskToken(batch, 'second')).toEqual({ ...batch, taskToken: 'second' });
   });
+
+  it('does not replace the token of a later task, or of an equal time alone', async () => {
+    const batch = await create();
+    const [noon, afternoon] = ['2027-01-31T12:00:00.000Z', '2027-01-31T12:00:01.000Z'];
+    await batches.saveTaskToken(batch, 'first', afternoon);
+    expect(await batches.saveTaskToken(batch, 'delayed', noon)).toBeUndefined();
+    expect(await batches.saveTaskToken(batch, 'of an earlier version')).toBeUndefined();
+    expect(await read(batch)).toEqual({ ...batch, taskToken: 'first' });
+    expect(await batches.saveTaskToken(batch, 'again', afternoon)).toEqual({ ...batch, taskToken: 'again' });
+  });
 });
 
 describe('takeGroups', () => {

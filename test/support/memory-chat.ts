@@ -196,6 +196,7 @@ function recordingServices(
     purgeQueue: { send: async () => undefined },
     stops: watchStops({ chats: stores.chats, clock, log }),
     clock,
+    random: Math.random,
     agentRuntime: model,
     identifiers: {
       uuid: () => {

@@ -11,12 +11,13 @@ import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { dynamoStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { memoryStores } from './memory-stores/memory-stores.ts';
+import { openMemoryTable } from './memory-table/open-memory-table.ts';
 import { openTable } from './open-table.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The stores that the tests of test/stores examine. */
-    stores: 'memory' | 'dynamodb';
+    stores: 'memory' | 'memory-table' | 'dynamodb';
   }
 }
 
@@ -58,8 +59,10 @@ export interface OpenStores {
 export async function openStores(): Promise<OpenStores> {
   const clock = manualClock();
   const settings = { clock, actor: () => 'tester' };
-  if (inject('stores') === 'memory')
-    return { stores: memoryStores(settings), clock, close: async () => undefined };
-  const { table, close } = await openTable(process.env.AWS_ENDPOINT_URL_DYNAMODB);
-  return { stores: dynamoStores(table, settings), clock, close };
+  const close = async () => undefined;
+  if (inject('stores') === 'memory') return { stores: memoryStores(settings), clock, close };
+  if (inject('stores') === 'memory-table')
+    return { stores: dynamoStores(openMemoryTable(), settings), clock, close };
+  const opened = await openTable(process.env.AWS_ENDPOINT_URL_DYNAMODB);
+  return { stores: dynamoStores(opened.table, settings), clock, close: opened.close };
 }

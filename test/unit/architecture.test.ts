@@ -272,11 +272,27 @@ test('only the runtime makes clients of AWS', () => {
   expect(makers.filter((path) => !path.startsWith('functions/runtime/'))).toEqual([]);
 });
 
-test('the domain reads no clock: the time is passed in', () => {
-  const readers = filesOf('domain').filter(({ text }) =>
-    /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(/.test(text),
+test('domain and agents get time and randomness by ports, so that a simulation can repeat a run', () => {
+  const ambient =
+    /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b|\bset(?:Timeout|Interval|Immediate)\b|\bAbortSignal\.timeout\b|'(?:node:)?timers/;
+  const users = filesOf('domain', 'agents').filter(({ text }) => ambient.test(text));
+  expect(users.map(({ path }) => path).toSorted()).toEqual([
+    // These give way to other requests of the process, in real time.
+    'functions/agents/event-loop-turn.ts',
+    'functions/agents/model-response.ts',
+    // Sockets run in real time.
+    'functions/agents/models/completions/read-completion.ts',
+    'functions/agents/models/http/http-fetch.ts',
+    'functions/agents/models/http/image-tokens.ts',
+  ]);
+});
+
+test('the stores wait by the table alone', () => {
+  const ambient = /\bMath\.random\b|\bsetTimeout\b/;
+  const users = files.filter(
+    ({ path, text }) => path.startsWith('functions/adapters/dynamo/') && ambient.test(text),
   );
-  expect(readers.map(({ path }) => path)).toEqual([]);
+  expect(users.map(({ path }) => path)).toEqual(['functions/adapters/dynamo/table/table.ts']);
 });
 
 test('no file is a barrel, which only passes on what others export', () => {

@@ -4,8 +4,9 @@ import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bedrock } from '#agents/models/bedrock.ts';
-import { retryingModel } from '#agents/retrying-model.ts';
+import { retryingModel, timingOf } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { clock } from '#runtime/environment/clock.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 
@@ -94,6 +95,7 @@ describe('a call', () => {
           Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
         region,
       }).model('scripted'),
+      timingOf(clock, Math.random),
     );
     const error = await model.stream({ prompt: [user('Hi')] }).catch((thrown: unknown) => thrown);
     expect(error).not.toBeInstanceOf(ModelFailure);

@@ -54,6 +54,25 @@ describe('a send that the gateway repeats', () => {
     expect(await memory.contents(chat)).toEqual(['Before', 'Hello', 'Hi', '']);
   });
 
+  it('gets no reply of another turn that has its position', async () => {
+    const put = async () => {
+      throw new Error('The function has died');
+    };
+    const messages = { ...memory.services.messages, put };
+    await expect(memory.send(input(), { ...repeated, services: { messages } })).rejects.toThrow('has died');
+    // A request of a batch takes the lease without an id.
+    const { workspaceId, id: chatId, agentId } = chat;
+    const lease = { id: 'batch:1:0', until: memory.clock.now().getTime() + 1000 };
+    const now = memory.clock.now().toISOString();
+    await memory.services.chats.takeLease({
+      ...{ workspaceId, chatId, agentId, externalUserId: undefined, lease, now },
+    });
+    for (const message of [userMessage(1, 'Of a batch'), replyMessage(2, 'To the batch')])
+      await memory.services.messages.put(chat, message);
+    await memory.services.chats.releaseLease(chat, lease.id, 2);
+    await expect(memory.send(input(), repeated)).rejects.toThrow(busy);
+  });
+
   it('is a new turn to its own further attempts', async () => {
     await memory.services.messages.put(chat, userMessage(1, 'Dead'));
     await leaseTo(0);

@@ -12,7 +12,7 @@ import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
-import { retryingModel } from '#agents/retrying-model.ts';
+import { retryingModel, timingOf } from '#agents/retrying-model.ts';
 import { trimTitle } from '#agents/title.ts';
 import type { ToolUse } from '#agents/tools/agent-tool.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
@@ -25,6 +25,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import { readConversation } from '#domain/completions/read-conversation.ts';
 import { splitText } from '#domain/knowledge/split-text.ts';
+import { clock } from '#runtime/environment/clock.ts';
 import { readForm } from '#runtime/http/read-form.ts';
 import { type RequestEvent, readRequest } from '#runtime/http/read-request.ts';
 import { withSourcePositions } from '#runtime/observability/source-positions.ts';
@@ -185,7 +186,7 @@ async function modelCallWithImages(provider: ModelProvider): Promise<void> {
   );
   receivedBytes = 0;
   const prompt = [{ role: 'user' as const, content: [...parts.values()].flat() }];
-  await rejected(retryingModel(provider.model('model')).stream({ prompt }));
+  await rejected(retryingModel(provider.model('model'), timingOf(clock, Math.random)).stream({ prompt }));
   expect(receivedBytes).toBeGreaterThan(50 * megabyte);
 }
 

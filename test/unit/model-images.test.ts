@@ -6,7 +6,8 @@ import { bedrock } from '#agents/models/bedrock.ts';
 import { withImages, withImageTokens } from '#agents/models/http/image-tokens.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
-import { retryingModel } from '#agents/retrying-model.ts';
+import { retryingModel, timingOf } from '#agents/retrying-model.ts';
+import { clock } from '#runtime/environment/clock.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 
@@ -67,7 +68,10 @@ const promptOf = (dataOf: (image: Uint8Array) => string | Uint8Array): LanguageM
 
 describe.each(providers)('images to a model of %s', (_name, provider) => {
   it('are sent as the SDK sends them, at each attempt', async () => {
-    const model = retryingModel(provider.model('model'), { attempts: 2, wait: async () => undefined });
+    const model = retryingModel(provider.model('model'), {
+      ...timingOf(clock, Math.random),
+      ...{ attempts: 2, wait: async () => undefined },
+    });
     const send = (prompt: LanguageModelV4Prompt) =>
       model.stream({ prompt, maxOutputTokens: 5 }).catch(() => undefined);
     await send(promptOf((image) => image));

@@ -40,6 +40,8 @@ async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
   const parts: ReplyPart[] = [];
   const agentRuntime = aiAgentRuntime({
     providers: { demo },
+    clock: manualClock(),
+    random: Math.random,
     tools: [],
     attachments: () => ({ read: async () => ({ type: 'text', text: 'A note', pageOffsets: [] }) }),
     ...{ toolTimeout: 60_000, onToolError: (type, error) => ofTools.push([type, error]) },

@@ -70,7 +70,7 @@ export function knowledgeStore(
 
     async change(workspaceId, decide) {
       for (let attempt = 1; attempt <= maxChangeAttempts; attempt += 1) {
-        if (attempt > 1) await backOff(attempt);
+        if (attempt > 1) await backOff(table, attempt);
         if (await attemptChange(workspaceId, decide)) return;
       }
       throw new Error('Others keep changing the documents of this workspace; nothing was changed');

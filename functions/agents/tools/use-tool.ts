@@ -1,12 +1,14 @@
 import type { TokenUsage } from '#contract/message.ts';
 import type { StepResult } from '#domain/chats/agent-runtime.ts';
 import { noUsage } from '#domain/chats/message.ts';
+import type { Clock } from '#domain/platform/clock.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { wellFormed } from '#domain/platform/well-formed.ts';
 import { ToolFailure, type ToolUse } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
 
 export interface ToolSettings {
+  clock: Pick<Clock, 'after'>;
   /** Timeout of one tool use, in milliseconds. */
   toolTimeout: number;
   /** Called with each error that is no ToolFailure: neither the model nor the client learns of it. */
@@ -28,10 +30,11 @@ export async function useTool(
   { tool }: OfferedTool,
   input: unknown,
   use: ToolUse<unknown>,
-  { toolTimeout, onToolError }: ToolSettings,
+  { clock, toolTimeout, onToolError }: ToolSettings,
 ): Promise<ToolEnd> {
-  const timeout = AbortSignal.timeout(toolTimeout);
-  const signal = AbortSignal.any([use.signal, timeout]);
+  const timeout = new AbortController();
+  const cancel = clock.after(toolTimeout, () => timeout.abort());
+  const signal = AbortSignal.any([use.signal, timeout.signal]);
   try {
     const { data, usage } = await untilAborted(tool.run(input, { ...use, signal }), signal);
     return { result: { success: true, data: wellFormed(data) }, usage: usage ?? noUsage };
@@ -39,9 +42,11 @@ export async function useTool(
     use.signal.throwIfAborted();
     const isKnown = error instanceof ToolFailure;
     const usage = (isKnown && error.usage) || noUsage;
-    if (timeout.aborted) return failedUse(`It took longer than ${toolTimeout / 1000} seconds`, usage);
+    if (timeout.signal.aborted) return failedUse(`It took longer than ${toolTimeout / 1000} seconds`, usage);
     if (!isKnown) onToolError(tool.type, error);
     return failedUse(isKnown ? error.message : 'It failed', usage);
+  } finally {
+    cancel();
   }
 }
 

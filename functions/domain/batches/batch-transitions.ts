@@ -53,10 +53,12 @@ export interface BatchTransitions {
   markFirstEnqueued(batch: Batch, at: string): Promise<void>;
   /**
    * Stores the token by which workers complete the callback of the workflow's task.
-   * Writer: dispatch-batch. Condition: the batch is open.
+   * Writer: dispatch-batch. Condition: the batch is open, and the token is not older than the stored one: a call of
+   * dispatch-batch may be delayed until the workflow waits with another token.
    * After a crash: the retry of dispatch-batch has the same token.
+   * @param enteredAt when the workflow has entered the state of the token, ISO 8601
    */
-  saveTaskToken(batch: Batch, taskToken: string): Promise<Batch | undefined>;
+  saveTaskToken(batch: Batch, taskToken: string, enteredAt?: string): Promise<Batch | undefined>;
   /**
    * Records outcomes and takes further groups, for the caller to process or to send.
    * Writer: a worker. Condition: the batch is neither stopped nor ended, has so many groups left, and has at most

@@ -1,3 +1,4 @@
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, requestsPerGroup } from './batch.ts';
@@ -24,7 +25,8 @@ import { takeGroups } from './take-groups.ts';
 export type WorkerServices = ClaimServices &
   EndServices &
   PassSlotServices &
-  Pick<WorkspaceServices, 'workspaces'>;
+  Pick<WorkspaceServices, 'workspaces'> &
+  Pick<PlatformServices, 'random'>;
 
 /** Milliseconds between two questions whether messages wait in the queue. */
 const queueCheckInterval = 5000;
@@ -194,7 +196,13 @@ export class BatchWorker {
     const groups = this.#groupsToTake(others);
     if (!this.#mayTake() || groups <= 0) return [];
     const { attempts, counts } = this.#popUncounted();
-    const taken = await takeGroups(this.#services, this.#batch, counts, groups);
+    const taken = await takeGroups(this.#services, this.#batch, counts, groups).catch(
+      async (error: unknown) => {
+        // Whether the outcomes are recorded is unknown, but not that they have used the model.
+        await countRequests(this.#services, this.#batch, this.#workspace, attempts);
+        throw error;
+      },
+    );
     if (taken === undefined) {
       this.#takes = false;
       this.#uncounted.push(...attempts);
@@ -241,9 +249,9 @@ export class BatchWorker {
 
   /** Starts what the worker does from time to time. */
   #watch(): void {
-    const { clock, replySettings, queueSettings } = this.#services;
+    const { clock, random, replySettings, queueSettings } = this.#services;
     // Workers that began together do not all hand back together.
-    const takesUntil = clock.now().getTime() + longestTaking * (1 - Math.random() / 3) - queueCheckInterval;
+    const takesUntil = clock.now().getTime() + longestTaking * (1 - random() / 3) - queueCheckInterval;
     const share = handBacksPerCheck / queueSettings.workspaceSlots;
     this.#every(retryInterval, () => this.#sendRetries());
     this.#every(replySettings.lease / 3, () => this.#renewBuffered());
@@ -251,7 +259,7 @@ export class BatchWorker {
       await this.#count();
       if (this.#hasHandedBack) return;
       const isContended = async () =>
-        (await this.#services.batchQueue.depth()) === 'filled' && Math.random() < share;
+        (await this.#services.batchQueue.depth()) === 'filled' && random() < share;
       if (clock.now().getTime() >= takesUntil || (await isContended())) await this.#handBack();
     });
   }
@@ -289,7 +297,9 @@ export class BatchWorker {
     await Promise.all(
       this.#buffer.map(async (claimed) => {
         const isOwner = await batches.renewItemLease(this.#batch, claimed.item, until);
-        if (!isOwner) this.#buffer = this.#buffer.filter((each) => each !== claimed);
+        // Later writes store the whole item, and must not bring its first lease back.
+        if (isOwner) claimed.item = { ...claimed.item, leaseUntil: until };
+        else this.#buffer = this.#buffer.filter((each) => each !== claimed);
       }),
     );
   }

@@ -8,6 +8,15 @@ import type { BatchServices } from './services.ts';
 type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
   Pick<PlatformServices, 'clock'>;
 
+/** Names and types never change, because executions of earlier versions go on. */
+interface DispatchInput {
+  workspaceId: string;
+  batchId: string;
+  taskToken: string;
+  /** When the workflow has entered the state that waits, ISO 8601. Executions of earlier versions have none. */
+  enteredAt?: string;
+}
+
 /**
  * Stores the task token, and then enqueues the first requests, once for a batch: as many messages as it has slots.
  * Their workers take the further requests.
@@ -18,10 +27,10 @@ type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'ba
  */
 export const dispatchBatch =
   (services: DispatchServices) =>
-  async (input: { workspaceId: string; batchId: string; taskToken: string }): Promise<void> => {
+  async (input: DispatchInput): Promise<void> => {
     const found = await services.batches.get(input.workspaceId, input.batchId);
     // Without the batch, which was deleted with its workspace, the workflow ends.
-    const batch = found && (await services.batches.saveTaskToken(found, input.taskToken));
+    const batch = found && (await services.batches.saveTaskToken(found, input.taskToken, input.enteredAt));
     if (batch === undefined) {
       await services.batchWorkflow.completeTaskCallback(input.taskToken);
       return;

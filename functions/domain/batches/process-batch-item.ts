@@ -111,9 +111,28 @@ async function openChat(services: ProcessItemServices, attempt: Attempt): Promis
     await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
     return rejected(services, attempt.item, `The chat is full: it holds ${lastPosition - 1} messages`);
   }
+  const stored = await readStoredMeanwhile(services, attempt, chat);
+  if (stored !== undefined) return stored;
   if (attempt.item.chatId === chat.id && attempt.item.messagePosition === position) return chat;
   attempt.item = { ...attempt.item, chatId: chat.id, messagePosition: position };
   return (await services.batches.assignChat(batch, attempt.item)) ? chat : { type: 'lease-lost' };
+}
+
+/**
+ * The end of a request whose earlier attempt has stored its turn after this one had looked for it, and before this one
+ * had the chat lease. That attempt counts its calls itself.
+ */
+async function readStoredMeanwhile(
+  services: ProcessItemServices,
+  { batch, request, item, agent }: Attempt,
+  chat: Chat,
+): Promise<ItemEnd | undefined> {
+  const { messagePosition: position } = item;
+  if (item.chatId !== chat.id || position === null || position > chat.messageCount) return undefined;
+  const { isOwn, reply } = await readTurn(services, { chat, position, message: request.message, agent });
+  if (!isOwn || reply === undefined) return undefined;
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
+  return ended(services, item, reply);
 }
 
 async function makeReply(

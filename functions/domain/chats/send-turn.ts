@@ -117,14 +117,15 @@ const resume = (
  */
 async function storedReply(
   services: StartServices,
-  { workspaceId, chatId, publishedAgent: agent }: CheckedSend,
+  { workspaceId, chatId, message, publishedAgent: agent }: CheckedSend,
   { startedAt }: PreviousTurn,
 ): Promise<StoredReply> {
-  const position = startedAt + 1;
-  const range = { first: position, last: position, ascending: true };
-  for await (const page of services.messages.range({ workspaceId, id: chatId }, range))
-    for (const { message } of page) if (message.role === 'assistant') return { reply: message, agent };
-  throw replyInProgress();
+  const range = { first: startedAt, last: startedAt + 1, ascending: true };
+  const pages = await Array.fromAsync(services.messages.range({ workspaceId, id: chatId }, range));
+  const [user, reply] = pages.flat().map((rated) => rated.message);
+  // A request of a batch may have the position instead.
+  if (user?.content !== message || reply?.role !== 'assistant') throw replyInProgress();
+  return { reply, agent };
 }
 
 const start = (services: StartServices, turn: Turn, deadline: number) => ({

@@ -6,6 +6,8 @@ import type { Meter } from './meter.ts';
 
 export interface PlatformServices {
   clock: Clock;
+  /** Returns a number from 0 to 1. */
+  random: () => number;
   identifiers: Identifiers;
   log: Log;
   meter: Meter;

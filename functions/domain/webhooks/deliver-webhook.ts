@@ -14,7 +14,7 @@ import type { WebhookResponse } from './webhook-sender.ts';
 import { decryptTarget } from './webhook-target.ts';
 
 type DeliverServices = WebhookServices &
-  Pick<PlatformServices, 'clock' | 'log' | 'meter'> & { shares: Pick<Shares, 'join'> };
+  Pick<PlatformServices, 'clock' | 'log' | 'meter' | 'random'> & { shares: Pick<Shares, 'join'> };
 
 /** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {
@@ -49,14 +49,14 @@ export const deliverWebhook =
     }
     // A receiver that has failed before may take the whole time again.
     const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
-    if (leave === undefined) return waiting(plus(now, varied(turnMilliseconds)), now);
+    if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
     try {
       // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
       const target = await decryptTarget(services, webhook, owner);
       const started = await services.deliveries.start(delivery, {
         at: now.toISOString(),
         // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
-        nextAt: plus(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
+        nextAt: plus(now, 2 * timeout + varied(services, retryDelays[delivery.attempts] ?? 0)),
       });
       if (started === undefined) return waiting(now.toISOString(), now);
       return await attempt(services, target, started);
@@ -87,7 +87,7 @@ async function attempt(
   });
   const { retryDelays } = services.webhookSettings;
   services.meter.webhookCalled(outcomeOf(response));
-  const next = nextOf(delivery, response, retryDelays, now);
+  const next = nextOf(services, delivery, response, retryDelays, now);
   await services.deliveries.end(delivery, { ...started.attempt, duration, status, failure }, next);
   if (next.state === 'pending') return waiting(next.nextAt, now);
   return next.state === 'exhausted' ? exhausted : finished;
@@ -117,6 +117,7 @@ function outcomeOf({ status }: AttemptResponse): 'delivered' | 'refused' | 'unre
 }
 
 function nextOf(
+  services: Pick<PlatformServices, 'random'>,
   { attempts, nextAt }: WebhookDelivery,
   { status, retryAfter }: AttemptResponse,
   retryDelays: readonly number[],
@@ -128,7 +129,7 @@ function nextOf(
   if (delay === undefined) return { state: 'exhausted', nextAt };
   // A receiver's Retry-After can lengthen the delay, up to the longest delay of the schedule.
   const requested = Math.min(retryAfter ?? 0, Math.max(...retryDelays));
-  return { state: 'pending', nextAt: plus(now, Math.max(varied(delay), requested)) };
+  return { state: 'pending', nextAt: plus(now, Math.max(varied(services, delay), requested)) };
 }
 
 function headersOf(
@@ -157,7 +158,8 @@ function headersOf(
 }
 
 /** Jitter of ±10 %, so that deliveries that failed at the same time are not retried at the same time. */
-const varied = (delay: number): number => delay * (0.9 + Math.random() / 5);
+const varied = ({ random }: Pick<PlatformServices, 'random'>, delay: number): number =>
+  delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();

@@ -121,6 +121,7 @@ export const attachments = (leases?: PreparationLeases): AttachmentReader => ({
     (await objectStores()).attachments(shares(), leases).read(file, bounds, signal),
 });
 
+const random = Math.random;
 const audit = /* @__PURE__ */ auditBy(clock, actor);
 export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
@@ -240,6 +241,8 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
     // Clients get no events while a tool runs. So its timeout, 80 s, is below the stream's timeout of 90 s.
+    clock,
+    random,
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
     onRejected: showProviderErrors,
@@ -310,4 +313,4 @@ export const lazyWebhookSender: WebhookServices['webhookSender'] = {
   rejectionOf: async (url) => (await webhookClients()).webhookSender().rejectionOf(url),
   post: async (url, call) => (await webhookClients()).webhookSender().post(url, call),
 };
-export { clock, imageFitter, log, magicBytes as contentDetector, meter };
+export { clock, imageFitter, log, magicBytes as contentDetector, meter, random };

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { endOfStream } from '#contract/event-text.ts';
+import { endOfStream, jsonLine } from '#contract/event-text.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
 import type { TokenUsage } from '#contract/message.ts';
@@ -69,10 +69,10 @@ export function openCompletionStream(given: {
       if (!(outcome instanceof OpenAiError))
         write([...chunks.end(outcome, usage).map(textOf), endOfStream].join(''));
       else if (stream === undefined) throw outcome;
-      else write(`data: ${JSON.stringify({ error: errorObjectOf(outcome, given.requestId) })}\n\n`);
+      else write(`data: ${jsonLine({ error: errorObjectOf(outcome, given.requestId) })}\n\n`);
       cancelSilence();
     },
   };
 }
 
-const textOf = (chunk: ChatCompletionChunk): string => `data: ${JSON.stringify(chunk)}\n\n`;
+const textOf = (chunk: ChatCompletionChunk): string => `data: ${jsonLine(chunk)}\n\n`;

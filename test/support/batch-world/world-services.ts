@@ -84,6 +84,7 @@ export function createServices({
   const services = {
     ...stores,
     clock,
+    random: Math.random,
     batchQueue: queue,
     batchWorkflow: workflow,
     agentRuntime: model.runtime,

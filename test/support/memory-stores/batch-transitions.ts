@@ -84,13 +84,26 @@ const enqueueTransitions = (
   },
 });
 
+/** When the states of the stored task tokens were entered, by batch. */
+const tokensAt = new WeakMap<object, Map<string, string>>();
+
 const endTransitions = (
   store: Pick<BatchTransitionSettings, 'find' | 'onEnd'>,
 ): Pick<
   BatchTransitions,
   'cancel' | 'complete' | 'incrementExecutionNumber' | 'markExpired' | 'markFailed' | 'saveTaskToken'
 > => ({
-  saveTaskToken: async (batch, taskToken) => change(store, batch, isOpen, () => ({ taskToken })),
+  async saveTaskToken(batch, taskToken, enteredAt = '') {
+    const isNewest = (tokensAt.get(store)?.get(batch.id) ?? '') <= enteredAt;
+    const saved = change(
+      store,
+      batch,
+      (stored) => isOpen(stored) && isNewest,
+      () => ({ taskToken }),
+    );
+    if (saved !== undefined) tokensAt.set(store, (tokensAt.get(store) ?? new Map()).set(batch.id, enteredAt));
+    return saved;
+  },
   async incrementExecutionNumber(batch) {
     const isUnchanged = ({ executionNumber }: Batch): boolean => executionNumber === batch.executionNumber;
     return change(store, batch, isUnchanged, ({ executionNumber }) => ({

@@ -38,12 +38,13 @@ export const dynamoBatchTransitions = (table: Table, clock: Clock): BatchTransit
 
 const saveTaskToken =
   (table: Table): BatchTransitions['saveTaskToken'] =>
-  (batch, taskToken) =>
+  (batch, taskToken, enteredAt = '') =>
     updateBatch(table, batch, {
-      UpdateExpression: 'SET task_token = :token',
-      ConditionExpression: '#status IN (:progress, :cancelling)',
+      UpdateExpression: 'SET task_token = :token, token_at = :at',
+      ConditionExpression:
+        '#status IN (:progress, :cancelling) AND (attribute_not_exists(token_at) OR token_at <= :at)',
       ExpressionAttributeNames: statusNames,
-      ExpressionAttributeValues: { ':token': taskToken, ...openStatuses },
+      ExpressionAttributeValues: { ':token': taskToken, ':at': enteredAt, ...openStatuses },
     });
 
 const incrementExecutionNumber =

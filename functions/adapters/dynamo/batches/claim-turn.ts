@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -27,7 +26,7 @@ export async function inClaimTurn<Result>(
   const Key = keys.claimTurn(workspaceId);
   for (let attempt = 1; attempt <= attemptsToHaveTurn; attempt += 1) {
     if (await startTurn(table, clock, Key)) break;
-    await sleep(Math.random() * longestPause);
+    await table.pauseUpTo(longestPause);
   }
   const result = await claim();
   await table.update({

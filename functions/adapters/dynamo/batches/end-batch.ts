@@ -82,7 +82,7 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
     Update: {
       TableName,
       Key: keyOf(batch),
-      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE task_token`,
+      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE task_token, token_at`,
       // The write fails if the batch was stopped or cancelled after it was read. A later stop changes the results, and
       // a later cancel changes the final status.
       ConditionExpression: `#status = :before AND ${

@@ -58,7 +58,7 @@ async function createAll(table: Table, clock: Clock, queue: Creation[], onEmpty:
     queue.unshift(...remaining.filter((creation) => !isAlone(creation)));
     queue.push(...remaining.filter(isAlone));
     conflicts = hasConflict ? conflicts + 1 : 0;
-    if (hasConflict) await backOff(conflicts);
+    if (hasConflict) await backOff(table, conflicts);
   }
   onEmpty();
 }

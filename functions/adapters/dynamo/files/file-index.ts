@@ -108,7 +108,7 @@ async function decided(table: Table, key: Key): Promise<string | undefined> {
     const item = await table.get(key);
     const erasing = item === undefined ? confirmed : (item.erasing as string | undefined);
     if (erasing === undefined || erasing === confirmed || attempt === attemptsToAttach) return erasing;
-    await backOff(attempt);
+    await backOff(table, attempt);
   }
 }
 

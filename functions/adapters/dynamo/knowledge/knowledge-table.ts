@@ -1,3 +1,4 @@
+import type { Pause } from '#adapters/dynamo/table/back-off.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { type Item, isConflict, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
@@ -13,7 +14,7 @@ export interface KnowledgeHead {
   indexBytes: number;
 }
 
-export interface KnowledgeTable {
+export interface KnowledgeTable extends Pause {
   /** Undefined if the workspace never had a document. */
   head(workspaceId: string): Promise<KnowledgeHead | undefined>;
   documents(workspaceId: string): Promise<KnowledgeDocument[]>;
@@ -53,6 +54,8 @@ const itemOf = (workspaceId: string, document: KnowledgeDocument): Item => ({
 
 export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable {
   return {
+    pauseUpTo: table.pauseUpTo,
+
     async head(workspaceId) {
       const item = await table.get(keys.knowledgeHead(workspaceId));
       return (

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AttributeValue,
   BatchGetItemCommand,
@@ -24,7 +25,7 @@ import type {
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
 import { NotStorable } from '#domain/platform/not-storable.ts';
-import { backOff } from './back-off.ts';
+import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 
 export type Item = Record<string, unknown>;
@@ -56,6 +57,8 @@ export interface Table {
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
   queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
+  /** Waits for a random part of the time. */
+  pauseUpTo(milliseconds: number): Promise<void>;
   /** No writes are no call. */
   transact(writes: (tableName: string) => Write[]): Promise<void>;
 }
@@ -75,8 +78,15 @@ const maxUnprocessedAttempts = 40;
 /** With the delays, about 0.6 s: a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
-/** @param client may use `ItemProtocol`, which makes each call cheaper */
-export function dynamoTable(client: DynamoDBClient, name: string): Table {
+/**
+ * @param client may use `ItemProtocol`, which makes each call cheaper
+ * @param pauseUpTo by default in real time
+ */
+export function dynamoTable(
+  client: DynamoDBClient,
+  name: string,
+  pauseUpTo: Table['pauseUpTo'] = (milliseconds) => sleep(Math.random() * milliseconds),
+): Table {
   const loader = new DataLoader<Key, Read, string>((keys) => batchGet(client, name, keys), {
     cache: false,
     maxBatchSize: keysPerRequest,
@@ -85,34 +95,42 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
     const read = await loader.load(key);
     return read === unprocessed ? getOne(client, name, key) : read;
   };
+  const pause: Pause = { pauseUpTo };
   return {
+    pauseUpTo,
     get,
     async getNamed(key) {
       for (let attempt = 1; attempt <= maxGetAttempts; attempt += 1) {
         const item = await get(key);
         if (item !== undefined) return item;
-        await backOff(attempt);
+        await backOff(pause, attempt);
       }
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
     async put(input) {
-      await retryOnConflict(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
+      await retryOnConflict(pause, () =>
+        client.send(new PutItemCommand({ TableName: name, ...toWire(input) })),
+      );
     },
     putAll: (items) =>
       batchWrites(
+        pause,
         client,
         name,
         items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
       ),
     deleteAll: (keys) =>
       batchWrites(
+        pause,
         client,
         name,
         keys.map((key) => ({ DeleteRequest: { Key: marshalled(key) } })),
       ),
     async update(input, signal) {
       const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
-      const response = await retryOnConflict(() => client.send(command, signal && { abortSignal: signal }));
+      const response = await retryOnConflict(pause, () =>
+        client.send(command, signal && { abortSignal: signal }),
+      );
       return response.Attributes === undefined ? {} : unmarshall(response.Attributes);
     },
     async *queryPages(input) {
@@ -143,18 +161,19 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
 /**
  * DynamoDB rejects a write of an item that a running transaction contains. The SDK does not retry that, so this does.
  */
-async function retryOnConflict<Output>(write: () => Promise<Output>): Promise<Output> {
+async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await write();
     } catch (error) {
       if (!(error instanceof TransactionConflictException) || attempt === maxConflictAttempts) throw error;
     }
-    await backOff(attempt);
+    await backOff(pause, attempt);
   }
 }
 
 async function batchWrites(
+  pause: Pause,
   client: DynamoDBClient,
   name: string,
   writes: readonly WriteRequest[],
@@ -162,10 +181,15 @@ async function batchWrites(
   const requests: WriteRequest[][] = [];
   for (let first = 0; first < writes.length; first += writesPerRequest)
     requests.push(writes.slice(first, first + writesPerRequest));
-  await Promise.all(requests.map((request) => batchWrite(client, name, request)));
+  await Promise.all(requests.map((request) => batchWrite(pause, client, name, request)));
 }
 
-async function batchWrite(client: DynamoDBClient, name: string, writes: WriteRequest[]): Promise<void> {
+async function batchWrite(
+  pause: Pause,
+  client: DynamoDBClient,
+  name: string,
+  writes: WriteRequest[],
+): Promise<void> {
   let pending: BatchWriteItemCommandInput['RequestItems'] = { [name]: writes };
   for (let attempt = 1; attempt <= maxUnprocessedAttempts; attempt += 1) {
     const response: BatchWriteItemCommandOutput = await client.send(
@@ -173,7 +197,7 @@ async function batchWrite(client: DynamoDBClient, name: string, writes: WriteReq
     );
     pending = response.UnprocessedItems;
     if (pending === undefined || Object.keys(pending).length === 0) return;
-    await backOff(attempt);
+    await backOff(pause, attempt);
   }
   throw new Error(`DynamoDB did not process all writes in ${maxUnprocessedAttempts} attempts`);
 }

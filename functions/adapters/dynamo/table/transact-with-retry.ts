@@ -36,7 +36,7 @@ export async function transactWithRetry<Result>(
       if (ended !== undefined) return ended.result;
       if (!isConflict(error) || attempt === attempts) throw error;
     }
-    await backOff(attempt);
+    await backOff(table, attempt);
   }
 }
 

@@ -1,0 +1,310 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { NewBatch } from './todays-code.ts';
+import type { World } from './world.ts';
+
+interface Chat {
+  workspaceId: string;
+  chatId: number;
+  agentId: string;
+  externalUserId: string | undefined;
+  isDeleted: boolean;
+}
+
+interface Span {
+  start: number;
+  end: number;
+}
+
+/** What clients have done and got, as they know it. */
+export interface Ledger {
+  chats: Chat[];
+  creations: (Span & { workspaceId: string; key: string; id: number })[];
+  /** All messages that clients have sent; `reply` is that of a successful response. */
+  sends: { chat: Chat; message: string; key: string | null; tries: number; reply: string | undefined }[];
+  renames: (Span & { chat: Chat; name: string; isDone: boolean })[];
+  batches: (NewBatch & { batchId: string | undefined; key: string })[];
+  keys: Map<string, Set<number>>;
+  /** `end` is infinite if the operator does not know that it was requested. */
+  erasures: (Span & { workspaceId: string; externalUserId: string })[];
+}
+
+export const newLedger = (): Ledger => ({
+  ...{ chats: [], creations: [], sends: [], renames: [], batches: [], keys: new Map(), erasures: [] },
+});
+
+/** An error that a client may retry: the service failed, or its process died. */
+const mayRetry = (error: unknown): boolean =>
+  !(error instanceof ServiceError) || error.kind === 'serverError';
+
+type Operation<Result> = Parameters<World['request']>[1] extends (process: infer Process) => unknown
+  ? (process: Process) => Promise<Result>
+  : never;
+
+/** Repeats a request with the same key, as clients do after an error of the service. */
+async function persistently<Result>(
+  world: World,
+  name: string,
+  operation: Operation<Result>,
+  tries = 3,
+): Promise<Result | undefined> {
+  for (let attempt = 1; attempt <= tries; attempt += 1) {
+    try {
+      return (await world.request(name, operation)) as Result;
+    } catch (error) {
+      if (!mayRetry(error)) return undefined;
+    }
+    await world.timeline.sleep(world.timeline.between(1000, 20_000));
+  }
+  return undefined;
+}
+
+/** A client of a workspace, who does one thing after the other. */
+export async function actAsClient(world: World, index: number): Promise<void> {
+  const { timeline } = world;
+  const workspaceId = world.workspaces[index % world.workspaces.length] as string;
+  const externalUserId = index % 2 === 0 ? `user-${index}` : undefined;
+  const self = { world, workspaceId, externalUserId, name: `client ${index}` };
+  await timeline.sleep(timeline.between(0, 3000));
+  await createChat(self);
+  while (timeline.now < world.activeUntil) {
+    await timeline.pick(actions)(self);
+    await timeline.sleep(timeline.between(200, 14_000));
+  }
+}
+
+interface Self {
+  world: World;
+  workspaceId: string;
+  externalUserId: string | undefined;
+  name: string;
+}
+
+/** A chat that the client may use; now and then one that was deleted. */
+function someChat({ world, workspaceId, externalUserId }: Self): Chat | undefined {
+  const open = world.ledger.chats.filter(
+    (chat) =>
+      chat.workspaceId === workspaceId &&
+      (chat.externalUserId === undefined || chat.externalUserId === externalUserId) &&
+      (!chat.isDeleted || world.timeline.chance(0.1)),
+  );
+  return open.length === 0 ? undefined : world.timeline.pick(open);
+}
+
+async function createChat({ world, workspaceId, externalUserId, name }: Self): Promise<void> {
+  const { timeline, ledger } = world;
+  const key = world.nextName('key');
+  const agentId = world.agentOf(workspaceId);
+  const start = timeline.now;
+  const chat = await persistently(world, `${name} creates a chat`, (process) =>
+    world.operations.createChat(
+      process,
+      { workspaceId, agentId, name: world.nextName('chat'), externalUserId },
+      key,
+    ),
+  );
+  if (chat === undefined) return;
+  ledger.keys.set(key, (ledger.keys.get(key) ?? new Set()).add(chat.id));
+  ledger.creations.push({ workspaceId, key, id: chat.id, start, end: timeline.now });
+  ledger.chats.push({ workspaceId, chatId: chat.id, agentId, externalUserId, isDeleted: false });
+}
+
+async function send(self: Self): Promise<void> {
+  const { world, name } = self;
+  const chat = someChat(self);
+  if (chat === undefined) return;
+  const message = world.nextName('message');
+  const key = world.timeline.chance(0.5) ? world.nextName('key') : null;
+  const entry: Ledger['sends'][number] = { chat, message, key, tries: 0, reply: undefined };
+  world.ledger.sends.push(entry);
+  const resumable = key !== null && world.timeline.chance(0.3);
+  let requestId = '';
+  const input = { ...chat, externalUserId: self.externalUserId, message, resumable };
+  const reply = await persistently(
+    world,
+    `${name} sends ${message} to chat ${chat.chatId} of ${chat.workspaceId}`,
+    (process) => {
+      entry.tries += 1;
+      // The gateway may repeat a request; a client that sends it again makes another one.
+      if (requestId === '' || world.timeline.chance(0.8)) requestId = world.nextName('id');
+      return world.operations.send(process, input, { requestId, key });
+    },
+    key === null ? 1 : 3,
+  );
+  if (reply?.error === null) entry.reply = reply.content;
+}
+
+async function rename(self: Self): Promise<void> {
+  const { world, externalUserId } = self;
+  const chat = someChat(self);
+  if (chat === undefined) return;
+  const name = world.nextName('name');
+  const entry = { chat, name, start: world.timeline.now, end: Infinity, isDone: false };
+  world.ledger.renames.push(entry);
+  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) =>
+    world.operations.rename(process, { ...chat, externalUserId, name }),
+  );
+  entry.end = world.timeline.now;
+  entry.isDone = done !== undefined;
+}
+
+async function remove(self: Self): Promise<void> {
+  const { world, externalUserId } = self;
+  const chat = someChat(self);
+  if (chat === undefined || world.timeline.chance(0.6)) return;
+  chat.isDeleted = true;
+  await persistently(world, `${self.name} deletes chat ${chat.chatId}`, (process) =>
+    world.operations.remove(process, { ...chat, externalUserId }),
+  );
+}
+
+async function stop(self: Self): Promise<void> {
+  const chat = someChat(self);
+  if (chat === undefined) return;
+  const { world, externalUserId } = self;
+  await persistently(
+    world,
+    `${self.name} stops the reply in chat ${chat.chatId}`,
+    (process) => world.operations.stop(process, { ...chat, externalUserId }),
+    1,
+  );
+}
+
+async function read(self: Self): Promise<void> {
+  const chat = someChat(self);
+  if (chat === undefined) return;
+  const { world, externalUserId, workspaceId } = self;
+  const input = { ...chat, externalUserId };
+  if (world.timeline.chance(0.5))
+    await persistently(
+      world,
+      `${self.name} reads chat ${chat.chatId}`,
+      (process) => world.operations.history(process, input),
+      1,
+    );
+  else
+    await persistently(
+      world,
+      `${self.name} lists chats`,
+      (process) =>
+        world.operations.page(process, { workspaceId }, { limit: 10, offset: 0, ascending: false }),
+      1,
+    );
+}
+
+const actions = [createChat, send, send, send, rename, remove, stop, read];
+
+/** A client that creates a batch, and watches it to its end. */
+export async function actAsBatchClient(world: World, index: number): Promise<void> {
+  const { timeline, ledger } = world;
+  const workspaceId = world.workspaces[index % 2] as string;
+  const self = { world, workspaceId, externalUserId: undefined, name: `batch client ${index}` };
+  for (let chat = 0; chat < 2; chat += 1) await createChat(self);
+  await timeline.sleep(timeline.between(0, 10_000));
+  const key = world.nextName('key');
+  const entry = { ...newBatch(self), key, batchId: undefined as string | undefined };
+  ledger.batches.push(entry);
+  entry.batchId = await persistently(
+    world,
+    `${self.name} creates a batch`,
+    (process) => world.operations.createBatch(process, entry, key),
+    5,
+  );
+  if (entry.batchId === undefined) return;
+  if (timeline.chance(0.3)) timeline.at(timeline.now + timeline.between(1000, 120_000), () => void cancel());
+  const { batchId } = entry;
+  const cancel = async () => {
+    world.note(`${self.name} cancels`);
+    await persistently(world, `${self.name} cancels its batch`, (process) =>
+      world.operations.cancelBatch(process, workspaceId, batchId),
+    );
+  };
+  await watchBatch(world, workspaceId, batchId);
+}
+
+/** Thirty requests: some with a history, which may be that of others, and some with a user. */
+function newBatch({ world, workspaceId }: Self): NewBatch {
+  const { timeline } = world;
+  const histories = world.ledger.chats.filter(
+    (chat) => chat.workspaceId === workspaceId && chat.externalUserId === undefined && !chat.isDeleted,
+  );
+  const agentId = world.agentOf(workspaceId);
+  return {
+    ...{ workspaceId, agentId, webhook: timeline.chance(0.7) },
+    requests: Array.from({ length: 30 }, () => {
+      const customId = world.nextName('request');
+      const chat = timeline.chance(0.4) && histories.length > 0 ? timeline.pick(histories) : undefined;
+      return {
+        ...{ customId, message: `question of ${customId}`, historyId: chat?.chatId ?? null },
+        externalUserId: chat === undefined && timeline.chance(0.2) ? `user-${timeline.below(4)}` : null,
+      };
+    }),
+  };
+}
+
+async function watchBatch(world: World, workspaceId: string, batchId: string): Promise<void> {
+  const { timeline, checks } = world;
+  const ended = new Map<string, string>();
+  let counts = [0, 0];
+  for (;;) {
+    await timeline.sleep(timeline.between(3000, 60_000));
+    const batch = await persistently(
+      world,
+      `a client reads batch ${batchId}`,
+      (process) => world.operations.batch(process, workspaceId, batchId),
+      1,
+    );
+    if (batch !== undefined) {
+      const [completed = 0, failed = 0] = counts;
+      checks.that(
+        'counts never fall',
+        batch.completed >= completed && batch.failed >= failed,
+        () => `${batchId}: ${completed} + ${failed}, then ${batch.completed} + ${batch.failed}`,
+      );
+      counts = [batch.completed, batch.failed];
+    }
+    const isFinal = batch !== undefined && !['in_progress', 'cancelling'].includes(batch.status);
+    const readsResults = isFinal || timeline.chance(0.4);
+    const results = readsResults
+      ? await persistently(
+          world,
+          `a client reads the results of batch ${batchId}`,
+          (process) => world.operations.results(process, workspaceId, batchId),
+          1,
+        )
+      : undefined;
+    for (const { custom_id: id, status } of results ?? []) {
+      const before = ended.get(id);
+      if (before !== undefined)
+        checks.that('a result never changes', before === status, () => `${id}: ${before}, then ${status}`);
+      if (status === 'success' || status === 'failed') ended.set(id, status);
+    }
+    if (isFinal || world.isOver) return;
+  }
+}
+
+/** An operator, who in some worlds disables a workspace for a while or erases a person. */
+export async function actAsOperator(world: World): Promise<void> {
+  const { timeline, operations, ledger } = world;
+  await timeline.sleep(timeline.between(10_000, 90_000));
+  const workspaceId = timeline.pick(world.workspaces);
+  if (timeline.chance(0.1)) {
+    world.note(`an operator disables ${workspaceId}`);
+    await persistently(world, 'an operator disables a workspace', (process) =>
+      operations.enable(process, workspaceId, false),
+    );
+    await timeline.sleep(timeline.between(5000, 60_000));
+    await persistently(world, 'an operator enables a workspace', (process) =>
+      operations.enable(process, workspaceId, true),
+    );
+  }
+  if (!timeline.chance(0.3)) return;
+  const person = { workspaceId, externalUserId: timeline.pick(['user-0', 'user-2', 'user-4']) };
+  const erasure = { ...person, start: timeline.now, end: Number.POSITIVE_INFINITY };
+  ledger.erasures.push(erasure);
+  world.note(`an operator erases ${person.externalUserId} of ${workspaceId}`);
+  const isDone = await persistently(world, 'an operator erases a person', async (process) => {
+    await operations.erase(process, person);
+    return true;
+  });
+  if (isDone) erasure.end = timeline.now;
+}

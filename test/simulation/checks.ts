@@ -1,0 +1,73 @@
+/** What must hold in every world, by the name under which a failure is printed. Numbers are those of the design. */
+export const invariants = {
+  'an id is given once, and later ones are higher': 'lists 1',
+  'created_at never falls with a rising id': 'lists 2',
+  'lists and counts agree with the chats': 'lists 3, 4',
+  'pages equal the sorted living ids': 'lists 6',
+  'a key creates one chat or batch': 'lists 7',
+  'open batches are those that are not final': 'lists 8',
+  'nothing starts after a stop': 'batches 12',
+  'a result never changes': 'batches 13',
+  'counts never fall': 'batches 13',
+  'completed and failed are counted from items': 'batches 14',
+  'a request has one chat and one turn': 'batches 15',
+  'requests of a history run in order': 'batches 16',
+  'a request is paid once unless its process was disturbed': 'batches 17',
+  'every batch ends': 'batches 19',
+  'a webhook is delivered once': 'batches 21',
+  'usage is at most the calls': 'batches 22',
+  'usage is at least the calls of processes that lived': 'batches 22',
+  'a task token is never replaced by an older one': 'core 2.2',
+  'positions have no gaps': 'turns 23',
+  'a stored turn is counted': 'turns 23',
+  'a message never changes': 'turns 23',
+  'a lease owns its chat alone': 'turns 24',
+  'a purged chat leaves nothing': 'erasure 28',
+  'a reply is paid once unless its process was disturbed': 'sends',
+  'an erased person is gone': 'erasure 26',
+  'what a person does after an erasure stays': 'erasure 29',
+  'a message is stored once': 'sends',
+  'a reply that a client got is stored': 'sends',
+  'a rename is never lost': 'sends',
+  'a chat is free within its lease': 'sends',
+  'an interrupted reply is visible': 'sends',
+} as const;
+
+export type Invariant = keyof typeof invariants;
+
+/** Arrives with the code that it is about. */
+export const invariantsOfNewCode = [
+  'lists 5: entries of a list do not interleave',
+  'batches 9: next never falls',
+  'batches 10, 11: each started request is in its slot, and only its holder changes it',
+  'batches 18: a lost slot is held again within 95 s',
+  'batches 20: slots are within the share',
+  'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
+  'erasure 27, 30: files, and runs that end',
+];
+
+export interface Violation {
+  invariant: Invariant;
+  detail: string;
+}
+
+/** Counts how often each invariant was checked, and collects what violates one. */
+export class Checks {
+  readonly counts = new Map<Invariant, number>();
+  readonly violations: Violation[] = [];
+  readonly #note: (line: string) => void;
+
+  constructor(note: (line: string) => void) {
+    this.#note = note;
+  }
+
+  that(invariant: Invariant, isTrue: boolean, detail: () => string): void {
+    this.counts.set(invariant, (this.counts.get(invariant) ?? 0) + 1);
+    if (isTrue) return;
+    const text = detail();
+    // One violation of a kind tells enough.
+    if (this.violations.some((violation) => violation.invariant === invariant)) return;
+    this.violations.push({ invariant, detail: text });
+    this.#note(`VIOLATION: ${invariant}: ${text}`);
+  }
+}

@@ -1,0 +1,157 @@
+import { fork } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { invariants, invariantsOfNewCode, type Violation } from './checks.ts';
+import { type FaultKind, faultKinds, isPossible } from './faults.ts';
+import { knownViolations } from './known-violations.ts';
+import { addTo, emptySummary, newWorld, type Summary } from './run-seeds.ts';
+import { todaysCalls, uncommonCalls } from './todays-calls.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    worlds: { type: 'string', default: '100' },
+    from: { type: 'string' },
+  },
+});
+
+/** The seed after the last one that was run. A new installation begins at 1, and so does CI. */
+const progressFile = join(import.meta.dirname, '../../node_modules/.cache/simulation.json');
+const seedsOfBlock = 5;
+/** A run of so many worlds has to meet every call with every fault, and to check every invariant. */
+const completeRun = 500;
+
+/** Runs one world again, to the letter, and prints what happened. */
+async function repeat(seed: number): Promise<void> {
+  const { history, violations } = await newWorld(seed).run();
+  console.log(history.join('\n'));
+  for (const { invariant, detail } of violations) console.log(`${invariant}: ${detail}`);
+  console.log(`Seed ${seed}: ${violations.length} violations`);
+  process.exitCode = violations.length > 0 ? 1 : 0;
+}
+
+async function explore(worlds: number): Promise<void> {
+  const stored = existsSync(progressFile) ? (JSON.parse(readFileSync(progressFile, 'utf8')) as number) : 1;
+  const first = values.from === undefined ? stored : Number(values.from);
+  const started = Date.now();
+  const sum = await runAll(first, worlds);
+  mkdirSync(join(progressFile, '..'), { recursive: true });
+  writeFileSync(progressFile, String(first + worlds));
+  const isComplete = report(sum);
+  const seconds = (Date.now() - started) / 1000;
+  console.log(
+    `Seeds ${first} to ${first + worlds - 1}: ${sum.faults} faults, at least ${sum.fewestFaults} a world, ` +
+      `${sum.events} events, ${seconds.toFixed(1)} s`,
+  );
+  const unknown = sum.violations.filter(({ invariant }) => !isKnown(sum, invariant));
+  console.log(`${unknown.length} violations, ${sum.violations.length - unknown.length} known ones`);
+  const [worst] = unknown;
+  if (worst !== undefined) await printHistory(worst.seed);
+  if (unknown.length > 0 || (worlds >= completeRun && !isComplete)) process.exitCode = 1;
+}
+
+/** Whether today's code is known to violate the invariant, about as often. */
+function isKnown({ worlds, violations }: Summary, invariant: Violation['invariant']): boolean {
+  const known = knownViolations[invariant];
+  if (known === undefined) return false;
+  const found = violations.filter((violation) => violation.invariant === invariant).length;
+  return found <= Math.max(3, known.share * worlds);
+}
+
+/** Each process takes the next seeds when it is ready. */
+async function runAll(first: number, worlds: number): Promise<Summary> {
+  const sum = emptySummary();
+  let next = first;
+  const end = first + worlds;
+  const work = (): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const child = fork(join(import.meta.dirname, 'run-seeds.ts'), {
+      serialization: 'advanced',
+      // A world makes much garbage, and little of it lives long.
+      execArgv: ['--max-semi-space-size=64'],
+    });
+    const assign = (): void => {
+      const seeds = Array.from({ length: Math.min(seedsOfBlock, end - next) }, (_, index) => next + index);
+      next += seeds.length;
+      if (seeds.length > 0) child.send(seeds);
+      else child.disconnect();
+    };
+    child.on('message', (summary: Summary) => {
+      addTo(sum, summary);
+      assign();
+    });
+    child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`Worlds ended with ${code}`))));
+    assign();
+    return promise;
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  return sum;
+}
+
+/** @returns whether every call has met every fault, and every invariant was checked */
+function report({ calls, checks, violations }: Summary): boolean {
+  const missing = printCalls(calls);
+  console.log('');
+  for (const [invariant, origin] of Object.entries(invariants)) {
+    const found = violations.filter((violation) => violation.invariant === invariant);
+    const seeds = found.map(({ seed }) => seed).slice(0, 5);
+    const known = knownViolations[invariant as keyof typeof invariants];
+    const result =
+      found.length === 0 ? '' : `  ${found.length} × (seeds ${seeds.join(', ')})${known ? ' known' : ''}`;
+    const count = checks[invariant as keyof typeof invariants] ?? 0;
+    console.log(`${String(count).padStart(9)}  ${invariant} [${origin}]${result}`);
+  }
+  const unchecked = Object.keys(invariants).filter((name) => !checks[name as keyof typeof invariants]);
+  console.log(`\nWith the new code: ${invariantsOfNewCode.join('; ')}`);
+  if (missing.length > 0) console.log(`Without a fault: ${missing.join('; ')}`);
+  if (unchecked.length > 0) console.log(`Never checked: ${unchecked.join('; ')}`);
+  return missing.length === 0 && unchecked.length === 0;
+}
+
+/** @returns the faults that a call has not met */
+function printCalls(calls: Summary['calls']): string[] {
+  const missing: string[] = [];
+  const width = 8;
+  const heads = faultKinds.map((fault) => shortNames[fault].padStart(width)).join('');
+  console.log(`${'call'.padEnd(42)}${'count'.padStart(9)}${heads}`);
+  for (const [name, { type, count, faults }] of Object.entries(calls).toSorted(([one], [other]) =>
+    one < other ? -1 : 1,
+  )) {
+    const cells = faultKinds.map((fault) => {
+      if (!isPossible(type, fault)) return '-'.padStart(width);
+      if (!faults[fault] && name in todaysCalls && !uncommonCalls.has(name)) missing.push(`${name} ${fault}`);
+      return String(faults[fault] ?? 0).padStart(width);
+    });
+    console.log(`${name.padEnd(42)}${String(count).padStart(9)}${cells.join('')}`);
+  }
+  for (const name of Object.keys(todaysCalls)) if (!(name in calls)) missing.push(name);
+  return missing;
+}
+
+const shortNames: Readonly<Record<FaultKind, string>> = {
+  'fails before': 'fail<',
+  'fails after': 'fail>',
+  repeated: 'repeat',
+  'request late': 'late<',
+  'response late': 'late>',
+  conflict: 'conf',
+  throttled: 'thrott',
+  'dies before': 'die<',
+  'dies after': 'die>',
+  'freezes before': 'freeze<',
+  'freezes after': 'freeze>',
+  twice: 'twice',
+  lost: 'lost',
+};
+
+async function printHistory(seed: number): Promise<void> {
+  const { history, violations } = await newWorld(seed).run();
+  console.log(`\n${history.slice(-40).join('\n')}`);
+  for (const { invariant, detail } of violations) console.log(`${invariant}: ${detail}`);
+  console.log(`\nRepeat it: npm run simulate -- --seed ${seed}`);
+}
+
+if (values.seed !== undefined) await repeat(Number(values.seed));
+else await explore(Number(values.worlds));

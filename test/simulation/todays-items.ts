@@ -1,0 +1,175 @@
+/** How today's stored items are read, and what must hold of them. What replaces the code replaces this file too. */
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { WireItem } from '#support/memory-table/attribute-values.ts';
+import type { MemoryTable } from '#support/memory-table/memory-table.ts';
+import { recountChats } from '#support/stored/recount-chats.ts';
+import type { StoredItem } from '#support/stored/snapshot.ts';
+import { StoredItems } from '#support/stored/stored-items.ts';
+import type { Checks } from './checks.ts';
+import type { Timeline } from './timeline.ts';
+
+const finals = new Set(['success', 'failed']);
+const finalBatches = new Set(['completed', 'failed', 'cancelled']);
+
+/** Checks each change of an item when it happens. */
+export function watchItems(table: MemoryTable, timeline: Timeline, checks: Checks): void {
+  table.onWrite = (before, after) => {
+    const { pk, sk } = (after ?? before) as { pk: { S: string }; sk: { S: string } };
+    if (sk.S === 'CHAT') checkLease(timeline, checks, before, after);
+    else if (/^M#\d+$/.test(sk.S)) checkMessage(checks, before, after);
+    else if (sk.S === 'BATCH' && after !== undefined) checkBatch(checks, before, after);
+    else if (/#B#[^#]+#I#\d$/.test(pk.S) && after !== undefined) checkItem(table, checks, before, after);
+  };
+}
+
+function checkLease(timeline: Timeline, checks: Checks, before?: WireItem, after?: WireItem): void {
+  const [owner, next] = [before?.lease_id?.S, after?.lease_id?.S];
+  if (owner === undefined || next === undefined || owner === next) return;
+  // The clock of the next owner may be a second ahead.
+  const until = Number(before?.lease_until?.N) - 1000;
+  checks.that(
+    'a lease owns its chat alone',
+    timeline.now >= until,
+    () => `${after?.pk?.S}: ${next} took the lease of ${owner}, ${until - timeline.now} ms before its end`,
+  );
+}
+
+function checkMessage(checks: Checks, before?: WireItem, after?: WireItem): void {
+  if (after === undefined) return;
+  checks.that(
+    'a message never changes',
+    before === undefined || JSON.stringify(before) === JSON.stringify(after),
+    () => `${after.pk?.S} ${after.sk?.S}`,
+  );
+}
+
+function checkBatch(checks: Checks, before: WireItem | undefined, after: WireItem): void {
+  const [token, next] = [before?.task_token?.S, after.task_token?.S];
+  if (token !== undefined && next !== undefined && token !== next)
+    checks.that(
+      'a task token is never replaced by an older one',
+      token < next,
+      () => `${after.pk?.S}: ${token} by ${next}`,
+    );
+  const [status, changed] = [before?.status?.S ?? '', after.status?.S];
+  if (finalBatches.has(status))
+    checks.that(
+      'a result never changes',
+      status === changed,
+      () => `${after.pk?.S}: ${status}, then ${changed}`,
+    );
+}
+
+function checkItem(table: MemoryTable, checks: Checks, before: WireItem | undefined, after: WireItem): void {
+  const [status = '', next] = [before?.status?.S, after.status?.S];
+  const name = () => `${after.pk?.S} ${after.sk?.S}`;
+  if (finals.has(status))
+    checks.that('a result never changes', status === next, () => `${name()}: ${status}, then ${next}`);
+  if (next !== 'processing' || before?.attempt?.N === after.attempt?.N) return;
+  const batch = table.find({ pk: (after.pk?.S ?? '').replace(/#I#\d$/, ''), sk: 'BATCH' });
+  checks.that(
+    'nothing starts after a stop',
+    batch?.stop_reason === undefined && batch?.status?.S === 'in_progress',
+    () => `${name()} of a batch that is ${batch?.status?.S} and ${batch?.stop_reason?.S}`,
+  );
+}
+
+/** Everything that is stored, once nothing happens any more. */
+export function readItems(table: MemoryTable): StoredItems {
+  const items = [...table.items()].map((item) => unmarshall(item as never) as StoredItem);
+  return new StoredItems({ items });
+}
+
+export interface StoredChat {
+  workspaceId: string;
+  chatId: number;
+  name: string;
+  createdAt: string;
+  agentId: string;
+  externalUserId: string | undefined;
+  isRenamed: boolean;
+  /** Under a lease, which has expired. */
+  isLeased: boolean;
+  messageCount: number;
+  createdFor: string | undefined;
+  messages: { position: number; content: string }[];
+}
+
+export function chatsIn(items: StoredItems): StoredChat[] {
+  return items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/).flatMap(({ item, parts: [workspaceId = ''] }) =>
+    item.deleted_at !== undefined
+      ? []
+      : [
+          {
+            ...{ workspaceId, chatId: item.id as number, name: item.name as string },
+            ...{ createdAt: item.created_at as string, agentId: item.agent_id as string },
+            externalUserId: item.external_user_id as string | undefined,
+            isRenamed: item.renamed === true,
+            isLeased: item.lease_id !== undefined,
+            messageCount: item.message_count as number,
+            createdFor: item.created_for as string | undefined,
+            messages: items
+              .in(item.pk)
+              .filter(({ sk }) => /^M#\d+$/.test(sk))
+              .map(({ position, content }) => ({ position: position as number, content: content as string }))
+              .sort((one, other) => one.position - other.position),
+          },
+        ],
+  );
+}
+
+/** Contradictions between chats, their lists and their counts. */
+export const listProblems = (items: StoredItems): string[] =>
+  recountChats(items).filter((problem) => /#LIST#|\bchats\b/.test(problem));
+
+/** What is left of deleted chats, once their purges have ended. */
+export function leftOfDeleted(items: StoredItems): { count: number; left: string[] } {
+  const deleted = items.like(/^W#[^#]+#C#\d+$/, /^CHAT$/).filter(({ item }) => item.deleted_at !== undefined);
+  const left = deleted.flatMap(({ item }) =>
+    items
+      .in(item.pk)
+      .filter(({ sk }) => sk !== 'CHAT')
+      .map(({ pk, sk }) => `${pk} ${sk}`),
+  );
+  return { count: deleted.length, left };
+}
+
+/** Whether purges are under way. */
+export const hasPurges = (table: MemoryTable): boolean => table.hasPartition('OPERATOR#PURGES');
+
+export interface StoredBatch {
+  workspaceId: string;
+  batchId: string;
+  status: string;
+  isFinal: boolean;
+  isListedAsOpen: boolean;
+  completed: number;
+  failed: number;
+  total: number;
+  succeededItems: number;
+  wantsWebhook: boolean;
+  deliveryState: string | undefined;
+}
+
+export function batchesIn(items: StoredItems): StoredBatch[] {
+  return items
+    .like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/)
+    .map(({ item, parts: [workspaceId = '', batchId = ''] }) => {
+      const partitions = Array.from({ length: 10 }, (_, index) => items.in(`${item.pk}#I#${index}`));
+      return {
+        ...{ workspaceId, batchId, status: item.status as string },
+        isFinal: finalBatches.has(item.status as string),
+        isListedAsOpen:
+          items.has(keys.openBatch(workspaceId, batchId)) || items.has(keys.operatorsOpenBatch(batchId)),
+        ...{
+          completed: item.completed as number,
+          failed: item.failed as number,
+          total: item.total as number,
+        },
+        succeededItems: partitions.flat().filter(({ status }) => status === 'success').length,
+        wantsWebhook: item.webhook !== undefined,
+        deliveryState: items.at(keys.webhookDelivery(workspaceId, batchId))?.state as string | undefined,
+      };
+    });
+}

@@ -1,0 +1,94 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+
+export type WireItem = Readonly<Record<string, AttributeValue>>;
+export type Path = readonly (string | number)[];
+
+export class InvalidExpression extends Error {
+  override readonly name = 'ValidationException';
+}
+
+export function valueAt(item: WireItem, path: Path): AttributeValue | undefined {
+  let value: AttributeValue | undefined = item[path[0] as string];
+  for (let depth = 1; depth < path.length && value !== undefined; depth += 1) {
+    const step = path[depth] as string | number;
+    value = typeof step === 'number' ? value.L?.[step] : value.M?.[step];
+  }
+  return value;
+}
+
+export function required(value: AttributeValue | undefined): AttributeValue {
+  if (value === undefined)
+    throw new InvalidExpression('An operand in the update expression refers to an attribute that is missing');
+  return value;
+}
+
+export function isEqual(one: AttributeValue, other: AttributeValue): boolean {
+  if (one.S !== undefined || other.S !== undefined) return one.S === other.S;
+  if (one.N !== undefined || other.N !== undefined)
+    return one.N !== undefined && other.N !== undefined && Number(one.N) === Number(other.N);
+  if (one.SS !== undefined && other.SS !== undefined)
+    return JSON.stringify(one.SS.toSorted()) === JSON.stringify(other.SS.toSorted());
+  if (one.L !== undefined && other.L !== undefined)
+    return (
+      one.L.length === other.L.length &&
+      one.L.every((value, index) => isEqual(value, other.L?.[index] as AttributeValue))
+    );
+  if (one.M !== undefined && other.M !== undefined) {
+    const names = Object.keys(one.M);
+    return (
+      names.length === Object.keys(other.M).length &&
+      names.every((name) => other.M?.[name] && isEqual(one.M?.[name] as AttributeValue, other.M[name]))
+    );
+  }
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Values of different types have no order: every comparison of them fails. */
+export function order(one: AttributeValue, other: AttributeValue): number {
+  if (one.N !== undefined && other.N !== undefined) return Number(one.N) - Number(other.N);
+  if (one.S !== undefined && other.S !== undefined) return compareTexts(one.S, other.S);
+  return Number.NaN;
+}
+
+/** Characters whose order as UTF-16 differs from that of their code points. */
+const unordered = /[\ud800-\uffff]/;
+
+/** In the order of their UTF-8 bytes, which is that of their code points. */
+export function compareTexts(one: string, other: string): number {
+  if (one === other) return 0;
+  if (unordered.test(one) || unordered.test(other))
+    return Buffer.compare(Buffer.from(one), Buffer.from(other));
+  return one < other ? -1 : 1;
+}
+
+export function startsWith(whole: AttributeValue | undefined, part: AttributeValue): boolean {
+  return whole?.S !== undefined && part.S !== undefined && whole.S.startsWith(part.S);
+}
+
+export function hasMember(whole: AttributeValue | undefined, part: AttributeValue): boolean {
+  if (whole?.S !== undefined && part.S !== undefined) return whole.S.includes(part.S);
+  if (whole?.SS !== undefined && part.S !== undefined) return whole.SS.includes(part.S);
+  return whole?.L?.some((member) => isEqual(member, part)) ?? false;
+}
+
+export function sizeOf(value: AttributeValue | undefined): AttributeValue | undefined {
+  if (value === undefined) return undefined;
+  const size =
+    value.S !== undefined
+      ? Buffer.byteLength(value.S)
+      : (value.L ?? value.SS ?? Object.keys(value.M ?? {})).length;
+  return { N: String(size) };
+}
+
+export function added(before: AttributeValue | undefined, value: AttributeValue): AttributeValue {
+  if (value.N !== undefined) return { N: String(Number(before?.N ?? 0) + Number(value.N)) };
+  return { SS: [...new Set([...(before?.SS ?? []), ...(value.SS ?? [])])] };
+}
+
+export function withoutMembers(
+  before: AttributeValue | undefined,
+  value: AttributeValue,
+): AttributeValue | undefined {
+  const left = (before?.SS ?? []).filter((member) => value.SS?.includes(member) !== true);
+  return left.length === 0 ? undefined : { SS: left };
+}
