@@ -6,6 +6,9 @@ export const invariants = {
   'pages equal the sorted living ids': 'lists 6',
   'a key creates one chat or batch': 'lists 7',
   'open batches are those that are not final': 'lists 8',
+  'the next request never falls': 'batches 9',
+  'a request is in the take of its slot': 'batches 10',
+  'only the newest owner of a slot changes its requests': 'batches 11',
   'nothing starts after a stop': 'batches 12',
   'a result never changes': 'batches 13',
   'counts never fall': 'batches 13',
@@ -38,8 +41,6 @@ export type Invariant = keyof typeof invariants;
 /** Arrives with the code that it is about. */
 export const invariantsOfNewCode = [
   'lists 5: entries of a list do not interleave',
-  'batches 9: next never falls',
-  'batches 10, 11: each started request is in its slot, and only its holder changes it',
   'batches 18: a lost slot is held again within 95 s',
   'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',

@@ -29,16 +29,15 @@ import { agentDefinition } from '#contract/agent.ts';
 import { parseLimits } from '#contract/rate-limits.ts';
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
+import type { SlotMessage } from '#domain/batches/batch-queue.ts';
 import { cancelBatch } from '#domain/batches/cancel-batch.ts';
 import { countBatch } from '#domain/batches/count-batch.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
 import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
-import { failBatchItems } from '#domain/batches/fail-batch-items.ts';
 import { findBatch } from '#domain/batches/find-batch.ts';
 import { listBatchResults } from '#domain/batches/list-batch-results.ts';
-import { processBatchItems } from '#domain/batches/process-batch-items.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { workOnSlot } from '#domain/batches/worker.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
@@ -69,7 +68,7 @@ export interface Settings {
 /** What is outside of all processes, but for the table. */
 export interface Outside {
   settings: Settings;
-  queue: Queue<QueuedRequests>;
+  queue: Queue<SlotMessage>;
   purges: Queue<Purge | Erasure>;
   workflow: Workflow;
   contents: ContentStore;
@@ -135,9 +134,9 @@ function makeServices(process: Process, outside: Outside) {
       ...{ onRetry: nothing, onRejected: nothing, onToolError: nothing },
     }),
     batchQueue: {
-      send: (messages: readonly QueuedRequests[], delay?: number) =>
+      send: (messages: readonly SlotMessage[], delay?: number) =>
         outside.queue.send(process, 'batchQueue.send', messages, delay),
-      depth: () => process.call('batchQueue.depth', 'read', () => outside.queue.depth()),
+      isFilled: () => process.call('batchQueue.isFilled', 'read', () => outside.queue.isFilled()),
     },
     purgeQueue: {
       send: (purges: readonly (Purge | Erasure)[]) => outside.purges.send(process, 'purgeQueue.send', purges),
@@ -152,7 +151,7 @@ function makeServices(process: Process, outside: Outside) {
     webhookSettings: { timeout: 15_000, retryDelays: [5000, 60_000, 300_000] },
     webhookSource: {
       get: async ({ workspaceId, batchId }: { workspaceId: string; batchId: string }) =>
-        (await stored.batches.get(workspaceId, batchId))?.webhook ?? undefined,
+        stored.batches.webhook({ workspaceId, id: batchId }),
     },
     secretCipher: { encrypt: async (secret: string) => secret, decrypt: async (secret: string) => secret },
     webhookSender: {
@@ -315,10 +314,8 @@ const batchOperations = (of: Of, keyOf: KeyOf) => ({
       .map(({ custom_id, status, response_content }) => ({ custom_id, status, response_content }));
   },
 
-  work: (process: Process, message: QueuedRequests, isRedelivered: boolean) =>
-    processBatchItems(of(process))(message, isRedelivered),
-  async failDeadLetter(process: Process, message: QueuedRequests) {
-    await failBatchItems(of(process))(message);
+  async work(process: Process, message: SlotMessage) {
+    await workOnSlot(of(process))(message);
     return true;
   },
 });

@@ -18,6 +18,7 @@ export function watchItems(table: MemoryTable, timeline: Timeline, checks: Check
     const { pk, sk } = (after ?? before) as { pk: { S: string }; sk: { S: string } };
     if (sk.S === 'CHAT') checkLease(timeline, checks, before, after);
     else if (/^M#\d+$/.test(sk.S)) checkMessage(checks, before, after);
+    else if (sk.S === 'TOKEN') checkToken(checks, before, after);
     else if (sk.S === 'BATCH' && after !== undefined) checkBatch(checks, before, after);
     else if (/#B#[^#]+#I#\d$/.test(pk.S) && after !== undefined) checkItem(table, checks, before, after);
   };
@@ -44,14 +45,30 @@ function checkMessage(checks: Checks, before?: WireItem, after?: WireItem): void
   );
 }
 
-function checkBatch(checks: Checks, before: WireItem | undefined, after: WireItem): void {
-  const [token, next] = [before?.task_token?.S, after.task_token?.S];
+function checkToken(checks: Checks, before?: WireItem, after?: WireItem): void {
+  const [token, next] = [before?.token?.S, after?.token?.S];
   if (token !== undefined && next !== undefined && token !== next)
     checks.that(
       'a task token is never replaced by an older one',
       token < next,
-      () => `${after.pk?.S}: ${token} by ${next}`,
+      () => `${after?.pk?.S}: ${token} by ${next}`,
     );
+}
+
+function checkBatch(checks: Checks, before: WireItem | undefined, after: WireItem): void {
+  if (before !== undefined) {
+    const [next, grown] = [Number(before.next?.N), Number(after.next?.N)];
+    checks.that('the next request never falls', grown >= next, () => `${after.pk?.S}: ${next}, then ${grown}`);
+    const wasStopped = before.stop_reason !== undefined;
+    const takesOf = ({ slots }: WireItem) =>
+      Object.entries(slots?.M ?? {}).map(([number, slot]) => `${number}: ${JSON.stringify(slot.M?.r)}`);
+    const started = new Set(takesOf(before));
+    checks.that(
+      'nothing starts after a stop',
+      !wasStopped || (next === grown && takesOf(after).every((take) => started.has(take))),
+      () => `${after.pk?.S}, stopped: ${next}, then ${grown}; ${[...started].join()}, then ${takesOf(after).join()}`,
+    );
+  }
   const [status, changed] = [before?.status?.S ?? '', after.status?.S];
   if (finalBatches.has(status))
     checks.that(
@@ -66,13 +83,24 @@ function checkItem(table: MemoryTable, checks: Checks, before: WireItem | undefi
   const name = () => `${after.pk?.S} ${after.sk?.S}`;
   if (finals.has(status))
     checks.that('a result never changes', status === next, () => `${name()}: ${status}, then ${next}`);
+  if (before !== undefined) {
+    const [epoch, newer] = [Number(before.e?.N), Number(after.e?.N)];
+    checks.that(
+      'only the newest owner of a slot changes its requests',
+      newer >= epoch && (before.k?.N === after.k?.N || epoch === 0),
+      () => `${name()}: ${before.k?.N} ${epoch}, then ${after.k?.N} ${newer}`,
+    );
+  }
   if (next !== 'processing' || before?.attempt?.N === after.attempt?.N) return;
+  // A worker that was lost had started the request before.
+  if (status === 'processing') return;
   const batch = table.find({ pk: (after.pk?.S ?? '').replace(/#I#\d$/, ''), sk: 'BATCH' });
-  checks.that(
-    'nothing starts after a stop',
-    batch?.stop_reason === undefined && batch?.status?.S === 'in_progress',
-    () => `${name()} of a batch that is ${batch?.status?.S} and ${batch?.stop_reason?.S}`,
-  );
+  const slot = batch?.slots?.M?.[after.k?.N ?? '']?.M;
+  const index = Number(after.sk?.S);
+  const first = Number(slot?.b?.N);
+  const isOfTake = index >= first && index < first + Number(slot?.s?.N);
+  const isNamed = Number(slot?.r?.M?.[String(index)]?.N ?? 0) >= Number(after.attempt?.N);
+  checks.that('a request is in the take of its slot', isOfTake || isNamed, name);
 }
 
 /** Everything that is stored, once nothing happens any more. */
@@ -168,7 +196,7 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
           total: item.total as number,
         },
         succeededItems: partitions.flat().filter(({ status }) => status === 'success').length,
-        wantsWebhook: item.webhook !== undefined,
+        wantsWebhook: item.events !== undefined,
         deliveryState: items.at(keys.webhookDelivery(workspaceId, batchId))?.state as string | undefined,
       };
     });

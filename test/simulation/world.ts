@@ -1,4 +1,4 @@
-import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
+import type { SlotMessage } from '#domain/batches/batch-queue.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { memoryContentStore } from '#support/memory-stores/content-store.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
@@ -154,20 +154,16 @@ export class World implements Surroundings {
       failures: timeline.pick([0, 0.03, 0.1]),
     };
     let ids = 0;
-    const workers = { atOnce: 6, visibility: 90 * minute, maxDeliveries: 10 };
+    const workers = { atOnce: 6, visibility: 90 * minute };
     return {
       settings,
-      queue: new Queue<QueuedRequests>(timeline, {
+      queue: new Queue<SlotMessage>(timeline, {
         ...workers,
-        consume: (body, isRedelivered) =>
-          this.invoke('worker', (process) => this.operations.work(process, body, isRedelivered)),
-        deadLetter: (body) =>
-          this.invoke('dead letters', (process) => this.operations.failDeadLetter(process, body)),
+        consume: (body) => this.invoke('worker', (process) => this.operations.work(process, body)),
       }),
       purges: new Queue<Purge | Erasure>(timeline, {
-        ...{ atOnce: 2, visibility: 6 * minute, maxDeliveries: 10 },
+        ...{ atOnce: 2, visibility: 6 * minute },
         consume: (purge) => this.invoke('purger', (process) => this.operations.purge(process, purge)),
-        deadLetter: async () => true,
       }),
       workflow: new Workflow(timeline, settings, {
         dispatch: (input) =>

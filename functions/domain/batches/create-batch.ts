@@ -11,6 +11,7 @@ import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import type { BatchServices } from './services.ts';
@@ -71,8 +72,9 @@ export const createBatch =
       const meanwhile = await awaitBatch(services, workspaceId, id);
       if (meanwhile !== undefined) return replayOf(meanwhile);
     }
-    const batch = await newBatch(services, { id, workspaceId, apiKeyId, body });
-    const first = await storeBatch(services, batch, requests, mostOpen);
+    const batch = newBatch(services, { id, workspaceId, apiKeyId, body });
+    const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
+    const first = await storeBatch(services, { batch, requests, webhook }, mostOpen);
     if (first !== undefined) return replayOf(first);
     await startWorkflow(services, batch);
     return { batch, replayed: false };
@@ -97,7 +99,7 @@ async function checkRequests(
   ]);
 }
 
-async function newBatch(
+function newBatch(
   services: CreateServices,
   {
     id,
@@ -105,7 +107,7 @@ async function newBatch(
     apiKeyId,
     body,
   }: { id: string; workspaceId: string; apiKeyId: string; body: CreateBatchBody },
-): Promise<Batch> {
+): Batch {
   const now = services.clock.now();
   return {
     id,
@@ -121,13 +123,11 @@ async function newBatch(
     completedAt: null,
     cancelledAt: null,
     stop: null,
-    webhook: await encryptedWebhook(services, body, { workspaceId, batchId: id }),
+    webhookEvents: body.webhook?.events ?? [],
     executionNumber: 1,
-    taskToken: null,
-    dispatchedAt: null,
-    sentAt: null,
-    groupsSent: 0,
-    slots: 0,
+    next: 0,
+    slotsMade: 0,
+    slots: {},
   };
 }
 
@@ -195,13 +195,12 @@ const replayOf = (batch: Batch): { batch: Batch; replayed: true } => ({
 /** @returns the batch with this id that another request has stored; undefined if there was none */
 async function storeBatch(
   services: CreateServices,
-  batch: Batch,
-  requests: readonly BatchRequest[],
+  { batch, requests, webhook }: { batch: Batch; requests: readonly BatchRequest[]; webhook: Webhook | null },
   mostOpen: number | null,
 ): Promise<Batch | undefined> {
   // Counted once more, because several requests may have passed the first check concurrently.
   const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
-  if (await services.batches.create(batch, requests, checkLimit)) return undefined;
+  if (await services.batches.create(batch, requests, webhook, checkLimit)) return undefined;
   const first = await services.batches.get(batch.workspaceId, batch.id);
   if (first === undefined) throw new Error(`The batch ${batch.id} is there and is not`);
   return first;

@@ -7,7 +7,6 @@ import type { Reply } from '#domain/chats/gather-reply.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { readHistory } from '#domain/chats/read-history.ts';
 import { rejectedTurnsOf } from '#domain/chats/rejected-turns.ts';
-import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { attachFiles } from '#domain/files/attach-files.ts';
@@ -18,7 +17,7 @@ import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
-import type { ClaimedItem } from './batch-transitions.ts';
+import type { ClaimedRequest } from './claim-requests.ts';
 import type { BatchServices } from './services.ts';
 
 export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
@@ -32,11 +31,17 @@ export interface Prepared {
   attachments: StoredFile[];
 }
 
-/** `retry`: the request needs another attempt; `lease-lost`: another worker has claimed it. */
+/** A request without its checks. */
+type ClaimedItem = Omit<ClaimedRequest, 'prepared'>;
+
+/**
+ * `retry`: the request needs another attempt, because of the model or of its chat; `lost`: its worker no longer owns the
+ * slot.
+ */
 export type ItemEnd =
   | { type: 'ended'; item: BatchItem }
-  | { type: 'retry'; item: BatchItem; retryAfter: number | undefined }
-  | { type: 'lease-lost' };
+  | { type: 'retry'; item: BatchItem; isOfModel: boolean; retryAfter: number | undefined }
+  | { type: 'lost' };
 
 /**
  * How many failed replies (`brokenReplies`) a request may get. The last of them becomes its result, without a further
@@ -44,7 +49,7 @@ export type ItemEnd =
  */
 const brokenRepliesAtMost = 3;
 
-/** Milliseconds. The chat lease outlives a reply, so only the batch item lease, which is shorter, is renewed. */
+/** Milliseconds. The chat lease outlives a reply, so it is never renewed. */
 const chatLeaseMargin = 30_000;
 
 /** Length of the chat lease, milliseconds. */
@@ -56,6 +61,7 @@ export const chatLease = ({ batchSettings }: Pick<BatchServices, 'batchSettings'
  * has the text of the message until then. So a failed attempt leaves nothing in the chat.
  * @param spend gets the model calls of this attempt, however it ends, and those of an attempt whose worker died before
  *   it counted them
+ * @param stop is aborted when the slot is lost
  */
 export const processBatchItem =
   (services: ProcessItemServices) =>
@@ -64,35 +70,26 @@ export const processBatchItem =
     claimed: ClaimedItem,
     prepared: Prepared,
     spend: (calls: readonly CountedCall[]) => void,
+    stop: AbortController,
   ): Promise<ItemEnd> => {
-    const attempt: Attempt = { ...prepared, ...claimed, batch, stop: new AbortController() };
-    const renew = (until: number): Promise<boolean> => {
-      attempt.item = { ...attempt.item, leaseUntil: until };
-      return services.batches.renewItemLease(batch, attempt.item, until);
-    };
-    const lease = renewLeases(services, renew, attempt.stop);
-    try {
-      const previous = await readStoredReply(services, batch, claimed, prepared.agent);
-      if (previous !== undefined) {
-        spend(previous.calls);
-        return ended(services, attempt.item, previous);
-      }
-      const chat = await openChat(services, attempt);
-      if ('type' in chat) return chat;
-      const { reply, error } = await makeReply(services, attempt, chat);
-      spend(reply.calls);
-      const failure =
-        error === undefined ? undefined : await endAfterFailure(services, attempt, chat, reply, error);
-      return failure ?? (await storeResult(services, attempt, chat, reply));
-    } finally {
-      lease.stop();
-      await lease.finished();
+    const attempt: Attempt = { ...prepared, ...claimed, batch, stop };
+    const previous = await readStoredReply(services, batch, claimed, prepared.agent);
+    if (previous !== undefined) {
+      spend(previous.calls);
+      return ended(services, attempt.item, previous);
     }
+    const chat = await openChat(services, attempt);
+    if ('type' in chat) return chat;
+    const { reply, error } = await makeReply(services, attempt, chat);
+    spend(reply.calls);
+    const failure =
+      error === undefined ? undefined : await endAfterFailure(services, attempt, chat, reply, error);
+    return failure ?? (await storeResult(services, attempt, chat, reply));
   };
 
 interface Attempt extends Prepared, ClaimedItem {
   batch: Batch;
-  /** The item with its newest lease and chat. */
+  /** The item with its newest chat. */
   item: BatchItem;
   stop: AbortController;
 }
@@ -103,8 +100,8 @@ interface Attempt extends Prepared, ClaimedItem {
  */
 async function openChat(services: ProcessItemServices, attempt: Attempt): Promise<Chat | ItemEnd> {
   const { batch, request } = attempt;
-  const chat = attempt.newChat ?? (await takeChat(services, batch, attempt));
-  if (chat === 'in-use') return { type: 'retry', item: attempt.item, retryAfter: undefined };
+  const chat = usableChat(services, attempt) ?? (await takeChat(services, batch, attempt));
+  if (chat === 'in-use') return { type: 'retry', item: attempt.item, isOfModel: false, retryAfter: undefined };
   if (chat === undefined) return rejected(services, attempt.item, chatNotFound().message);
   const position = chat.messageCount + 1;
   if (position + 1 > lastPosition) {
@@ -115,8 +112,12 @@ async function openChat(services: ProcessItemServices, attempt: Attempt): Promis
   if (stored !== undefined) return stored;
   if (attempt.item.chatId === chat.id && attempt.item.messagePosition === position) return chat;
   attempt.item = { ...attempt.item, chatId: chat.id, messagePosition: position };
-  return (await services.batches.assignChat(batch, attempt.item)) ? chat : { type: 'lease-lost' };
+  return (await services.batches.replaceItem(batch, attempt.item, attempt.item)) ? chat : { type: 'lost' };
 }
+
+/** The chat that the claim created, unless its request has been in the buffer so long that the lease ends too early. */
+const usableChat = (services: ProcessItemServices, { newChat }: Attempt): Chat | null =>
+  (newChat?.lease?.until ?? 0) < services.clock.now().getTime() + chatLease(services) ? null : newChat;
 
 /**
  * The end of a request whose earlier attempt has stored its turn after this one had looked for it, and before this one
@@ -156,17 +157,18 @@ async function endAfterFailure(
   reply: Reply,
   error: unknown,
 ): Promise<ItemEnd | undefined> {
-  if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lease-lost' };
+  if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lost' };
   const waits = isPassing(error, reply);
   const { batch, request, item } = attempt;
   attempt.item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
   if (!waits && (!isBroken(error) || attempt.item.brokenReplies >= brokenRepliesAtMost)) return undefined;
   const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
-  if (request.historyId === null) return { type: 'retry', item: attempt.item, retryAfter };
+  const retry = { type: 'retry', isOfModel: true, retryAfter } as const;
+  if (request.historyId === null) return { ...retry, item: attempt.item };
   // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
   // them.
   await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
-  return { type: 'retry', item: { ...attempt.item, messagePosition: null }, retryAfter };
+  return { ...retry, item: { ...attempt.item, messagePosition: null } };
 }
 
 /** Stores message and reply, and releases the chat lease. */
@@ -197,7 +199,8 @@ async function storeResult(
   }
   if (stored === undefined) {
     await closeAbandonedTurn(services)(chat);
-    return { type: 'retry', item: { ...attempt.item, messagePosition: null }, retryAfter: undefined };
+    const item = { ...attempt.item, messagePosition: null };
+    return { type: 'retry', item, isOfModel: false, retryAfter: undefined };
   }
   await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), position + 1);
   return ended(services, attempt.item, stored);

@@ -301,7 +301,7 @@ export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webho
   retryDelays: environment('webhookRetrySeconds').map((seconds) => seconds * 1000),
 }));
 export const webhookSource: WebhookServices['webhookSource'] = {
-  get: async ({ workspaceId, batchId }) => (await batches().get(workspaceId, batchId))?.webhook ?? undefined,
+  get: ({ workspaceId, batchId }) => batches().webhook({ workspaceId, id: batchId }),
 };
 /** Imported at the first webhook, because few batches have one. */
 const webhookClients = () => import('./webhook-clients.ts');

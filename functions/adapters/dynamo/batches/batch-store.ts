@@ -1,3 +1,4 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { appending, listIndexes, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table, Write } from '#adapters/dynamo/table/table.ts';
@@ -5,26 +6,38 @@ import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
-import { dynamoBatchTransitions } from './batch-transitions.ts';
+import { complete } from './complete-batch.ts';
+import { claim, replaceItem } from './items.ts';
+import { slotTransitions, updateBatch } from './slots.ts';
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
-  ...dynamoBatchTransitions(table, clock),
+  ...slotTransitions(table),
+  complete: complete(table),
+  incrementExecutionNumber: incrementExecutionNumber(table),
+  saveTaskToken: saveTaskToken(table),
+  claim: claim(table, clock),
+  replaceItem: replaceItem(table),
   create: create(table),
   countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
   get: get(table),
   page: page(table),
   manifest: (batch) => readManifest(table, batch),
   requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
-  items: items(table),
+  item: item(table),
   allItems: allItems(table),
+  taskToken: async ({ workspaceId, id }) =>
+    (await table.get(keys.batchToken(workspaceId, id)))?.token as string | undefined,
+  webhook: async ({ workspaceId, id }) =>
+    (await table.get(keys.batchWebhook(workspaceId, id)))?.webhook as Webhook | undefined,
   workspaceOf: workspaceOf(table),
 });
 
 const create =
   (table: Table): BatchStore['create'] =>
-  async (batch, requests, checkLimit) => {
+  async (batch, requests, webhook, checkLimit) => {
     await table.putAll(requestItems(batch, requests));
     return transactIfFirst(table, async () => {
       const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
@@ -32,27 +45,59 @@ const create =
       // the write fails, and this plan is made again.
       if (checkLimit !== null)
         checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
-      return (TableName) => [...batchPuts(TableName, batch), ...appending(TableName, head, [batch.id])];
+      return (TableName) => [
+        ...batchPuts(TableName, batch, webhook),
+        ...appending(TableName, head, [batch.id]),
+      ];
     });
   };
 
-/** Puts a new batch, the item that says whether it accepts work, and the index entries by which it is found. */
-function batchPuts(TableName: string, batch: Batch): Write[] {
-  const entry = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
-  const acceptsWork = {
-    ...keys.batchAcceptsWork(batch.workspaceId, batch.id),
-    open: true,
-    expires: Date.parse(batch.expiresAt),
-  };
-  const operatorsEntry = { ...keys.operatorsBatch(batch.id), workspace_id: batch.workspaceId };
+/** Puts a new batch, its webhook, and the index entries by which it is found. */
+function batchPuts(TableName: string, batch: Batch, webhook: Webhook | null): Write[] {
+  const { id, workspaceId, createdAt } = batch;
+  const entry = { workspace_id: workspaceId, created_at: createdAt };
+  const ofWebhook = [
+    { ...keys.operatorsBatch(id), workspace_id: workspaceId },
+    { ...keys.batchWebhook(workspaceId, id), webhook },
+  ];
   return [
     { Put: { TableName, Item: storedBatch(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
-    { Put: { TableName, Item: acceptsWork } },
-    { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...entry } } },
-    { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...entry } } },
-    ...(batch.webhook === null ? [] : [{ Put: { TableName, Item: operatorsEntry } }]),
+    { Put: { TableName, Item: { ...keys.openBatch(workspaceId, id), ...entry } } },
+    { Put: { TableName, Item: { ...keys.operatorsOpenBatch(id), ...entry } } },
+    ...(webhook === null ? [] : ofWebhook.map((Item) => ({ Put: { TableName, Item } }))),
   ];
 }
+
+const incrementExecutionNumber =
+  (table: Table): BatchStore['incrementExecutionNumber'] =>
+  async (batch) => {
+    const item = await updateBatch(table, batch, {
+      set: ['run = :next'],
+      condition: 'run = :run',
+      values: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
+    });
+    return item && batchOf(item);
+  };
+
+/** Seconds that a token is stored: longer than the longest batch. */
+const tokenSeconds = 30 * 24 * 60 * 60;
+
+const saveTaskToken =
+  (table: Table): BatchStore['saveTaskToken'] =>
+  async ({ workspaceId, id }, token, enteredAt) => {
+    try {
+      await table.put({
+        Item: {
+          ...keys.batchToken(workspaceId, id),
+          ...{ token, entered_at: enteredAt, ttl: Math.floor(Date.parse(enteredAt) / 1000) + tokenSeconds },
+        },
+        ConditionExpression: 'attribute_not_exists(pk) OR entered_at <= :at',
+        ExpressionAttributeValues: { ':at': enteredAt },
+      });
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    }
+  };
 
 const get =
   (table: Table): BatchStore['get'] =>
@@ -77,15 +122,12 @@ const page =
     return { total: head.count, batches: await read(ids.reverse()) };
   };
 
-const items =
-  (table: Table): BatchStore['items'] =>
-  (batch, requestIndexes) =>
-    Promise.all(
-      requestIndexes.map(async (requestIndex) => {
-        const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, requestIndex));
-        return item && itemOf(item);
-      }),
-    );
+const item =
+  (table: Table): BatchStore['item'] =>
+  async ({ workspaceId, id }, requestIndex) => {
+    const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
+    return found && itemOf(found);
+  };
 
 const allItems =
   (table: Table): BatchStore['allItems'] =>

@@ -3,7 +3,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
  * the reports of slots, and the operators' indexes. Functions read only those indexes that scheduled functions need
- * (open batches, webhooks, the reconciler's cursor, purges, retention).
+ * (open batches, webhooks, purges, retention).
  */
 export interface Key {
   pk: string;
@@ -160,11 +160,10 @@ export const keys = {
     sk: `${day}#${apiKeyId}#${agentId ?? ''}`,
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
-  /** Whether requests of the batch may start. A separate item, because the counters of the batch change often. */
-  batchAcceptsWork: (workspaceId: string, batchId: string): Key => ({
-    pk: batch(workspaceId, batchId),
-    sk: 'GATE',
-  }),
+  /** The newest token of the workflow's task, and when the workflow has entered its state. */
+  batchToken: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'TOKEN' }),
+  /** The settings of the webhook: up to 3 KB, which the item of the batch must not have in each write. */
+  batchWebhook: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'HOOK' }),
   batchManifest: (workspaceId: string, batchId: string, part: number): Key => ({
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,
@@ -234,8 +233,6 @@ export const keys = {
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
   /** The slots that a process of any function has given. Functions read and write them. */
   slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),
-  /** Names the open batch with which the reconciler's next run starts. */
-  reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
   /** The audit entries of one workspace, by time. `operatorsAudit` has those of all workspaces. */
   audit: (workspaceId: string, at: string, id: string): Key => ({

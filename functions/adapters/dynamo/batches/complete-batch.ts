@@ -4,57 +4,9 @@ import type { Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
-import type { BatchStatus } from '#contract/batch-statuses.ts';
-import type { Batch, StopReason } from '#domain/batches/batch.ts';
+import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import { batchOf } from './batch-item.ts';
-import { keyOf, statusNames } from './update-batch.ts';
-
-export const stop =
-  (table: Table, reason: StopReason) =>
-  async (batch: Batch, at: string): Promise<Batch | undefined> => {
-    const stopped = await transactIfFirst(table, async () => (TableName) => [
-      stopUpdate(TableName, batch, { reason, at }),
-      {
-        Update: {
-          TableName,
-          Key: keys.batchAcceptsWork(batch.workspaceId, batch.id),
-          UpdateExpression: 'SET #open = :closed',
-          ExpressionAttributeNames: { '#open': 'open' },
-          ExpressionAttributeValues: { ':closed': false },
-        },
-      },
-    ]);
-    return stopped ? batchOf(await table.getNamed(keyOf(batch))) : undefined;
-  };
-
-function stopUpdate(
-  TableName: string,
-  batch: Batch,
-  { reason, at }: { reason: StopReason; at: string },
-): Write {
-  const isCancel = reason === 'cancelled';
-  const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
-  return {
-    Update: {
-      TableName,
-      Key: keyOf(batch),
-      UpdateExpression:
-        'SET #status = :status, stop_reason = if_not_exists(stop_reason, :reason), stopped_at = if_not_exists(stopped_at, :at)',
-      ConditionExpression: isCancel
-        ? '#status = :open'
-        : '#status = :open AND attribute_not_exists(stop_reason)',
-      ExpressionAttributeNames: statusNames,
-      ExpressionAttributeValues: {
-        ':status': status,
-        ':reason': reason,
-        ':at': at,
-        ':open': 'in_progress' satisfies BatchStatus,
-      },
-    },
-  };
-}
 
 type Final = Parameters<BatchTransitions['complete']>[1];
 
@@ -81,14 +33,14 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
   return {
     Update: {
       TableName,
-      Key: keyOf(batch),
-      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE task_token, token_at`,
+      Key: keys.batch(batch.workspaceId, batch.id),
+      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE slots`,
       // The write fails if the batch was stopped or cancelled after it was read. A later stop changes the results, and
       // a later cancel changes the final status.
       ConditionExpression: `#status = :before AND ${
         batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
       }`,
-      ExpressionAttributeNames: statusNames,
+      ExpressionAttributeNames: { '#status': 'status' },
       ExpressionAttributeValues: {
         ':status': status,
         ':completed': completed,
