@@ -184,11 +184,16 @@ export function outcomeOf(
     return { status: item.status, error: item.error, processedAt: item.processedAt };
   if (isStarted(batch, requestIndex, item, isSuccessor))
     return { status: 'processing', error: null, processedAt: null };
-  return batch.stop === null ? { status: 'pending', error: null, processedAt: null } : outcomeOfStop(batch.stop);
+  return batch.stop === null
+    ? { status: 'pending', error: null, processedAt: null }
+    : outcomeOfStop(batch.stop);
 }
 
 /** The outcome of a request that a stopped batch does not start or retry. */
-export const outcomeOfStop = ({ reason, at }: NonNullable<Batch['stop']>): Outcome & { status: 'failed' } => ({
+export const outcomeOfStop = ({
+  reason,
+  at,
+}: NonNullable<Batch['stop']>): Outcome & { status: 'failed' } => ({
   status: 'failed',
   error: stopErrors[reason],
   processedAt: at,

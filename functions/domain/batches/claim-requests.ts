@@ -1,30 +1,14 @@
-import { chatNotFound, ServiceError } from '#contract/errors.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
-import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
-import type { FileServices } from '#domain/files/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf, type OwnedSlot } from './batch.ts';
-import { chatLease, type Prepared } from './process-batch-item.ts';
+import { type CheckServices, type Invalid, type Prepared, prepareRequests } from './check-request.ts';
+import { chatLease } from './respond-to-request.ts';
 import type { BatchServices } from './services.ts';
 
-export type ClaimServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
-  Pick<ChatServices, 'chats' | 'replySettings'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<AgentServices, 'agents'> &
-  Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'clock'>;
+export type ClaimServices = CheckServices & Pick<BatchServices, 'batchSettings' | 'batches'>;
 
 /** Milliseconds for which a claimed request may be in the buffer of its worker, and still own the chat that it has got. */
 const longestBuffered = 60_000;
-
-export interface Invalid {
-  /** Error message for the client. */
-  invalid: string;
-}
 
 /** A request that its worker may process. */
 export interface ClaimedRequest {
@@ -33,6 +17,8 @@ export interface ClaimedRequest {
   /** The chat that was created with the claim. */
   newChat: Chat | null;
   prepared: Prepared | Invalid;
+  /** The worker of the last attempt was lost, and may have stored the turn. */
+  wasLost: boolean;
 }
 
 export interface Claimant {
@@ -62,7 +48,7 @@ export async function claimRequests(
   const requests = stored.filter(
     ({ requestIndex, previous }) => previous === null || named.includes(requestIndex),
   );
-  const prepared = await prepareAll(services, workspace, requests);
+  const prepared = await prepareRequests(services, workspace, requests);
   const preparedOf = ({ requestIndex }: BatchRequest): Prepared | Invalid =>
     prepared.get(requestIndex) ?? { invalid: 'The request is gone' };
   const claims = requests.map((request) => {
@@ -88,7 +74,7 @@ export async function claimRequests(
   const missing = requests.filter(({ requestIndex }) => !isClaimed.has(requestIndex));
   const others = await Promise.all(missing.map((each) => services.batches.item(batch, each.requestIndex)));
   return {
-    claimed: claimed.map((each) => ({ ...each, prepared: preparedOf(each.request) })),
+    claimed: claimed.map((each) => ({ ...each, prepared: preparedOf(each.request), wasLost: false })),
     others: others.filter((item) => item !== undefined),
   };
 }
@@ -115,7 +101,8 @@ export async function takeOver(
     };
     if (await batches.replaceItem(batch, item, taken)) return taken;
     const current = await batches.item(batch, item.requestIndex);
-    if (current === undefined) throw new Error(`Request ${item.requestIndex} of batch ${batch.id} has no item`);
+    if (current === undefined)
+      throw new Error(`Request ${item.requestIndex} of batch ${batch.id} has no item`);
     item = current;
   }
 }
@@ -125,65 +112,17 @@ export async function prepareRequest(
   services: ClaimServices,
   { batch, workspace }: Claimant,
   item: BatchItem,
+  wasLost: boolean,
 ): Promise<ClaimedRequest> {
   const requests = await services.batches.requests(batch, [item.requestIndex]);
   const [request] = requests;
   if (request === undefined) throw new Error(`Request ${item.requestIndex} of batch ${batch.id} is gone`);
-  const prepared = await prepareAll(services, workspace, requests);
+  const prepared = await prepareRequests(services, workspace, requests);
   const hasChat = request.historyId !== null || item.chatId !== null;
   const found = prepared.get(item.requestIndex) as Prepared | Invalid;
   // A request that was invalid at its claim got no chat.
   return {
-    ...{ request, item, newChat: null },
+    ...{ request, item, newChat: null, wasLost },
     prepared: hasChat || 'invalid' in found ? found : { invalid: 'Agent version not found' },
   };
-}
-
-async function prepareAll(
-  services: ClaimServices,
-  workspace: Workspace,
-  requests: readonly BatchRequest[],
-): Promise<Map<number, Prepared | Invalid>> {
-  const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
-    // A client's message is never empty.
-    if (request.message === '') return { invalid: await whyErased(services, workspace, request) };
-    const find = findAttachedFiles(services);
-    const [agent, isAllowed, files] = await Promise.all([
-      services.agents.published(workspace.id, request.agentId),
-      mayUse(services, workspace, request),
-      find(workspace.id, request.attachedFileUuids).catch(invalidity),
-    ]);
-    if (agent === undefined) return { invalid: 'Agent version not found' };
-    if (!isAllowed) return { invalid: 'external_user_id is not on the whitelist of this workspace' };
-    return 'invalid' in files ? files : { agent, attachments: files };
-  };
-  return new Map(
-    await Promise.all(
-      requests.map(async (request) => [request.requestIndex, await prepare(request)] as const),
-    ),
-  );
-}
-
-/** The text of a request is erased with its chat, or with its user. */
-async function whyErased(
-  { chats }: Pick<ChatServices, 'chats'>,
-  { id }: Workspace,
-  { historyId }: BatchRequest,
-): Promise<string> {
-  const isChatGone = historyId !== null && (await chats.get(id, historyId)) === undefined;
-  return isChatGone ? chatNotFound().message : 'The request was erased';
-}
-
-function invalidity(error: unknown): Invalid {
-  if (error instanceof ServiceError && error.kind === 'badRequest') return { invalid: error.message };
-  throw error;
-}
-
-async function mayUse(
-  services: ClaimServices,
-  workspace: Workspace,
-  { externalUserId }: BatchRequest,
-): Promise<boolean> {
-  if (!workspace.whitelistEnabled) return true;
-  return externalUserId !== null && services.workspaces.isListed(workspace.id, externalUserId);
 }

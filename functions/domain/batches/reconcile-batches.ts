@@ -46,36 +46,34 @@ interface Found {
  * @returns `overdue`: the number of batches that are open long after they expired; `oldestWait`: milliseconds that the
  * oldest request has waited for a worker
  */
-export const reconcileBatches =
-  (services: ReconcileServices) =>
-  async (): Promise<Found> => {
-    const { clock, log, random, reconciliationIndex } = services;
-    const end = clock.now().getTime() + runMilliseconds;
-    const found: Found = { overdue: 0, oldestWait: 0 };
-    const logged =
-      ({ batchId }: DeliveryOwner, work: Check): Check =>
-      async () => {
-        try {
-          await work();
-        } catch (error) {
-          log.error('A batch was not reconciled', { batchId, error });
-        }
-      };
-    const entries = (await reconciliationIndex.openBatches())
-      .map((entry) => ({ entry, order: random() }))
-      .sort((one, other) => one.order - other.order)
-      .map(({ entry }) => logged(entry, () => reconcileOpenBatch(services, entry, found)));
-    const checks = takeTurns([entries.values(), takeTurns(webhookChecks(services, logged))]);
-    let unchecked = 0;
-    const runNext = async (): Promise<void> => {
-      for await (const check of checks)
-        if (clock.now().getTime() < end) await check();
-        else unchecked += 1;
+export const reconcileBatches = (services: ReconcileServices) => async (): Promise<Found> => {
+  const { clock, log, random, reconciliationIndex } = services;
+  const end = clock.now().getTime() + runMilliseconds;
+  const found: Found = { overdue: 0, oldestWait: 0 };
+  const logged =
+    ({ batchId }: DeliveryOwner, work: Check): Check =>
+    async () => {
+      try {
+        await work();
+      } catch (error) {
+        log.error('A batch was not reconciled', { batchId, error });
+      }
     };
-    await Promise.all(Array.from({ length: checksAtOnce }, runNext));
-    if (unchecked > 0) log.warn('The reconciler met its deadline', { unchecked });
-    return found;
+  const entries = (await reconciliationIndex.openBatches())
+    .map((entry) => ({ entry, order: random() }))
+    .sort((one, other) => one.order - other.order)
+    .map(({ entry }) => logged(entry, () => reconcileOpenBatch(services, entry, found)));
+  const checks = takeTurns([entries.values(), takeTurns(webhookChecks(services, logged))]);
+  let unchecked = 0;
+  const runNext = async (): Promise<void> => {
+    for await (const check of checks)
+      if (clock.now().getTime() < end) await check();
+      else unchecked += 1;
   };
+  await Promise.all(Array.from({ length: checksAtOnce }, runNext));
+  if (unchecked > 0) log.warn('The reconciler met its deadline', { unchecked });
+  return found;
+};
 
 /** Checks a batch that is open according to its index entry, and repairs it. Most need nothing but their one read. */
 async function reconcileOpenBatch(

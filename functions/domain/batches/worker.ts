@@ -6,16 +6,31 @@ import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
 import type { SlotMessage } from './batch-queue.ts';
-import { type ClaimedRequest, type ClaimServices, claimRequests, prepareRequest, type Started, takeOver } from './claim-requests.ts';
+import {
+  type ClaimedRequest,
+  type ClaimServices,
+  claimRequests,
+  prepareRequest,
+  type Started,
+  takeOver,
+} from './claim-requests.ts';
 import { completeTaskCallback } from './complete-task-callback.ts';
 import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
 import { leftoversOf } from './leftovers.ts';
-import { failed, type ItemEnd, type ProcessItemServices, processBatchItem, rejected } from './process-batch-item.ts';
+import {
+  type AttemptEnd,
+  chatLease,
+  failed,
+  type RequestResult,
+  type RespondServices,
+  rejected,
+  respondToRequest,
+} from './respond-to-request.ts';
 import type { BatchServices } from './services.ts';
 import { messageMilliseconds, needsCheck, type SlotServices, shareOf } from './slots.ts';
 
 export type WorkerServices = ClaimServices &
-  ProcessItemServices &
+  RespondServices &
   CountServices &
   SlotServices &
   Pick<BatchServices, 'batchWorkflow'> &
@@ -52,7 +67,8 @@ export const workOnSlot =
     };
     const batch = { workspaceId, id: batchId };
     const acquired = await services.batches.acquire(batch, { number: slot, epoch }, owner);
-    if (acquired !== undefined) await new Worker(services, acquired.batch, acquired.slot).run(acquired.wasClean);
+    if (acquired !== undefined)
+      await new Worker(services, acquired.batch, acquired.slot).run(acquired.wasClean);
   };
 
 /**
@@ -141,7 +157,10 @@ class Worker {
   async #findLeftovers(): Promise<void> {
     const { batches } = this.#services;
     const { number } = this.#slot;
-    const [items, manifest] = await Promise.all([batches.allItems(this.#batch), batches.manifest(this.#batch)]);
+    const [items, manifest] = await Promise.all([
+      batches.allItems(this.#batch),
+      batches.manifest(this.#batch),
+    ]);
     const slot = this.#batch.slots[number];
     if (slot === undefined) return;
     const { lost, waiting, ready, withoutItem } = leftoversOf(slot, number, items, manifest);
@@ -204,7 +223,10 @@ class Worker {
     if (this.#slot.number > this.#share || left === 0) return 0;
     const slots = Math.max(Object.keys(this.#batch.slots).length, 1);
     const idle = this.#services.queueSettings.requestsPerWorker - this.#running - others;
-    return Math.min(Math.ceil(left / (requestsPerGroup * slots)), Math.max(2, Math.ceil(idle / requestsPerGroup)));
+    return Math.min(
+      Math.ceil(left / (requestsPerGroup * slots)),
+      Math.max(2, Math.ceil(idle / requestsPerGroup)),
+    );
   }
 
   /** Takes requests, and claims all of them before the next take. */
@@ -248,7 +270,8 @@ class Worker {
     for (const item of others) {
       if (item.status !== 'processing') continue;
       // Of a write of this worker whose response was lost.
-      if (item.epoch === this.#slot.epoch) this.#buffer.push(await prepareRequest(this.#services, claimant, item));
+      if (item.epoch === this.#slot.epoch)
+        this.#buffer.push(await prepareRequest(this.#services, claimant, item, false));
       else this.#lost.push(item);
     }
   }
@@ -270,7 +293,7 @@ class Worker {
     if (item.status === 'waiting') this.#waiting.push(item);
     else if (item.epoch > this.#slot.epoch) this.#loseSlot();
     else {
-      const claimed = await prepareRequest(this.#services, claimant, item);
+      const claimed = await prepareRequest(this.#services, claimant, item, found.status === 'processing');
       if (item.status === 'processing') return claimed;
       // A former owner has ended it meanwhile.
       await this.#startNext(claimed);
@@ -287,51 +310,86 @@ class Worker {
   async #process(claimed: ClaimedRequest): Promise<void> {
     let attempted = claimed;
     for (let retries = 0; ; retries += 1) {
-      const end = await this.#attempt(attempted);
+      const { end, item, spent } = await this.#attempt(attempted);
+      if (end.type === 'ended') return this.#finish({ ...attempted, item }, end.result, spent);
+      this.#uncounted.push({ request: attempted.request, outcome: 'attempt', calls: spent });
       if (end.type === 'lost') return;
-      if (end.type === 'ended') return this.#finish(attempted, end.item);
-      const inPlace = end.isOfModel && attempted.item.attempt === 1 ? waitsInPlace[retries] : undefined;
-      const wait = waitOf(end, inPlace);
+      const isOfModel = end.type === 'busy' || end.type === 'broken';
+      const inPlace = isOfModel && item.attempt === 1 ? waitsInPlace[retries] : undefined;
+      const wait = waitOf(item, isOfModel ? { ...end, inPlace } : undefined);
       const due = this.#now() + wait;
+      const brokenReplies = item.brokenReplies + (end.type === 'broken' ? 1 : 0);
       if (inPlace !== undefined && !this.#isEnding()) await this.#sleep(wait);
-      if (inPlace === undefined || this.#isEnding()) return this.#retryLater(end.item, due);
-      attempted = { ...attempted, item: end.item, newChat: null };
+      attempted = { ...attempted, item: { ...item, brokenReplies }, newChat: null };
+      if (inPlace === undefined || this.#isEnding()) return this.#retryLater(attempted.item, due);
     }
   }
 
-  async #attempt(claimed: ClaimedRequest): Promise<ItemEnd> {
-    const { request, item, prepared } = claimed;
-    if ('invalid' in prepared) return rejected(this.#services, item, prepared.invalid);
-    if (item.lostAttempts >= mostAttempts) return failed(this.#services, item, 'The request could not be processed');
+  /** @returns also the item as it is stored now, and the calls of the model that were made */
+  async #attempt(claimed: ClaimedRequest): Promise<Attempted> {
+    const { request, prepared, newChat } = claimed;
+    let { item } = claimed;
+    let spent: readonly CountedCall[] = [];
+    if ('invalid' in prepared) return { end: rejected(prepared.invalid), item, spent };
+    if (item.lostAttempts >= mostAttempts) return { end: failed(unprocessed), item, spent };
     const stop = new AbortController();
-    const calls: CountedCall[] = [];
-    const spend = (made: readonly CountedCall[]): void => void calls.push(...made);
     this.#attempts.add(stop);
+    // After a long time in the buffer, the lease of the chat ends too early.
+    const isLeased = (newChat?.lease?.until ?? 0) >= this.#now() + chatLease(this.#services);
     try {
-      return await processBatchItem(this.#services)(this.#batch, claimed, prepared, spend, stop);
+      const end = await respondToRequest(this.#services)({
+        ...prepared,
+        ...{ batch: this.#batch, request, item, newChat: isLeased ? newChat : null, stop },
+        note: (position) => {
+          item = { ...item, ...position };
+          return this.#services.batches.replaceItem(this.#batch, item, item);
+        },
+        spend: (calls) => {
+          spent = calls;
+        },
+      });
+      return { end, item, spent };
     } catch (error) {
-      return await this.#endAfterError(item, error);
+      return { ...(await this.#endAfterError(item, error)), spent };
     } finally {
       this.#attempts.delete(stop);
-      if (calls.length > 0) this.#uncounted.push({ request, outcome: 'attempt', calls });
     }
   }
 
-  /** An error of the service. The item is read, because the attempt may have stored the position of its message. */
-  async #endAfterError({ requestIndex, attempt }: BatchItem, error: unknown): Promise<ItemEnd> {
+  /** An error of the service. The item is read, because the position of its message may be stored all the same. */
+  async #endAfterError(
+    { requestIndex }: BatchItem,
+    error: unknown,
+  ): Promise<Pick<Attempted, 'end' | 'item'>> {
     const { batches, log } = this.#services;
-    log.error('A request of a batch was not handled', { batchId: this.#batch.id, position: requestIndex, error });
+    log.error('A request of a batch was not handled', {
+      ...{ batchId: this.#batch.id, position: requestIndex, error },
+    });
     const item = await batches.item(this.#batch, requestIndex);
-    if (item?.epoch !== this.#slot.epoch || item.status !== 'processing') return { type: 'lost' };
-    return attempt >= mostAttempts
-      ? failed(this.#services, item, 'The request could not be processed')
-      : { type: 'retry', item, isOfModel: false, retryAfter: undefined };
+    if (item === undefined) throw new Error(`Request ${requestIndex} of batch ${this.#batch.id} has no item`);
+    if (item.epoch !== this.#slot.epoch || item.status !== 'processing')
+      return { end: { type: 'lost' }, item };
+    return { end: item.attempt >= mostAttempts ? failed(unprocessed) : { type: 'chat-in-use' }, item };
   }
 
-  async #finish({ request }: ClaimedRequest, item: BatchItem): Promise<void> {
-    const before = { ...item, status: 'processing' } as const;
-    if (!(await this.#services.batches.replaceItem(this.#batch, before, item))) return;
-    this.#uncounted.push({ request, outcome: item.status === 'success' ? 'success' : 'failed', calls: [] });
+  /** Stores the result, and counts the calls of the model: if a worker was lost, those of its stored reply too. */
+  async #finish(
+    { request, item, wasLost }: ClaimedRequest,
+    result: RequestResult,
+    spent: readonly CountedCall[],
+  ): Promise<void> {
+    const status = result.error === null ? 'success' : 'failed';
+    const processedAt = this.#services.clock.now().toISOString();
+    const ended: BatchItem = { ...item, ...result, status, processedAt };
+    const isStored = await this.#services.batches.replaceItem(this.#batch, item, ended);
+    const isOwn = result.calls === spent;
+    if (!isStored) {
+      // The worker that has ended the request counts a reply that this one has stored.
+      if (!isOwn) this.#uncounted.push({ request, outcome: 'attempt', calls: spent });
+      return;
+    }
+    const calls = isOwn || !wasLost ? spent : [...spent, ...result.calls];
+    this.#uncounted.push({ request, outcome: status, calls });
     if (request.next !== null) this.#ready.push(request.next);
   }
 
@@ -415,7 +473,8 @@ class Worker {
     const hasWork = this.#isBroken || isStarted || this.#waiting.length > 0;
     if (this.#isOver() || !(hasWork || hasNew)) {
       const batch = await batches.retire(this.#batch, this.#slot);
-      if (batch !== undefined && needsCheck(batch, this.#now())) await completeTaskCallback(this.#services)(batch);
+      if (batch !== undefined && needsCheck(batch, this.#now()))
+        await completeTaskCallback(this.#services)(batch);
       return;
     }
     const firstDue = Math.min(...this.#waiting.map(({ due }) => due ?? 0)) - this.#now();
@@ -431,10 +490,25 @@ class Worker {
 /** Milliseconds until the next worker of a slot whose worker met an error of the service. */
 const waitAfterBreak = 5000;
 
-/** Milliseconds until the next attempt, plus or minus a quarter, so that requests that failed together are apart. */
-function waitOf({ item, isOfModel, retryAfter = 0 }: ItemEnd & { type: 'retry' }, inPlace: number | undefined): number {
-  const first = isOfModel ? firstWaits.ofModel : firstWaits.other;
-  const wait = inPlace ?? Math.min(first * 2 ** item.attempt, longestWait);
-  const spread = 0.75 + (Math.floor(item.requestIndex / requestsPerGroup) % 10) / 20;
-  return Math.min(Math.max(retryAfter, wait * spread), longestDelay);
+/**
+ * Milliseconds until the next attempt, plus or minus a quarter, so that requests that failed together are apart.
+ * @param ofModel the model has failed
+ */
+function waitOf(
+  { attempt, requestIndex }: BatchItem,
+  ofModel: { retryAfter: number | undefined; inPlace: number | undefined } | undefined,
+): number {
+  const first = ofModel === undefined ? firstWaits.other : firstWaits.ofModel;
+  const wait = ofModel?.inPlace ?? Math.min(first * 2 ** attempt, longestWait);
+  const spread = 0.75 + (Math.floor(requestIndex / requestsPerGroup) % 10) / 20;
+  return Math.min(Math.max(ofModel?.retryAfter ?? 0, wait * spread), longestDelay);
 }
+
+interface Attempted {
+  end: AttemptEnd;
+  item: BatchItem;
+  spent: readonly CountedCall[];
+}
+
+/** Of a request that this service fails to process. */
+const unprocessed = 'The request could not be processed';

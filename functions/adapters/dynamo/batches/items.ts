@@ -57,13 +57,7 @@ async function claimAll(
   return [...claimed, ...(await claimAll(table, clock, batch, others, lease))];
 }
 
-async function plan(
-  table: Table,
-  clock: Clock,
-  batch: Batch,
-  claims: readonly Claim[],
-  lease: ChatLease,
-) {
+async function plan(table: Table, clock: Clock, batch: Batch, claims: readonly Claim[], lease: ChatLease) {
   const withChats = claims.flatMap(({ item: { requestIndex }, newChat }) =>
     newChat === null ? [] : [{ requestIndex, newChat }],
   );
@@ -117,8 +111,6 @@ export const replaceItem =
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
       const stored = error.Item && unmarshall(error.Item);
       // An item that equals this one is this write, whose response was lost.
-      return (
-        stored?.e === item.epoch && stored.attempt === item.attempt && stored.status === item.status
-      );
+      return stored?.e === item.epoch && stored.attempt === item.attempt && stored.status === item.status;
     }
   };

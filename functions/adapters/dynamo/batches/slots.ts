@@ -8,7 +8,10 @@ import type { BatchKey, BatchTransitions } from '#domain/batches/batch-transitio
 import { epochsPerSlot } from '#domain/batches/slots.ts';
 import { batchOf, newSlot } from './batch-item.ts';
 
-type SlotTransitions = Pick<BatchTransitions, 'topUp' | 'acquire' | 'take' | 'renew' | 'pass' | 'retire' | 'stop'>;
+type SlotTransitions = Pick<
+  BatchTransitions,
+  'topUp' | 'acquire' | 'take' | 'renew' | 'pass' | 'retire' | 'stop'
+>;
 
 export interface BatchUpdate {
   set?: readonly string[];
@@ -80,7 +83,13 @@ export function slotTransitions(table: Table): SlotTransitions {
         table,
         batch,
         {
-          set: ['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x', 'slots.#k.t = :t'],
+          set: [
+            'slots.#k.e = :next',
+            'slots.#k.w = :w',
+            'slots.#k.n = :zero',
+            'slots.#k.x = :x',
+            'slots.#k.t = :t',
+          ],
           condition: 'slots.#k.e = :e AND #status IN (:progress, :cancelling)',
           names: { '#k': String(number), '#status': 'status' },
           values: {
@@ -181,10 +190,9 @@ function topUp(batch: Batch, slots: readonly number[], until: number) {
       ...silent.map((number) => `slots.#k${number}.t = :t`),
       ...missing.map((number) => `slots.#k${number} = :s${number}`),
     ],
-    condition: [
-      'made = :before',
-      ...silent.map((number) => `slots.#k${number}.t = :t${number}`),
-    ].join(' AND '),
+    condition: ['made = :before', ...silent.map((number) => `slots.#k${number}.t = :t${number}`)].join(
+      ' AND ',
+    ),
     names: Object.fromEntries(slots.map((number) => [`#k${number}`, String(number)])),
     values: {
       ...{ ':before': batch.slotsMade, ':after': made },

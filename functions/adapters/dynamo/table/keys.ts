@@ -161,9 +161,15 @@ export const keys = {
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
   /** The newest token of the workflow's task, and when the workflow has entered its state. */
-  batchToken: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'TOKEN' }),
+  batchToken: (workspaceId: string, batchId: string): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: 'TOKEN',
+  }),
   /** The settings of the webhook: up to 3 KB, which the item of the batch must not have in each write. */
-  batchWebhook: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'HOOK' }),
+  batchWebhook: (workspaceId: string, batchId: string): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: 'HOOK',
+  }),
   batchManifest: (workspaceId: string, batchId: string, part: number): Key => ({
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,
