@@ -1,9 +1,9 @@
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { interrupted } from '#domain/chats/gather-reply.ts';
-import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { type Attempt, type AttemptServices, attemptRequest } from './attempt-request.ts';
 import { type Batch, type BatchItem, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
 import type { SlotMessage } from './batch-queue.ts';
 import {
@@ -17,20 +17,11 @@ import {
 import { completeTaskCallback } from './complete-task-callback.ts';
 import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
 import { leftoversOf } from './leftovers.ts';
-import {
-  type AttemptEnd,
-  chatLease,
-  failed,
-  type RequestResult,
-  type RespondServices,
-  rejected,
-  respondToRequest,
-} from './respond-to-request.ts';
 import type { BatchServices } from './services.ts';
 import { messageMilliseconds, needsCheck, type SlotServices, shareOf } from './slots.ts';
 
 export type WorkerServices = ClaimServices &
-  RespondServices &
+  AttemptServices &
   CountServices &
   SlotServices &
   Pick<BatchServices, 'batchWorkflow'> &
@@ -46,16 +37,13 @@ const longestTaking = 300_000;
 /** While messages wait, about this many workers of a workspace at its limit hand back at each beat. */
 const handBacksPerBeat = 2;
 
-/** Milliseconds until the next attempt, doubled with each one: after a failure of the model, and in any other case. */
-const firstWaits = { ofModel: 10_000, other: 2500 };
+/** Milliseconds until the next attempt, doubled with each one: after a failure of the model, and if the chat is in use. */
+const firstWaits = { ofModel: 10_000, blocked: 2500 };
 const longestWait = 300_000;
 /** Of a message, and so of a request. */
 const longestDelay = 900_000;
 /** A new request waits in its place for 5 s, and then for 10 s: meanwhile the batch calls a busy model less. */
 const waitsInPlace = [5000, 10_000];
-
-/** A request that has lost so many workers, or as many times met an error of the service, fails. */
-const mostAttempts = 10;
 
 /** Works on the slot of a message, unless the message is a duplicate. */
 export const workOnSlot =
@@ -89,7 +77,8 @@ class Worker {
   /** Requests whose predecessors in their histories have ended. */
   #ready: number[] = [];
   #running = 0;
-  #isFilling = false;
+  /** Also until the leftovers are found: a take would overwrite which requests the last one has started. */
+  #isFilling = true;
   /** A request that may kill its worker runs alone. */
   #isAlone = false;
   #hasLostSlot = false;
@@ -118,6 +107,7 @@ class Worker {
     } catch (error) {
       this.#break(error);
     }
+    this.#isFilling = false;
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
       this.#advance();
@@ -308,89 +298,43 @@ class Worker {
 
   /** Attempts a request until it has ended, has to wait, or is no longer this worker's. */
   async #process(claimed: ClaimedRequest): Promise<void> {
-    let attempted = claimed;
-    for (let retries = 0; ; retries += 1) {
-      const { end, item, spent } = await this.#attempt(attempted);
-      if (end.type === 'ended') return this.#finish({ ...attempted, item }, end.result, spent);
-      this.#uncounted.push({ request: attempted.request, outcome: 'attempt', calls: spent });
-      if (end.type === 'lost') return;
-      const isOfModel = end.type === 'busy' || end.type === 'broken';
-      const inPlace = isOfModel && item.attempt === 1 ? waitsInPlace[retries] : undefined;
-      const wait = waitOf(item, isOfModel ? { ...end, inPlace } : undefined);
-      const due = this.#now() + wait;
-      const brokenReplies = item.brokenReplies + (end.type === 'broken' ? 1 : 0);
-      if (inPlace !== undefined && !this.#isEnding()) await this.#sleep(wait);
-      attempted = { ...attempted, item: { ...item, brokenReplies }, newChat: null };
-      if (inPlace === undefined || this.#isEnding()) return this.#retryLater(attempted.item, due);
+    const { request } = claimed;
+    let next: ClaimedRequest | undefined = claimed;
+    for (let retries = 0; next !== undefined; retries += 1) {
+      const attempt = await this.#attempt(next);
+      const { outcome, calls, item } = attempt;
+      next = undefined;
+      if (outcome === 'success' || outcome === 'failed') {
+        this.#uncounted.push({ request, outcome, calls });
+        if (request.next !== null) this.#ready.push(request.next);
+        continue;
+      }
+      this.#uncounted.push({ request, outcome: 'attempt', calls });
+      if (outcome !== 'lost' && (await this.#mayRetryNow(attempt, retries)))
+        next = { ...claimed, item, newChat: null };
     }
   }
 
-  /** @returns also the item as it is stored now, and the calls of the model that were made */
-  async #attempt(claimed: ClaimedRequest): Promise<Attempted> {
-    const { request, prepared, newChat } = claimed;
-    let { item } = claimed;
-    let spent: readonly CountedCall[] = [];
-    if ('invalid' in prepared) return { end: rejected(prepared.invalid), item, spent };
-    if (item.lostAttempts >= mostAttempts) return { end: failed(unprocessed), item, spent };
+  /** Waits in the place of the request, or makes it wait for a place later. @returns whether it may be retried now */
+  async #mayRetryNow(attempt: Attempt, retries: number): Promise<boolean> {
+    const { item, outcome } = attempt;
+    const inPlace = outcome !== 'blocked' && item.attempt === 1 ? waitsInPlace[retries] : undefined;
+    const wait = waitOf(attempt, inPlace);
+    const due = this.#now() + wait;
+    if (inPlace !== undefined && !this.#isEnding()) await this.#sleep(wait);
+    if (inPlace !== undefined && !this.#isEnding()) return true;
+    await this.#retryLater(item, due);
+    return false;
+  }
+
+  async #attempt(claimed: ClaimedRequest): Promise<Attempt> {
     const stop = new AbortController();
     this.#attempts.add(stop);
-    // After a long time in the buffer, the lease of the chat ends too early.
-    const isLeased = (newChat?.lease?.until ?? 0) >= this.#now() + chatLease(this.#services);
     try {
-      const end = await respondToRequest(this.#services)({
-        ...prepared,
-        ...{ batch: this.#batch, request, item, newChat: isLeased ? newChat : null, stop },
-        note: (position) => {
-          item = { ...item, ...position };
-          return this.#services.batches.replaceItem(this.#batch, item, item);
-        },
-        spend: (calls) => {
-          spent = calls;
-        },
-      });
-      return { end, item, spent };
-    } catch (error) {
-      return { ...(await this.#endAfterError(item, error)), spent };
+      return await attemptRequest(this.#services, this.#batch, claimed, stop);
     } finally {
       this.#attempts.delete(stop);
     }
-  }
-
-  /** An error of the service. The item is read, because the position of its message may be stored all the same. */
-  async #endAfterError(
-    { requestIndex }: BatchItem,
-    error: unknown,
-  ): Promise<Pick<Attempted, 'end' | 'item'>> {
-    const { batches, log } = this.#services;
-    log.error('A request of a batch was not handled', {
-      ...{ batchId: this.#batch.id, position: requestIndex, error },
-    });
-    const item = await batches.item(this.#batch, requestIndex);
-    if (item === undefined) throw new Error(`Request ${requestIndex} of batch ${this.#batch.id} has no item`);
-    if (item.epoch !== this.#slot.epoch || item.status !== 'processing')
-      return { end: { type: 'lost' }, item };
-    return { end: item.attempt >= mostAttempts ? failed(unprocessed) : { type: 'chat-in-use' }, item };
-  }
-
-  /** Stores the result, and counts the calls of the model: if a worker was lost, those of its stored reply too. */
-  async #finish(
-    { request, item, wasLost }: ClaimedRequest,
-    result: RequestResult,
-    spent: readonly CountedCall[],
-  ): Promise<void> {
-    const status = result.error === null ? 'success' : 'failed';
-    const processedAt = this.#services.clock.now().toISOString();
-    const ended: BatchItem = { ...item, ...result, status, processedAt };
-    const isStored = await this.#services.batches.replaceItem(this.#batch, item, ended);
-    const isOwn = result.calls === spent;
-    if (!isStored) {
-      // The worker that has ended the request counts a reply that this one has stored.
-      if (!isOwn) this.#uncounted.push({ request, outcome: 'attempt', calls: spent });
-      return;
-    }
-    const calls = isOwn || !wasLost ? spent : [...spent, ...result.calls];
-    this.#uncounted.push({ request, outcome: status, calls });
-    if (request.next !== null) this.#ready.push(request.next);
   }
 
   async #retryLater(item: BatchItem, due: number): Promise<void> {
@@ -490,25 +434,10 @@ class Worker {
 /** Milliseconds until the next worker of a slot whose worker met an error of the service. */
 const waitAfterBreak = 5000;
 
-/**
- * Milliseconds until the next attempt, plus or minus a quarter, so that requests that failed together are apart.
- * @param ofModel the model has failed
- */
-function waitOf(
-  { attempt, requestIndex }: BatchItem,
-  ofModel: { retryAfter: number | undefined; inPlace: number | undefined } | undefined,
-): number {
-  const first = ofModel === undefined ? firstWaits.other : firstWaits.ofModel;
-  const wait = ofModel?.inPlace ?? Math.min(first * 2 ** attempt, longestWait);
-  const spread = 0.75 + (Math.floor(requestIndex / requestsPerGroup) % 10) / 20;
-  return Math.min(Math.max(ofModel?.retryAfter ?? 0, wait * spread), longestDelay);
+/** Milliseconds until the next attempt, plus or minus a quarter, so that requests that failed together are apart. */
+function waitOf({ outcome, item, retryAfter = 0 }: Attempt, inPlace: number | undefined): number {
+  const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;
+  const wait = inPlace ?? Math.min(first * 2 ** item.attempt, longestWait);
+  const spread = 0.75 + (Math.floor(item.requestIndex / requestsPerGroup) % 10) / 20;
+  return Math.min(Math.max(retryAfter, wait * spread), longestDelay);
 }
-
-interface Attempted {
-  end: AttemptEnd;
-  item: BatchItem;
-  spent: readonly CountedCall[];
-}
-
-/** Of a request that this service fails to process. */
-const unprocessed = 'The request could not be processed';
