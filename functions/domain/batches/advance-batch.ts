@@ -40,16 +40,20 @@ export const advanceBatch =
     for (;;) {
       const batch = await read(services, input);
       if (!isOpenBatch(batch)) return { batch, stage: 'over' };
-      const now = services.clock.now();
-      if (batch.stop === null && now.getTime() >= Date.parse(batch.expiresAt)) {
-        await services.batches.stop(batch, { reason: 'expired', at: now.toISOString() });
-        continue;
-      }
+      if (await stopExpired(services, batch)) continue;
       await failAbandoned(services, batch, false);
       if (await closeIfEnded(services, batch)) await topUpOthers(services, batch);
       else return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
     }
   };
+
+/** @returns false if the batch is stopped, or its time has not passed */
+async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {
+  const now = clock.now();
+  if (batch.stop !== null || now.getTime() < Date.parse(batch.expiresAt)) return false;
+  await batches.stop(batch, { reason: 'expired', at: now.toISOString() });
+  return true;
+}
 
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 

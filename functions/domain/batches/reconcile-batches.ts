@@ -59,19 +59,24 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
         log.error('A batch was not reconciled', { batchId, error });
       }
     };
+  // The next run reads the page that this one could not read.
+  const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
   const entries = (await reconciliationIndex.openBatches())
     .map((entry) => ({ entry, order: random() }))
     .sort((one, other) => one.order - other.order)
     .map(({ entry }) => logged(entry, () => reconcileOpenBatch(services, entry, found)));
-  const checks = takeTurns([entries.values(), takeTurns(webhookChecks(services, logged))]);
-  let unchecked = 0;
+  const webhooks = takeTurns(webhookChecks(services, logged), onFailure);
+  const checks = takeTurns<Check>([entries.values(), webhooks], onFailure);
+  let isComplete = true;
   const runNext = async (): Promise<void> => {
-    for await (const check of checks)
-      if (clock.now().getTime() < end) await check();
-      else unchecked += 1;
+    for await (const check of checks) {
+      isComplete = clock.now().getTime() < end;
+      if (!isComplete) return;
+      await check();
+    }
   };
   await Promise.all(Array.from({ length: checksAtOnce }, runNext));
-  if (unchecked > 0) log.warn('The reconciler met its deadline', { unchecked });
+  if (!isComplete) log.warn('The reconciler met its deadline', { openBatches: entries.length });
   return found;
 };
 

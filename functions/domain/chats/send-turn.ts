@@ -4,6 +4,7 @@ import { attachFiles } from '#domain/files/attach-files.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
 import { newLeaseId } from './chat.ts';
 import { type CheckedSend, checkSend, requirePublishedAgent, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
@@ -22,6 +23,7 @@ type StartServices = Parameters<typeof checkSend>[0] &
   Parameters<typeof findReplay>[0] &
   Parameters<typeof openTurn>[0] &
   Parameters<typeof startReply>[0] &
+  Parameters<typeof countUsage>[0] &
   Pick<PlatformServices, 'clock' | 'idempotency'>;
 
 type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
@@ -172,12 +174,15 @@ async function storeUserMessage(
 }
 
 /**
- * Aborts the reply and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
+ * Aborts the reply, counts its calls, and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
  * function's end.
  */
 async function abandon(services: StartServices, { turn, running }: RunningTurn): Promise<void> {
   await running.abort();
-  await closeAbandonedTurn(services)(turn.chat);
+  const { workspaceId } = turn.chat;
+  const { calls } = (await running.completed).reply;
+  const use = { workspaceId, apiKeyId: turn.apiKeyId, agentId: turn.agent.agentId, counts: {}, calls };
+  await Promise.all([closeAbandonedTurn(services)(turn.chat), countUsage(services)(use)]);
 }
 
 /**
