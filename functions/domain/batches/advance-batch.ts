@@ -42,10 +42,12 @@ export const advanceBatch =
       if (!isOpenBatch(batch)) return { batch, stage: 'over' };
       if (await stopExpired(services, batch)) continue;
       await failAbandoned(services, batch, false);
-      if (await closeIfEnded(services, batch)) await topUpOthers(services, batch);
-      else return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
+      if (!(await closeIfEnded(services, batch))) return { batch, stage: phaseOf(batch) };
+      await topUpOthers(services, batch);
     }
   };
+
+const phaseOf = ({ stop }: Batch): BatchPhase => (stop === null ? 'wait' : 'finish');
 
 /** @returns false if the batch is stopped, or its time has not passed */
 async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {

@@ -57,122 +57,130 @@ export async function updateBatch(
 const slotIn = (item: Item, number: number): Item | undefined =>
   (item.slots as Record<string, Item> | undefined)?.[number];
 
+const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Batch | undefined> => {
+  const item = await updateBatch(...change);
+  return item && batchOf(item);
+};
+
+const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
+
 /** All that workers agree on is in one item, so no transaction meets another one in the hot path. */
-export function slotTransitions(table: Table): SlotTransitions {
-  const update = async (
-    batch: BatchKey,
-    change: BatchUpdate,
-    isDone?: (item: Item) => boolean,
-  ): Promise<Batch | undefined> => {
-    const item = await updateBatch(table, batch, change, isDone);
-    return item && batchOf(item);
+export const slotTransitions = (table: Table): SlotTransitions => ({
+  topUp(batch, slots, until) {
+    const change = topUp(batch, slots, until);
+    const { ':after': made } = change.values;
+    const hasTime = (item: Item, number: number): boolean => slotIn(item, number)?.t === until;
+    return batchAfter(
+      table,
+      batch,
+      change,
+      (item) => item.made === made && slots.every((number) => hasTime(item, number)),
+    );
+  },
+  acquire: acquire(table),
+  take: take(table),
+  renew: (batch, { number, epoch }, until) =>
+    batchAfter(table, batch, {
+      ...{ ...ofOwner(number), set: ['slots.#k.t = :t'], values: { ':e': epoch, ':t': until } },
+    }),
+  pass: (batch, { number, epoch }, { until, isClean }) =>
+    batchAfter(table, batch, {
+      ...ofOwner(number),
+      set: ['slots.#k.t = :t', 'slots.#k.x = :x'],
+      remove: ['slots.#k.w'],
+      values: { ':e': epoch, ':t': until, ':x': isClean },
+    }),
+  retire: (batch, { number, epoch }) =>
+    batchAfter(
+      table,
+      batch,
+      { ...ofOwner(number), remove: ['slots.#k'], values: { ':e': epoch } },
+      (item) => slotIn(item, number) === undefined,
+    ),
+  stop: stop(table),
+});
+
+const acquire =
+  (table: Table): SlotTransitions['acquire'] =>
+  async (batch, { number, epoch }, { name, until }) => {
+    let isRepeated = false;
+    const item = await updateBatch(
+      table,
+      batch,
+      {
+        set: [
+          ...['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x'],
+          'slots.#k.t = :t',
+        ],
+        condition: 'slots.#k.e = :e AND #status IN (:progress, :cancelling)',
+        names: { '#k': String(number), '#status': 'status' },
+        values: {
+          ...{ ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
+          ...openStatuses,
+        },
+        returns: 'ALL_OLD',
+      },
+      (stored) => {
+        isRepeated = slotIn(stored, number)?.w === name;
+        return isRepeated;
+      },
+    );
+    if (item === undefined) return undefined;
+    const read = batchOf(item);
+    const before = read.slots[number];
+    if (before === undefined) throw new Error(`The batch ${batch.id} has no slot ${number}`);
+    const owned = { ...before, epoch: epoch + 1, owner: name, takes: 0, isClean: false, until };
+    return {
+      batch: { ...read, slots: { ...read.slots, [number]: owned } },
+      slot: { number, epoch: epoch + 1 },
+      wasClean: !isRepeated && before.isClean,
+    };
   };
-  const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
 
-  return {
-    topUp(batch, slots, until) {
-      const change = topUp(batch, slots, until);
-      const { ':after': made } = change.values;
-      const hasTime = (item: Item, number: number): boolean => slotIn(item, number)?.t === until;
-      return update(batch, change, (item) => item.made === made && slots.every((k) => hasTime(item, k)));
-    },
-
-    async acquire(batch, { number, epoch }, { name, until }) {
-      let wasRepeated = false;
-      const item = await updateBatch(
-        table,
-        batch,
-        {
-          set: [
-            'slots.#k.e = :next',
-            'slots.#k.w = :w',
-            'slots.#k.n = :zero',
-            'slots.#k.x = :x',
-            'slots.#k.t = :t',
-          ],
-          condition: 'slots.#k.e = :e AND #status IN (:progress, :cancelling)',
-          names: { '#k': String(number), '#status': 'status' },
-          values: {
-            ...{ ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
-            ...openStatuses,
-          },
-          returns: 'ALL_OLD',
-        },
-        (stored) => {
-          wasRepeated = slotIn(stored, number)?.w === name;
-          return wasRepeated;
-        },
-      );
-      if (item === undefined) return undefined;
-      const read = batchOf(item);
-      const before = read.slots[number];
-      if (before === undefined) throw new Error(`The batch ${batch.id} has no slot ${number}`);
-      const owned = { ...before, epoch: epoch + 1, owner: name, takes: 0, isClean: false, until };
-      return {
-        batch: { ...read, slots: { ...read.slots, [number]: owned } },
-        slot: { number, epoch: epoch + 1 },
-        wasClean: !wasRepeated && before.isClean,
-      };
-    },
-
-    take(batch, { number, epoch, takes }, { size, named }) {
-      const { condition, names } = ofOwner(number);
-      return update(
-        batch,
-        {
-          // Every right side has the value from before the update.
-          set: [
-            ...['slots.#k.b = #next', 'slots.#k.s = :size', 'slots.#k.r = :named', 'slots.#k.n = :taken'],
-            '#next = #next + :size',
-          ],
-          condition: `${condition} AND slots.#k.n = :takes AND attribute_not_exists(stop_reason)`,
-          names: { ...names, '#next': 'next' },
-          values: { ':e': epoch, ':size': size, ':named': named, ':takes': takes, ':taken': takes + 1 },
-        },
-        (item) => {
-          const slot = slotIn(item, number);
-          return slot?.e === epoch && slot.n === takes + 1;
-        },
-      );
-    },
-
-    renew: (batch, { number, epoch }, until) =>
-      update(batch, { ...ofOwner(number), set: ['slots.#k.t = :t'], values: { ':e': epoch, ':t': until } }),
-
-    pass: (batch, { number, epoch }, { until, isClean }) =>
-      update(batch, {
-        ...ofOwner(number),
-        set: ['slots.#k.t = :t', 'slots.#k.x = :x'],
-        remove: ['slots.#k.w'],
-        values: { ':e': epoch, ':t': until, ':x': isClean },
-      }),
-
-    retire: (batch, { number, epoch }) =>
-      update(
-        batch,
-        { ...ofOwner(number), remove: ['slots.#k'], values: { ':e': epoch } },
-        (item) => slotIn(item, number) === undefined,
-      ),
-
-    stop(batch, { reason, at }) {
-      const isCancel = reason === 'cancelled';
-      const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
-      return update(
-        batch,
-        {
-          set: [
-            ...['#status = :status', 'stop_reason = if_not_exists(stop_reason, :reason)'],
-            'stopped_at = if_not_exists(stopped_at, :at)',
-          ],
-          condition: isCancel ? '#status = :open' : '#status = :open AND attribute_not_exists(stop_reason)',
-          names: { '#status': 'status' },
-          values: { ':status': status, ':reason': reason, ':at': at, ':open': 'in_progress' },
-        },
-        (item) => item.status === status && item.stop_reason === reason && item.stopped_at === at,
-      );
-    },
+const take =
+  (table: Table): SlotTransitions['take'] =>
+  (batch, { number, epoch, takes }, { size, named }) => {
+    const { condition, names } = ofOwner(number);
+    return batchAfter(
+      table,
+      batch,
+      {
+        // Every right side has the value from before the update.
+        set: [
+          ...['slots.#k.b = #next', 'slots.#k.s = :size', 'slots.#k.r = :named', 'slots.#k.n = :taken'],
+          '#next = #next + :size',
+        ],
+        condition: `${condition} AND slots.#k.n = :takes AND attribute_not_exists(stop_reason)`,
+        names: { ...names, '#next': 'next' },
+        values: { ':e': epoch, ':size': size, ':named': named, ':takes': takes, ':taken': takes + 1 },
+      },
+      (item) => {
+        const slot = slotIn(item, number);
+        return slot?.e === epoch && slot.n === takes + 1;
+      },
+    );
   };
-}
+
+const stop =
+  (table: Table): SlotTransitions['stop'] =>
+  (batch, { reason, at }) => {
+    const isCancel = reason === 'cancelled';
+    const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
+    return batchAfter(
+      table,
+      batch,
+      {
+        set: [
+          ...['#status = :status', 'stop_reason = if_not_exists(stop_reason, :reason)'],
+          'stopped_at = if_not_exists(stopped_at, :at)',
+        ],
+        condition: isCancel ? '#status = :open' : '#status = :open AND attribute_not_exists(stop_reason)',
+        names: { '#status': 'status' },
+        values: { ':status': status, ':reason': reason, ':at': at, ':open': 'in_progress' },
+      },
+      (item) => item.status === status && item.stop_reason === reason && item.stopped_at === at,
+    );
+  };
 
 const openStatuses = {
   ':progress': 'in_progress',
