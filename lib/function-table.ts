@@ -217,12 +217,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     usage: true,
     stageLimits: true,
   },
-  'fail-dead-letters': {
-    reads: [...batchReader, 'ConditionCheckItem'],
-    writes: { PutItem: ['batches'], UpdateItem: ['batches'] },
-    replySettings: true,
-  },
-  'dispatch-batch': { reads: batchReader, writes: { UpdateItem: ['batches'] } },
+  'dispatch-batch': { reads: batchReader, writes: { PutItem: ['batches'], UpdateItem: ['batches'] } },
   'advance-batch': { reads: batchReader, writes: batchEnds },
   'fail-batch': { reads: batchReader, writes: batchEnds },
   'deliver-webhook': {
@@ -234,8 +229,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'reconcile-batches': {
     reads: batchReader,
     writes: {
-      PutItem: ['operatorsWebhooks', 'reconcilerCursor'],
-      UpdateItem: ['batches', 'operatorsOpenBatches', 'operatorsPurges'],
+      PutItem: ['operatorsWebhooks'],
+      UpdateItem: ['batches', 'operatorsPurges'],
       DeleteItem: ['operatorsOpenBatches', 'operatorsWebhooks'],
     },
     replySettings: true,
@@ -272,10 +267,6 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
   'process-batch-items': {
     description: 'Processes the requests of batches',
     timeoutSeconds: workerTimeoutSeconds,
-  },
-  'fail-dead-letters': {
-    description: 'Fails requests of batches whose messages are in the dead-letter queue',
-    timeoutSeconds: 60,
   },
   'dispatch-batch': {
     description: 'Sends the requests of a batch to the queue, and stores the task token of its workflow',

@@ -50,16 +50,27 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
 
   const deliver = (atOnce = settings.atOnce): Promise<number> => queue.deliver(workers, atOnce);
 
-  /** Does all that can be done now. */
+  /** Moves the clock while the work goes on. */
+  const advanceDuring = async <Result>(work: Promise<Result>, milliseconds = 250): Promise<Result> => {
+    let isDone = false;
+    const end = () => {
+      isDone = true;
+    };
+    work.then(end, end);
+    for (await clock.advance(0); !isDone; ) await clock.advance(milliseconds);
+    return work;
+  };
+
+  /** Does all that can be done now. Requests that wait in their places take their time. */
   const run = async (): Promise<void> => {
     for (let round = 0; round < 10_000; round += 1)
-      if ((await deliver()) + (await workflow.step(functions)) === 0) return;
+      if ((await advanceDuring(deliver())) + (await workflow.step(functions)) === 0) return;
     throw new Error('There is no end of the work');
   };
 
   return {
     ...{ clock, stores, queue, workflow, model, state, services, workers, functions },
-    ...{ invoke, reconcile, read, deliver, run },
+    ...{ invoke, reconcile, read, deliver, run, advanceDuring },
 
     /** @param requests their number, or what is special of each */
     async create(
@@ -73,17 +84,6 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
         body: bodyOf(list, body),
       };
       return (await invoke((ports) => createBatch(ports)(input, { key, mostOpen, takeTokens }))).batch;
-    },
-
-    /** Moves the clock while the work goes on. */
-    async advanceDuring<Result>(work: Promise<Result>, milliseconds = 250): Promise<Result> {
-      let isDone = false;
-      const end = () => {
-        isDone = true;
-      };
-      work.then(end, end);
-      for (await clock.advance(0); !isDone; ) await clock.advance(milliseconds);
-      return work;
     },
 
     /** Goes on, with a reconciler each minute, until the condition holds. */
