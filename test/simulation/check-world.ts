@@ -5,6 +5,7 @@ import {
   chatsIn,
   leftOfDeleted,
   listProblems,
+  openBatchesOf,
   readItems,
   type StoredBatch,
   type StoredChat,
@@ -22,7 +23,7 @@ export async function checkWorld(world: World): Promise<void> {
   checkNames(world, chats);
   checkSends(world, chats);
   checkRequests(world, chats);
-  checkBatches(world, batches);
+  checkBatches(world, batches, items);
   checkPayments(world);
   checkErasures(world, chats);
   await checkUsage(world);
@@ -53,11 +54,13 @@ function checkIds({ checks, ledger }: World, chats: readonly StoredChat[]): void
   }
 }
 
-function checkLists({ checks }: World, items: ReturnType<typeof readItems>): void {
-  const problems = listProblems(items);
-  checks.that('lists and counts agree with the chats', problems.length === 0, () => problems.join('; '));
-  const { count, left } = leftOfDeleted(items);
-  if (count > 0) checks.that('a purged chat leaves nothing', left.length === 0, () => left.join(', '));
+function checkLists({ checks, ledger }: World, items: ReturnType<typeof readItems>): void {
+  const { wrong, interleaved } = listProblems(items);
+  checks.that('lists and counts agree with the chats', wrong.length === 0, () => wrong.join('; '));
+  checks.that('entries of a list do not interleave', interleaved.length === 0, () => interleaved.join('; '));
+  const left = leftOfDeleted(items);
+  if (ledger.chats.some(({ isDeleted }) => isDeleted))
+    checks.that('a purged chat leaves nothing', left.length === 0, () => left.join(', '));
 }
 
 function checkTurns({ checks }: World, chats: readonly StoredChat[]): void {
@@ -142,7 +145,20 @@ function checkRequests({ checks, ledger }: World, chats: readonly StoredChat[]):
   }
 }
 
-function checkBatches({ checks, ledger, deliveries, history }: World, batches: readonly StoredBatch[]): void {
+function checkBatches(
+  { checks, ledger, deliveries, history, workspaces }: World,
+  batches: readonly StoredBatch[],
+  items: ReturnType<typeof readItems>,
+): void {
+  for (const workspaceId of workspaces) {
+    const open = batches.filter((batch) => batch.workspaceId === workspaceId && !batch.isFinal).length;
+    const counted = openBatchesOf(items, workspaceId);
+    checks.that(
+      'open batches are those that are not final',
+      counted === open,
+      () => `${workspaceId} counts ${counted} open batches; there are ${open}`,
+    );
+  }
   for (const batch of batches) {
     const { batchId, status, completed, failed, total, succeededItems } = batch;
     checks.that('every batch ends', batch.isFinal, () => `${batchId} is ${status}`);
