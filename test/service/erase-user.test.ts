@@ -171,9 +171,6 @@ it('erases every item and object of a user, and changes nothing of another one',
   const [ann, bob] = [await furnish(shared), await furnish(shared)];
   expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, LIST: 2, USER: 1, WHITELIST: 1 });
   expect(await eventsOf(ann.own)).not.toEqual([]);
-  // What a crash after the removal of a list's head leaves.
-  const { chunk } = keys.chatList(workspaceId, { externalUserId: ann.user });
-  await table.writeItems([{ ...chunk(7), ids: [1] }]);
   const before = await everythingWith(bob.mark);
   const { body, status } = await client.delete(addressOf(ann.user));
   expect([status, body]).toEqual([

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import type { Cursor } from '#contract/pagination.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatFilter } from '#domain/chats/chat-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -49,10 +50,27 @@ function openModel() {
       const found = await chats.page({ workspaceId, ...filter }, page);
       const listed = this.listed(filter);
       const ordered = ascending ? listed : listed.reverse();
-      expect(found, JSON.stringify({ ...filter, ...page })).toEqual({
-        total: listed.length,
-        chats: ordered.slice(offset, offset + pageLength),
+      const rows = ordered.slice(offset, offset + pageLength);
+      const name = JSON.stringify({ ...filter, ...page });
+      expect(found, name).toMatchObject({ total: listed.length, chats: rows });
+      if (rows.length === 0) return;
+      const next = offset + pageLength;
+      const [after, before] = [
+        { isAfter: true, id: found.ends.last ?? 0, offset: next },
+        { isAfter: false, id: found.ends.first ?? 0, offset },
+      ];
+      const read = (cursor: Cursor, from: number) =>
+        chats.page({ workspaceId, ...filter }, { ...page, offset: from, cursor });
+      expect(await read(after, next), name).toMatchObject({
+        chats: ordered.slice(next, next + pageLength),
+        ends: { hasMore: next + pageLength < listed.length },
       });
+      if (offset >= pageLength)
+        expect((await read(before, offset - pageLength)).chats, name).toEqual(
+          ordered.slice(offset - pageLength, offset),
+        );
+      // With another offset than its own, a cursor is ignored.
+      expect(await read({ ...after, offset: next + 1 }, offset), name).toEqual(found);
     },
   };
 }

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { recountLists } from './recount-lists.ts';
 import type { StoredItem } from './snapshot.ts';

@@ -13,36 +13,56 @@ export interface ListedRow {
   part?: string;
 }
 
+type Content = { of(entry: StoredItem): unknown; with(rows: readonly ListedRow[]): unknown };
+
 /** Compares the entries and counts of lists with what must be in them. */
-export function recountLists(
+export const recountLists = (
   items: StoredItems,
   rows: readonly ListedRow[],
   stored: { entries: readonly StoredItem[]; counts: readonly StoredItem[] },
-  content: { of(entry: StoredItem): unknown; with(rows: readonly ListedRow[]): unknown },
+  content: Content,
+): string[] => [
+  ...checkEntries(items, rows, stored.entries, content),
+  ...checkCounts(items, rows, stored.counts),
+];
+
+function checkEntries(
+  items: StoredItems,
+  rows: readonly ListedRow[],
+  stored: readonly StoredItem[],
+  content: Content,
 ): string[] {
-  const entries = Map.groupBy(rows, ({ list, first }) => nameOf(list.entry(first)));
-  const counts = Map.groupBy(rows, ({ list, first }) => nameOf(list.count(countNameOf(first))));
-  const problems: string[] = [];
-  for (const name of new Set([...entries.keys(), ...stored.entries.map(nameOf)])) {
-    const own = (entries.get(name) ?? []).toSorted((one, other) => one.id - other.id);
+  const expected = Map.groupBy(rows, ({ list, first }) => nameOf(list.entry(first)));
+  return [...new Set([...expected.keys(), ...stored.map(nameOf)])].flatMap((name) => {
+    const own = (expected.get(name) ?? []).toSorted((one, other) => one.id - other.id);
     const entry = items.named(name);
     const found = entry && content.of(entry);
     const wanted = own.length === 0 ? undefined : content.with(own);
-    if (!isDeepStrictEqual(found, wanted))
-      problems.push(`The entry ${name} has ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`);
-  }
-  for (const name of new Set([...counts.keys(), ...stored.counts.map(nameOf)])) {
-    const own = counts.get(name) ?? [];
-    const wanted: Record<string, number> = { n: own.length };
-    for (const { part } of own) if (part !== undefined) wanted[part] = (wanted[part] ?? 0) + 1;
-    const { pk, sk, ...found } = items.named(name) ?? {};
-    const positive = Object.entries(found).filter(([, count]) => count !== 0);
-    const isRight = Object.entries(wanted).every(([part, count]) => (found[part] ?? 0) === count);
-    if (!isRight || positive.length !== Object.values(wanted).filter((count) => count > 0).length)
-      problems.push(`The count ${name} is ${JSON.stringify(found)}; there are ${JSON.stringify(wanted)}`);
-  }
-  return problems;
+    return isDeepStrictEqual(found, wanted)
+      ? []
+      : [`The entry ${name} has ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`];
+  });
 }
+
+function checkCounts(
+  items: StoredItems,
+  rows: readonly ListedRow[],
+  stored: readonly StoredItem[],
+): string[] {
+  const expected = Map.groupBy(rows, ({ list, first }) => nameOf(list.count(countNameOf(first))));
+  return [...new Set([...expected.keys(), ...stored.map(nameOf)])].flatMap((name) => {
+    const own = expected.get(name) ?? [];
+    const wanted = new Map<string, unknown>(own.length === 0 ? [] : [['n', own.length]]);
+    for (const { part } of own) if (part !== undefined) wanted.set(part, Number(wanted.get(part) ?? 0) + 1);
+    const counts = Object.entries(items.named(name) ?? {}).filter(([key]) => key !== 'pk' && key !== 'sk');
+    const found = new Map<string, unknown>(counts.filter(([, count]) => count !== 0));
+    return isDeepStrictEqual(found, wanted)
+      ? []
+      : [`The count ${name} is ${textOf(found)}; there are ${textOf(wanted)}`];
+  });
+}
+
+const textOf = (counts: ReadonlyMap<string, unknown>): string => JSON.stringify(Object.fromEntries(counts));
 
 /** The name of the count of a creation: its group of 2^17, and the top 6 bits of its number, spread. */
 const countNameOf = (first: number): string =>
