@@ -57,16 +57,16 @@ export const readConnection = (folder: string): Promise<Connection | undefined> 
 /** Raise it when an earlier version could not read the files of a run any more. This version reads this format alone. */
 export const dataFormat = 2;
 
-export class EarlierFormat extends Error {}
+export class PreviousFormat extends Error {}
 
 /**
- * @throws UnusableFolder if a newer version has written files that this version cannot read; EarlierFormat if an earlier
+ * @throws UnusableFolder if a newer version has written files that this version cannot read; PreviousFormat if an earlier
  * one has
  */
 export async function rejectOtherFormats(folder: string): Promise<void> {
   const connection = await readConnection(folder);
   const { data_format: format = 1 } = connection ?? { data_format: dataFormat };
-  if (format < dataFormat) throw new EarlierFormat(`The data folder ${folder} is of an earlier version`);
+  if (format < dataFormat) throw new PreviousFormat(`The data folder ${folder} is of an earlier version`);
   if (format > dataFormat)
     throw new UnusableFolder(
       folder,

@@ -36,8 +36,6 @@ const cursor = z
   })
   .meta({
     override: { type: 'string', pattern: '^[ab][0-9]{1,10}\\.[0-9]{1,16}$' },
-    description:
-      'Set by `next_page` and `prev_page`: their pages begin where this one ends, also if rows were added or deleted meanwhile.',
   });
 
 /** Query parameters of a list of which rows are added and deleted while a client reads it. */

@@ -39,7 +39,10 @@ describe('a new chat', () => {
     expect(await chats.get(other, 1)).toBeUndefined();
     const page = { limit: 10, offset: 0, ascending: true };
     for (const filter of [{}, { agentId: 'agent-1' }])
-      expect(await chats.page({ workspaceId: other, ...filter }, page)).toMatchObject({ total: 0, chats: [] });
+      expect(await chats.page({ workspaceId: other, ...filter }, page)).toMatchObject({
+        total: 0,
+        chats: [],
+      });
     expect((await chats.create(newChat(other))).id).toBe(1);
   });
 

@@ -217,7 +217,9 @@ describe('the data of a chat', () => {
     await talk(chat, 3, [own]);
     await talk(neighbour, 1, [common]);
     for (const isLast of [false, false, true])
-      expect(await chatData.delete({ ...chat, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast })).toEqual({ retainedFiles: [] });
+      expect(await chatData.delete({ ...chat, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast })).toEqual({
+        retainedFiles: [],
+      });
     expect([await isStored(own), await isStored(common)]).toEqual([false, true]);
     await chatData.delete({ ...neighbour, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast: true });
     expect(await isStored(common)).toBe(false);

@@ -131,7 +131,8 @@ describe('the data of a chat', () => {
     }
     const before = await historyOf(neighbour);
     expect(before).toHaveLength(2);
-    for (let times = 0; times < 2; times += 1) await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
+    for (let times = 0; times < 2; times += 1)
+      await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
     expect(await historyOf(chat)).toEqual([]);
     expect(await historyOf(neighbour)).toEqual(before);
   });

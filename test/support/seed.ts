@@ -24,7 +24,7 @@ const nearby = 300;
 
 /**
  * The items of a workspace's chats 1 to `count`, all of one agent and one user, each with its entries, as the service
- * stores them. The counts of lists are those of all chats, each group in one of its 64 shards.
+ * stores them. The counts of lists are those of all chats.
  */
 export function* chatItems(seeded: SeededChats): Generator<Item> {
   const { workspaceId, agentId, externalUserId, count, messageCounts = {}, name = 'Seeded' } = seeded;
@@ -32,9 +32,7 @@ export function* chatItems(seeded: SeededChats): Generator<Item> {
   const [all, ofAgent, ofUser] = [{}, { agentId }, { externalUserId }].map((kind) =>
     keys.chatList(workspaceId, kind),
   ) as [ListKeys, ListKeys, ListKeys];
-  for (let group = 0; group * chatsPerGroup <= count; group += 1) {
-    const n = Math.min(count + 1, (group + 1) * chatsPerGroup) - Math.max(1, group * chatsPerGroup);
-    const name = `${group}#0`;
+  for (const [name, n] of countsTo(count)) {
     yield { ...all.count(name), n };
     yield { ...ofAgent.count(name), n };
     yield { ...ofUser.count(name), n, [agentId]: n };
@@ -52,8 +50,15 @@ export function* chatItems(seeded: SeededChats): Generator<Item> {
   }
 }
 
-/** Of the counts of lists (adapters/dynamo/table/lists.ts). */
-const chatsPerGroup = 2 ** 17;
+/** The counts of a list of the chats 1 to `count` (adapters/dynamo/table/lists.ts). */
+function countsTo(count: number): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (let id = 1; id <= count; id += 1) {
+    const name = `${id >> 17}#${Math.imul(id, 2_654_435_769) >>> 26}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
 
 /** The ids of the chats that exist, in ascending order. */
 function existing({ count, near }: SeededChats): number[] {

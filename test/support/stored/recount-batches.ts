@@ -89,10 +89,10 @@ function recountListsOfBatches(
   items: StoredItems,
   batches: { item: StoredItem; parts: string[] }[],
 ): string[] {
-  const rows = batches.flatMap(({ item, parts: [workspaceId = '', batchId = ''] }) => {
-    const row = { id: item.number as number, first: item.number as number, part: batchId };
+  const listed = batches.flatMap(({ item, parts: [workspaceId = '', batchId = ''] }) => {
+    const one = { id: item.number as number, first: item.number as number, part: batchId };
     return (['all', item.status as 'completed'] as const).map((of) => ({
-      ...row,
+      ...one,
       list: keys.batchList(workspaceId, of),
     }));
   });
@@ -101,11 +101,11 @@ function recountListsOfBatches(
   const counts = items.like(new RegExp(`^W#[^#]+#BATCHES-N#${ofStatus}`), /./).map(({ item }) => item);
   return recountLists(
     items,
-    rows.map(({ part: _, ...row }) => row),
+    listed.map(({ part: _, ...one }) => one),
     { entries, counts },
     {
       of: ({ id }) => id,
-      with: ([row]) => rows.find(({ list, id }) => list === row?.list && id === row.id)?.part,
+      with: ([one]) => listed.find(({ list, id }) => list === one?.list && id === one.id)?.part,
     },
   );
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { type ListedRow, recountLists } from './recount-lists.ts';
+import { type ListedItem, recountLists } from './recount-lists.ts';
 import type { StoredItem } from './snapshot.ts';
 import type { StoredItems } from './stored-items.ts';
 
@@ -28,18 +28,18 @@ function recountNumbers(items: StoredItems, chats: Found): string[] {
 
 /** Also checks that the chats of each list are in the order of their entries. */
 export function recountListsOfChats(items: StoredItems): string[] {
-  const rows = items
+  const listed = items
     .like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/)
-    .flatMap(({ item, parts: [workspaceId = '', id] }): ListedRow[] => {
+    .flatMap(({ item, parts: [workspaceId = '', id] }): ListedItem[] => {
       const agentId = item.agent_id as string;
       const externalUserId = item.external_user_id as string | undefined;
-      const row = { id: Number(id), first: item.entry as number };
+      const one = { id: Number(id), first: item.entry as number };
       return [
-        { ...row, list: keys.chatList(workspaceId, {}) },
-        { ...row, list: keys.chatList(workspaceId, { agentId }) },
+        { ...one, list: keys.chatList(workspaceId, {}) },
+        { ...one, list: keys.chatList(workspaceId, { agentId }) },
         ...(externalUserId === undefined
           ? []
-          : [{ ...row, list: keys.chatList(workspaceId, { externalUserId }), part: agentId }]),
+          : [{ ...one, list: keys.chatList(workspaceId, { externalUserId }), part: agentId }]),
       ];
     });
   const entries = [
@@ -47,14 +47,14 @@ export function recountListsOfChats(items: StoredItems): string[] {
     ...items.like(/^W#[^#]+#USER#/s, /^CHAT#/),
   ].map(({ item }) => item);
   const counts = items.like(/^W#[^#]+#(?:CHATS-N|USER-N#)/s, /./).map(({ item }) => item);
-  return [...recountLists(items, rows, { entries, counts }, content), ...interleavings(entries)];
+  return [...recountLists(items, listed, { entries, counts }, content), ...interleavings(entries)];
 }
 
 const content = {
   of: ({ sk, ids, by_agent }: StoredItem): unknown => by_agent ?? ids ?? [Number(sk)],
-  with(rows: readonly ListedRow[]): unknown {
-    if (rows[0]?.part === undefined) return rows.map(({ id }) => id);
-    const byAgent = Map.groupBy(rows, ({ part }) => part);
+  with(listed: readonly ListedItem[]): unknown {
+    if (listed[0]?.part === undefined) return listed.map(({ id }) => id);
+    const byAgent = Map.groupBy(listed, ({ part }) => part);
     return Object.fromEntries([...byAgent].map(([part, own]) => [part, own.map(({ id }) => id)]));
   },
 };

@@ -4,7 +4,7 @@ import type { StoredItem } from './snapshot.ts';
 import { nameOf, type StoredItems } from './stored-items.ts';
 
 /** A chat or a batch in a list. */
-export interface ListedRow {
+export interface ListedItem {
   list: ListKeys;
   id: number;
   /** The lowest number of its creation. */
@@ -13,26 +13,26 @@ export interface ListedRow {
   part?: string;
 }
 
-type Content = { of(entry: StoredItem): unknown; with(rows: readonly ListedRow[]): unknown };
+type Content = { of(entry: StoredItem): unknown; with(listed: readonly ListedItem[]): unknown };
 
 /** Compares the entries and counts of lists with what must be in them. */
 export const recountLists = (
   items: StoredItems,
-  rows: readonly ListedRow[],
+  listed: readonly ListedItem[],
   stored: { entries: readonly StoredItem[]; counts: readonly StoredItem[] },
   content: Content,
 ): string[] => [
-  ...checkEntries(items, rows, stored.entries, content),
-  ...checkCounts(items, rows, stored.counts),
+  ...checkEntries(items, listed, stored.entries, content),
+  ...checkCounts(items, listed, stored.counts),
 ];
 
 function checkEntries(
   items: StoredItems,
-  rows: readonly ListedRow[],
+  listed: readonly ListedItem[],
   stored: readonly StoredItem[],
   content: Content,
 ): string[] {
-  const expected = Map.groupBy(rows, ({ list, first }) => nameOf(list.entry(first)));
+  const expected = Map.groupBy(listed, ({ list, first }) => nameOf(list.entry(first)));
   return [...new Set([...expected.keys(), ...stored.map(nameOf)])].flatMap((name) => {
     const own = (expected.get(name) ?? []).toSorted((one, other) => one.id - other.id);
     const entry = items.named(name);
@@ -46,10 +46,10 @@ function checkEntries(
 
 function checkCounts(
   items: StoredItems,
-  rows: readonly ListedRow[],
+  listed: readonly ListedItem[],
   stored: readonly StoredItem[],
 ): string[] {
-  const expected = Map.groupBy(rows, ({ list, first }) => nameOf(list.count(countNameOf(first))));
+  const expected = Map.groupBy(listed, ({ list, first }) => nameOf(list.count(countNameOf(first))));
   return [...new Set([...expected.keys(), ...stored.map(nameOf)])].flatMap((name) => {
     const own = expected.get(name) ?? [];
     const wanted = new Map<string, unknown>(own.length === 0 ? [] : [['n', own.length]]);

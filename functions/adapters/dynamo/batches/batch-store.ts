@@ -96,8 +96,8 @@ const page =
     const list = keys.batchList(workspaceId, status ?? 'all');
     const newestFirst = { ...page, ascending: false };
     const reading = { count: 'n', numbersIn: ({ sk }: Item) => [Number(sk)] };
-    const { total, rows, ends } = await readPage(table, list, newestFirst, reading);
-    return { total, batches: await read(rows.map(({ entry }) => entry.id as string)), ends };
+    const { total, listed, ends } = await readPage(table, list, newestFirst, reading);
+    return { total, batches: await read(listed.map(({ entry }) => entry.id as string)), ends };
   };
 
 const items =

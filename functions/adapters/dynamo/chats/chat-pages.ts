@@ -18,8 +18,8 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
       numbersIn: (entry: Parameters<typeof idsIn>[0]) => idsIn(entry, ofAgent),
     };
     for (let attempt = 0; ; attempt += 1) {
-      const { total, rows, ends } = await readPage(table, list, page, reading);
-      const items = await Promise.all(rows.map(({ number }) => table.get(keys.chat(workspaceId, number))));
+      const { total, listed, ends } = await readPage(table, list, page, reading);
+      const items = await Promise.all(listed.map(({ number }) => table.get(keys.chat(workspaceId, number))));
       if (items.includes(undefined) && attempt < rereads) continue;
       return { total, ends, chats: items.flatMap((item) => (item === undefined ? [] : [chatOf(item)])) };
     }

@@ -20,14 +20,14 @@ export const dynamoChatUses = (table: Table): ChatUses => ({
   async notAdded(workspaceId, limit) {
     const after = ((await table.get(keys.chatUseCursor(workspaceId)))?.chat_id as number | undefined) ?? 0;
     const cursor = { isAfter: true, id: after, offset: 0 };
-    const { rows } = await readPage(
+    const { listed } = await readPage(
       table,
       keys.chatList(workspaceId, {}),
       { limit, offset: 0, ascending: true, cursor },
       { count: 'n', numbersIn: idsIn },
     );
     return Promise.all(
-      rows.map(async ({ number: chatId }) => {
+      listed.map(async ({ number: chatId }) => {
         const item = await table.get(keys.chat(workspaceId, chatId));
         return { chatId, chat: item && chatOf(item) };
       }),

@@ -125,42 +125,42 @@ export async function readPage(
   list: ListKeys,
   page: ListPage,
   reading: Reading,
-): Promise<{ total: number; rows: Listed[]; ends: PageEnds }> {
+): Promise<{ total: number; listed: Listed[]; ends: PageEnds }> {
   const groups = await readGroups(table, list, reading.count);
   const total = groups.reduce((sum, [, count]) => sum + count, 0);
-  const { rows, hasMore } = await rowsOf(table, list, page, { groups, total, reading });
+  const { listed, hasMore } = await listedOn(table, list, page, { groups, total, reading });
   return {
-    ...{ total, rows },
-    ends: { hasMore, first: rows[0]?.number ?? null, last: rows.at(-1)?.number ?? null },
+    ...{ total, listed },
+    ends: { hasMore, first: listed[0]?.number ?? null, last: listed.at(-1)?.number ?? null },
   };
 }
 
-async function rowsOf(
+async function listedOn(
   table: Table,
   list: ListKeys,
   { limit, offset, ascending, cursor }: ListPage,
   { groups, total, reading }: { groups: [number, number][]; total: number; reading: Reading },
-): Promise<{ rows: Listed[]; hasMore: boolean }> {
+): Promise<{ listed: Listed[]; hasMore: boolean }> {
   if (cursor?.isAfter === true && cursor.offset === offset) {
     const bounds = beyond(cursor.id, ascending);
-    const rows = await readRows(table, list, reading, bounds, { ascending, skip: 0, most: limit + 1 });
-    return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+    const listed = await readListed(table, list, reading, bounds, { ascending, skip: 0, most: limit + 1 });
+    return { listed: listed.slice(0, limit), hasMore: listed.length > limit };
   }
   if (cursor?.isAfter === false && cursor.offset === offset + limit) {
     const back = { ascending: !ascending, skip: 0, most: limit };
-    const rows = await readRows(table, list, reading, beyond(cursor.id, !ascending), back);
-    return { rows: rows.reverse(), hasMore: true };
+    const listed = await readListed(table, list, reading, beyond(cursor.id, !ascending), back);
+    return { listed: listed.reverse(), hasMore: true };
   }
   let skip = offset;
   for (const [group, count] of ascending ? groups : groups.toReversed()) {
     if (skip < count) {
       const bounds = ascending ? { from: group * 2 ** groupBits } : { to: (group + 1) * 2 ** groupBits - 1 };
-      const rows = await readRows(table, list, reading, bounds, { ascending, skip, most: limit });
-      return { rows, hasMore: offset + limit < total };
+      const listed = await readListed(table, list, reading, bounds, { ascending, skip, most: limit });
+      return { listed, hasMore: offset + limit < total };
     }
     skip -= count;
   }
-  return { rows: [], hasMore: false };
+  return { listed: [], hasMore: false };
 }
 
 interface Bounds {
@@ -170,13 +170,13 @@ interface Bounds {
   isIn?: (number: number) => boolean;
 }
 
-/** The rows after a number. Its own entry may name some of them. */
+/** What comes after a number. Its own entry may name some of them. */
 const beyond = (id: number, ascending: boolean): Bounds =>
   ascending
     ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }
     : { to: id, isIn: (number) => number < id };
 
-async function readRows(
+async function readListed(
   table: Table,
   list: ListKeys,
   { numbersIn }: Reading,
@@ -191,17 +191,17 @@ async function readRows(
     // An entry names at least one number. Those that are not in the bounds may have 30 entries.
     Limit: skip + most + numbersOfCreation,
   });
-  const rows: Listed[] = [];
+  const listed: Listed[] = [];
   let skipped = 0;
   for await (const page of pages)
     for (const entry of page) {
       const numbers = numbersIn(entry).filter(isIn);
       for (const number of ascending ? numbers : numbers.reverse()) {
         if (skipped < skip) skipped += 1;
-        else if (rows.push({ number, entry }) === most) return rows;
+        else if (listed.push({ number, entry }) === most) return listed;
       }
     }
-  return rows;
+  return listed;
 }
 
 /** The groups that have numbers, ascending, with how many. */
