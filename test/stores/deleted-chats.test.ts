@@ -80,7 +80,7 @@ it.each(seeds)('every page has the living chats alone, with the seed %i', async 
   const below = (bound: number): number => Math.floor(random() * bound);
   const pick = <Choice>(choices: readonly Choice[]): Choice => choices[below(choices.length)] as Choice;
   const model = openModel();
-  for (let created = 0; created < 300; created += 1) {
+  for (let created = 0; created < 60; created += 1) {
     await model.create(pick(agents), pick(users));
     if (below(3) === 0 && model.living.size > 0) await model.remove(pick([...model.living.values()]));
     if (below(3) === 0) await model.checkPage(pick(filters), below(created + 1), below(2) === 0);
@@ -88,7 +88,7 @@ it.each(seeds)('every page has the living chats alone, with the seed %i', async 
   for (const filter of filters) {
     // A page that begins more than a page beyond the end is as empty as each after it.
     const end = model.listed(filter).length + pageLength;
-    const offsets = [...Array.from({ length: end + 1 }, (_, offset) => offset), 300];
+    const offsets = [...Array.from({ length: end / 3 }, (_, third) => 3 * third), 300];
     for (const ascending of [true, false])
       for (const offset of offsets) await model.checkPage(filter, offset, ascending);
   }
@@ -96,7 +96,7 @@ it.each(seeds)('every page has the living chats alone, with the seed %i', async 
   await model.remove(...model.living.values());
   for (const filter of filters) await model.checkPage(filter, 0, true);
   await model.create('agent-1', 'user-1');
-  expect([...model.living.keys()]).toEqual([301]);
+  expect([...model.living.keys()]).toEqual([61]);
   for (const filter of filters)
     for (const ascending of [true, false]) await model.checkPage(filter, 0, ascending);
 });

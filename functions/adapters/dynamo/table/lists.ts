@@ -191,17 +191,15 @@ async function readListed(
     // An entry names at least one number. Those that are not in the bounds may have 30 entries.
     Limit: skip + most + numbersOfCreation,
   });
-  const listed: Listed[] = [];
-  let skipped = 0;
-  for await (const page of pages)
+  const found: Listed[] = [];
+  for await (const page of pages) {
     for (const entry of page) {
       const numbers = numbersIn(entry).filter(isIn);
-      for (const number of ascending ? numbers : numbers.reverse()) {
-        if (skipped < skip) skipped += 1;
-        else if (listed.push({ number, entry }) === most) return listed;
-      }
+      for (const number of ascending ? numbers : numbers.reverse()) found.push({ number, entry });
     }
-  return listed;
+    if (found.length >= skip + most) break;
+  }
+  return found.slice(skip, skip + most);
 }
 
 /** The groups that have numbers, ascending, with how many. */
