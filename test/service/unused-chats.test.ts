@@ -202,7 +202,7 @@ async function costOfRun() {
   return { readUnits: sumOf('readUnits'), writeUnits: sumOf('writeUnits') };
 }
 
-it('reads at most four units an hour for a workspace in which nothing is old', async () => {
+it('reads at most five units an hour for a workspace in which nothing is old', async () => {
   await run();
   const without = await costOfRun();
   const tenant = await open();

@@ -1,3 +1,4 @@
+import type { Cursor } from '#contract/pagination.ts';
 import type { PaidCall } from './model.ts';
 import type { Process } from './process.ts';
 import {
@@ -274,7 +275,8 @@ async function checkPages(world: World, chats: readonly StoredChat[]): Promise<v
   const { checks, timeline, operations } = world;
   const observer = world.newProcess('observer');
   for (const workspaceId of world.workspaces) {
-    const filters = [{}, { agentId: world.agentOf(workspaceId) }, { externalUserId: 'user-2' }];
+    const [agentId, externalUserId] = [world.agentOf(workspaceId), 'user-2'];
+    const filters = [{}, { agentId }, { externalUserId }, { agentId, externalUserId }];
     const filter: { agentId?: string; externalUserId?: string } = timeline.pick(filters);
     const ids = chats
       .filter((chat) => chat.workspaceId === workspaceId)
@@ -294,6 +296,36 @@ async function checkPages(world: World, chats: readonly StoredChat[]): Promise<v
         () => `${workspaceId} at ${offset}: ${found}, expected ${expected.slice(offset, offset + 13).join()}`,
       );
     }
+    await checkLinks(world, { workspaceId, ...filter }, expected, ascending);
+  }
+}
+
+/** Follows the links from the first page to the last one, and back. */
+async function checkLinks(
+  world: World,
+  filter: { workspaceId: string; agentId?: string; externalUserId?: string },
+  expected: readonly number[],
+  ascending: boolean,
+): Promise<void> {
+  const limit = 7;
+  let cursor: Cursor | undefined;
+  let [offset, isBack] = [0, false];
+  for (;;) {
+    const page = { limit, offset, ascending, cursor };
+    const { chats, ends } = await world.operations.page(world.newProcess('observer'), filter, page);
+    const found = chats.map(({ id }) => id).join();
+    const wanted = expected.slice(offset, offset + limit).join();
+    world.checks.that(
+      'pages equal the sorted living ids',
+      found === wanted && (isBack || ends.hasMore === offset + limit < expected.length),
+      () => `${filter.workspaceId} at ${JSON.stringify(page)}: ${found}, expected ${wanted}`,
+    );
+    isBack ||= !ends.hasMore;
+    if (isBack && offset === 0) return;
+    cursor = isBack
+      ? { isAfter: false, id: ends.first ?? 0, offset }
+      : { isAfter: true, id: ends.last ?? 0, offset: offset + limit };
+    offset += isBack ? -limit : limit;
   }
 }
 

@@ -3,6 +3,7 @@ export const invariants = {
   'an id is given once, and later ones are higher': 'lists 1',
   'created_at never falls with a rising id': 'lists 2',
   'lists and counts agree with the chats': 'lists 3, 4',
+  'a count is never negative': 'lists 4',
   'entries of a list do not interleave': 'lists 5',
   'pages equal the sorted living ids': 'lists 6',
   'a key creates one chat or batch': 'lists 7',

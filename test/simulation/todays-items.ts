@@ -3,6 +3,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable } from '#support/memory-table/memory-table.ts';
+import { recountListsOfBatches } from '#support/stored/recount-batches.ts';
 import { recountListsOfChats } from '#support/stored/recount-chats.ts';
 import type { StoredItem } from '#support/stored/snapshot.ts';
 import { StoredItems } from '#support/stored/stored-items.ts';
@@ -19,6 +20,7 @@ export function watchItems(table: MemoryTable, timeline: Timeline, checks: Check
     if (sk.S === 'CHAT') checkLease(timeline, checks, before, after);
     else if (/^M#\d+$/.test(sk.S)) checkMessage(checks, before, after);
     else if (sk.S === 'BATCH' && after !== undefined) checkBatch(checks, before, after);
+    else if (/^W#[^#]+#[A-Z]+-N(?:#|$)/.test(pk.S)) checkCount(checks, after);
     else if (/#B#[^#]+#I#\d$/.test(pk.S) && after !== undefined) checkItem(table, checks, before, after);
   };
 }
@@ -32,6 +34,14 @@ function checkLease(timeline: Timeline, checks: Checks, before?: WireItem, after
     'a lease owns its chat alone',
     timeline.now >= until,
     () => `${after?.pk?.S}: ${next} took the lease of ${owner}, ${until - timeline.now} ms before its end`,
+  );
+}
+
+function checkCount(checks: Checks, { pk, sk, ...counts }: WireItem = {}): void {
+  checks.that(
+    'a count is never negative',
+    Object.values(counts).every(({ N }) => Number(N) >= 0),
+    () => `${pk?.S} ${sk?.S}: ${JSON.stringify(counts)}`,
   );
 }
 
@@ -113,9 +123,9 @@ export function chatsIn(items: StoredItems): StoredChat[] {
   }));
 }
 
-/** Contradictions between chats, their lists and their counts. */
+/** Contradictions between chats and batches, their lists and their counts. */
 export function listProblems(items: StoredItems): { wrong: string[]; interleaved: string[] } {
-  const problems = recountListsOfChats(items);
+  const problems = [...recountListsOfChats(items), ...recountListsOfBatches(items)];
   const isInterleaved = (problem: string): boolean => problem.includes('interleave');
   return {
     wrong: problems.filter((problem) => !isInterleaved(problem)),

@@ -21,7 +21,7 @@ export function recountBatches(items: StoredItems): string[] {
       ...checkItems(items, item, workspace, batch),
       ...checkDelivery(items, item, workspace, batch),
     ]),
-    ...recountListsOfBatches(items, batches),
+    ...recountListsOfBatches(items),
   ];
 }
 
@@ -85,10 +85,11 @@ function checkDelivery(items: StoredItems, batch: StoredItem, workspace: string,
   ];
 }
 
-function recountListsOfBatches(
-  items: StoredItems,
-  batches: { item: StoredItem; parts: string[] }[],
-): string[] {
+/** Of batches that have ended. */
+export function recountListsOfBatches(items: StoredItems): string[] {
+  const batches = items
+    .like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/)
+    .filter(({ item }) => finals.includes(item.status as string));
   const listed = batches.flatMap(({ item, parts: [workspaceId = '', batchId = ''] }) => {
     const one = { id: item.number as number, first: item.number as number, part: batchId };
     return (['all', item.status as 'completed'] as const).map((of) => ({
