@@ -225,8 +225,7 @@ const wholeOf = (settings: ConcurrencySettings, reserved: ReadonlyMap<FunctionNa
   settings.otherStacksConcurrency;
 
 /** What the maximum concurrency of the event sources lets run at once, in every account. */
-const ofEventSources = (settings: ConcurrencySettings): number =>
-  workersOf(settings) + purgers;
+const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;
 
 function describeUnreserved(settings: ConcurrencySettings): string {
   const waiting = entryPointsOfChats(settings).functions ? 'A few concurrent replies, or the' : 'The';

@@ -23,7 +23,7 @@ it.each([
       const requests = Array.from({ length: total }, (_, index) =>
         sampleRequest(index, { externalUserId: number === 0 && index === 0 ? 'ann' : `user-${index}` }),
       );
-      expect(await batches().create(batch, requests, null)).toBe(true);
+      expect(await batches().create(batch, requests, null)).toBe('created');
     }
     const { readUnits } = await erase('ann');
     console.log(`Read units for each of ${count} batches of ${total}: ${(readUnits - without) / count}`);

@@ -70,7 +70,7 @@ export const rareCalls: Readonly<Record<string, CallType>> = {
   'batches.incrementExecutionNumber': 'write',
   'batches.page': 'read',
   'batches.item': 'read',
-  'chatDeletion.removeLists': 'write',
+  'chatDeletion.removeCounts': 'write',
   'erasures.request': 'write',
   'feedback.ofUser': 'read',
   'requestEraser.erase': 'write',

@@ -217,9 +217,11 @@ describe('the data of a chat', () => {
     await talk(chat, 3, [own]);
     await talk(neighbour, 1, [common]);
     for (const isLast of [false, false, true])
-      expect(await chatData.delete(chat, { isLast })).toEqual({ retainedFiles: [] });
+      expect(await chatData.delete({ ...chat, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast })).toEqual({
+        retainedFiles: [],
+      });
     expect([await isStored(own), await isStored(common)]).toEqual([false, true]);
-    await chatData.delete(neighbour, { isLast: true });
+    await chatData.delete({ ...neighbour, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast: true });
     expect(await isStored(common)).toBe(false);
   });
 
@@ -228,16 +230,16 @@ describe('the data of a chat', () => {
     const [registered, named] = [await upload(), await upload()];
     await fileIndex.attach(registered, chat.id);
     await messages.put(chat, { ...userMessage(1, 'Hi'), attachments: [named] });
-    await chatData.delete(chat, { isLast: false });
+    await chatData.delete({ ...chat, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast: false });
     expect([await isStored(registered), await isStored(named)]).toEqual([false, false]);
   });
 
   it('gets a file between two runs of the purge, which the second one erases', async () => {
     const chat = await createChat();
     const file = await upload();
-    await chatData.delete(chat, { isLast: false });
+    await chatData.delete({ ...chat, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast: false });
     await talk(chat, 1, [file]);
-    await chatData.delete(chat, { isLast: true });
+    await chatData.delete({ ...chat, deletedAt: '2027-02-01T00:00:00.000Z' }, { isLast: true });
     expect(await isStored(file)).toBe(false);
   });
 });

@@ -131,7 +131,8 @@ describe('the data of a chat', () => {
     }
     const before = await historyOf(neighbour);
     expect(before).toHaveLength(2);
-    for (let times = 0; times < 2; times += 1) await stores.chatData.delete(chat, { isLast: true });
+    for (let times = 0; times < 2; times += 1)
+      await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
     expect(await historyOf(chat)).toEqual([]);
     expect(await historyOf(neighbour)).toEqual(before);
   });
@@ -143,7 +144,7 @@ describe('the data of a chat', () => {
     await expect(text(2)).rejects.toThrow('missing');
     await stores.chats.delete([chat], at);
     expect(await text(1)).toBe('Hi');
-    await stores.chatData.delete(chat, { isLast: true });
+    await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
     expect(await text(1)).toBeUndefined();
   });
 
@@ -156,7 +157,7 @@ describe('the data of a chat', () => {
     for await (const page of pages) {
       read += page.length;
       await stores.chats.delete([chat], at);
-      await stores.chatData.delete(chat, { isLast: false });
+      await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: false });
     }
     expect(read).toBeGreaterThan(0);
   });
@@ -166,7 +167,7 @@ describe('the data of a chat', () => {
     await Promise.all(
       Array.from({ length: 60 }, (_, index) => stores.messages.put(chat, userMessage(2 * index + 1, 'Hi'))),
     );
-    await stores.chatData.delete(chat, { isLast: true });
+    await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
     expect(await historyOf(chat)).toEqual([]);
   });
 });

@@ -132,7 +132,10 @@ it('ends a reply in progress whose chat was deleted, and the purge deletes what 
   expect(reply).toMatchObject({ content: 'Half', incomplete: 'stopped', error: null });
   expect(events.at(-1)).toMatchObject({ type: 'response.output_text.completed', incomplete: 'stopped' });
   expect(memory.logged).toEqual([]);
-  await memory.services.chatData.delete(chat, { isLast: true });
+  await memory.services.chatData.delete(
+    { ...chat, deletedAt: memory.clock.now().toISOString() },
+    { isLast: true },
+  );
   expect(await memory.history(chat)).toEqual([]);
 });
 

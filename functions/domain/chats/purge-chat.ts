@@ -15,8 +15,8 @@ export const purgeChat =
     if (!(await purgeOutbox.has(purge))) return { retainedFiles: [] };
     const lastWrite = Date.parse(purge.deletedAt) + lastWriteAfter;
     const isLast = clock.now().getTime() >= lastWrite;
-    const { workspaceId, chatId } = purge;
-    const purged = await chatData.delete({ workspaceId, id: chatId }, { isLast });
+    const { workspaceId, chatId, deletedAt } = purge;
+    const purged = await chatData.delete({ workspaceId, id: chatId, deletedAt }, { isLast });
     await (isLast ? purgeOutbox.remove(purge) : purgeOutbox.postpone(purge, lastWrite));
     return purged;
   };

@@ -69,7 +69,10 @@ export interface ChatData {
    * Deletes messages, their texts and their feedback, and the files that no other chat attaches. It may be repeated.
    * @param isLast nothing writes to the chat any more
    */
-  delete(chat: Pick<Chat, 'workspaceId' | 'id'>, run: { isLast: boolean }): Promise<Purged>;
+  delete(
+    chat: Pick<Chat, 'workspaceId' | 'id'> & Pick<Purge, 'deletedAt'>,
+    run: { isLast: boolean },
+  ): Promise<Purged>;
 }
 
 export interface Purged {

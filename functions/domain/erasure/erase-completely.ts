@@ -56,7 +56,7 @@ export const eraseCompletely =
   (services: Services) =>
   async (person: Person, actor: string, progress: Progress): Promise<Report> => {
     const now = (): string => services.clock.now().toISOString();
-    const purger = new Purger(services, person);
+    const purger = new Purger(services);
     const erasure: Erasure = { ...person, deletedAt: now() };
     const erasedBefore = (await services.erasures.erased(person)) ?? nothingErased;
     let erased = erasedBefore;
@@ -75,7 +75,7 @@ export const eraseCompletely =
     let itemsScanned = 0;
     for (let run = 1; run <= maxRuns; run += 1) {
       progress.onStep('Erasing');
-      if (run > 1) await purger.deleteData(purger.chatIds);
+      if (run > 1) await purger.deleteData(purger.purges.keys());
       const { chats } = await erasePerson({ ...services, purgeQueue: purger })(
         { ...person, deletedAt: now() },
         onErased,
@@ -83,7 +83,11 @@ export const eraseCompletely =
       await deleteAfterLeases(services, purger, chats, progress);
       progress.onStep('Reading the keys of all items');
       const onFound = (others: number) => onErased({ others });
-      const { items, found } = await services.personTraces.erase(person, purger.chatIds, onFound);
+      const { items, found } = await services.personTraces.erase(
+        person,
+        new Set(purger.purges.keys()),
+        onFound,
+      );
       itemsScanned += items;
       if (found > 0) continue;
       await services.purgeOutbox.remove(erasure);
@@ -94,27 +98,26 @@ export const eraseCompletely =
 
 /** In place of the queue of purges: it purges at once, and remembers the chats. */
 class Purger implements PurgeQueue {
-  readonly chatIds = new Set<number>();
+  /** By the id of the chat. */
+  readonly purges = new Map<number, Purge>();
   readonly retainedFiles = new Set<string>();
   private readonly services: Services;
-  private readonly person: Person;
 
-  constructor(services: Services, person: Person) {
+  constructor(services: Services) {
     this.services = services;
-    this.person = person;
   }
 
   async send(purges: readonly (Purge | Erasure)[]): Promise<void> {
     const ofChats = purges.filter((purge): purge is Purge => 'chatId' in purge);
-    for (const { chatId } of ofChats) this.chatIds.add(chatId);
+    for (const purge of ofChats) this.purges.set(purge.chatId, purge);
     await this.each(ofChats, purgeChat(this.services));
   }
 
   /** For chats of which nothing is written any more. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
-    const { workspaceId } = this.person;
-    await this.each([...chatIds], (id) =>
-      this.services.chatData.delete({ workspaceId, id }, { isLast: true }),
+    const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
+    await this.each(purges, ({ workspaceId, chatId, deletedAt }) =>
+      this.services.chatData.delete({ workspaceId, id: chatId, deletedAt }, { isLast: true }),
     );
   }
 

@@ -40,7 +40,7 @@ export const erasePerson =
     const batchRequests = await eraseRequests(services, erasure, onErased);
     const chats = await deleteChats(services, erasure, onErased);
     const ratings = await removeRatings(services, erasure, onErased);
-    await services.chatDeletion.removeLists(erasure);
+    await services.chatDeletion.removeCounts(erasure);
     return { chats, ratings, batchRequests };
   };
 

@@ -21,6 +21,7 @@ import type { Person } from '#domain/workspaces/person.ts';
 import type { MemoryFileStores } from './file-stores.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
 import { newestMessages } from './newest-messages.ts';
+import { pageOf } from './page-of.ts';
 
 interface StoredChat {
   chat: Chat;
@@ -141,15 +142,19 @@ const chatStore = (
       idempotency.add(key, { is: 'chat', chatId: id, createdAt }),
     ),
 
-  async page({ workspaceId, agentId, externalUserId }, { limit, offset, ascending }) {
+  async page({ workspaceId, agentId, externalUserId }, page) {
     const listed = stored
       .of(workspaceId)
       .filter(({ isDeleted }) => !isDeleted)
       .map(({ chat }) => chat)
       .filter((chat) => agentId === undefined || chat.agentId === agentId)
       .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
-    const ordered = ascending ? listed : listed.reverse();
-    return { total: listed.length, chats: structuredClone(ordered.slice(offset, offset + limit)) };
+    const { numbers, ...rest } = pageOf(
+      listed.map(({ id }) => id),
+      page,
+    );
+    const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
+    return { ...rest, chats: structuredClone(chats) };
   },
 
   async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now, request }) {
@@ -226,7 +231,7 @@ const names = (stored: StoredChats): Pick<ChatStore, 'rename' | 'setTitle'> => (
 const chatDeletion = (stored: StoredChats): ChatDeletion => ({
   delete: async (chats, deletedAt) => deleteChats(stored, chats, deletedAt, { unchanged: false }),
   deleteUnchanged: async (chats, deletedAt) => deleteChats(stored, chats, deletedAt, { unchanged: true }),
-  removeLists: async () => undefined,
+  removeCounts: async () => undefined,
 });
 
 function deleteChats(

@@ -1,8 +1,8 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { appending, listIndexes, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table, Write } from '#adapters/dynamo/table/table.ts';
-import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
@@ -11,7 +11,11 @@ import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { complete } from './complete-batch.ts';
 import { claim, replaceItem } from './items.ts';
+import { openBatchesUpdate } from './open-batches.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
+
+/** With the delays about 4 s. All creations and ends of batches of a workspace change the number of the open ones. */
+const maxAttempts = 20;
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   ...slotTransitions(table),
@@ -20,8 +24,9 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   saveTaskToken: saveTaskToken(table),
   claim: claim(table, clock),
   replaceItem: replaceItem(table),
-  create: create(table),
-  countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
+  create: create(table, clock),
+  countOpen: async (workspaceId) =>
+    ((await table.get(keys.openBatches(workspaceId)))?.n as number | undefined) ?? 0,
   get: get(table),
   page: page(table),
   manifest: (batch) => readManifest(table, batch),
@@ -36,35 +41,53 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
 });
 
 const create =
-  (table: Table): BatchStore['create'] =>
-  async (batch, requests, webhook, checkLimit) => {
+  (table: Table, clock: Clock): BatchStore['create'] =>
+  async (batch, requests, webhook, mostOpen) => {
     await table.putAll(requestItems(batch, requests));
-    return transactIfFirst(table, async () => {
-      const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
-      // The open batches are read after the head of the list. If another batch is created in between, the head changes,
-      // the write fails, and this plan is made again.
-      if (checkLimit !== null)
-        checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
-      return (TableName) => [
-        ...batchPuts(TableName, batch, webhook),
-        ...appending(TableName, head, [batch.id]),
-      ];
+    const numbers = keys.lastNumber(batch.workspaceId, 'BATCHES');
+    const { first: number } = await nextNumbers(table, clock, numbers, 1);
+    return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
+      attempts: maxAttempts,
+      plan: async () => ({
+        writes: (TableName) => batchWrites(TableName, { batch, number, webhook }, mostOpen),
+        result: 'created',
+      }),
+      onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
     });
   };
 
-/** Puts a new batch, its webhook, and the index entries by which it is found. */
-function batchPuts(TableName: string, batch: Batch, webhook: Webhook | null): Write[] {
-  const { id, workspaceId, createdAt } = batch;
-  const entry = { workspace_id: workspaceId, created_at: createdAt };
+/**
+ * Puts a new batch, its webhook, and the index entries by which it is found. The first two writes have conditions: that
+ * there is no such batch, and that the workspace may have one more.
+ */
+function batchWrites(
+  TableName: string,
+  { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },
+  mostOpen: number | null,
+): Write[] {
+  const { workspaceId, id } = batch;
+  const [all, open] = [keys.batchList(workspaceId, 'all'), keys.batchList(workspaceId, 'open')];
   const ofWebhook = [
     { ...keys.operatorsBatch(id), workspace_id: workspaceId },
     { ...keys.batchWebhook(workspaceId, id), webhook },
   ];
+  const items = [
+    { ...all.entry(number), id },
+    { ...open.entry(number), id },
+    { ...keys.operatorsOpenBatch(id), workspace_id: workspaceId },
+    ...(webhook === null ? [] : ofWebhook),
+  ];
   return [
-    { Put: { TableName, Item: storedBatch(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
-    { Put: { TableName, Item: { ...keys.openBatch(workspaceId, id), ...entry } } },
-    { Put: { TableName, Item: { ...keys.operatorsOpenBatch(id), ...entry } } },
-    ...(webhook === null ? [] : ofWebhook.map((Item) => ({ Put: { TableName, Item } }))),
+    {
+      Put: {
+        TableName,
+        Item: { ...storedBatch(batch), number },
+        ConditionExpression: 'attribute_not_exists(pk)',
+      },
+    },
+    openBatchesUpdate(TableName, workspaceId, 1, mostOpen),
+    ...items.map((Item) => ({ Put: { TableName, Item } })),
+    ...counting(TableName, [{ list: all, first: number, added: new Map([['n', 1]]) }]),
   ];
 }
 
@@ -108,18 +131,19 @@ const get =
 
 const page =
   (table: Table): BatchStore['page'] =>
-  async (workspaceId, { status }, { limit, offset }) => {
+  async (workspaceId, { status }, page) => {
     const read = async (ids: string[]): Promise<Batch[]> =>
       (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
     if (status !== undefined && isOpen({ status })) {
+      const { limit, offset } = page;
       const open = (await read(await openIds(table, workspaceId))).filter((batch) => batch.status === status);
-      return { total: open.length, batches: open.slice(offset, offset + limit) };
+      return { total: open.length, batches: open.slice(offset, offset + limit), ends: undefined };
     }
-    const head = await readHead<string>(table, keys.batchList(workspaceId, status ?? 'all'));
-    const last = head.count - offset - 1;
-    if (last < 0) return { total: head.count, batches: [] };
-    const ids = await readIds(table, head, listIndexes(Math.max(last - limit + 1, 0), last));
-    return { total: head.count, batches: await read(ids.reverse()) };
+    const list = keys.batchList(workspaceId, status ?? 'all');
+    const newestFirst = { ...page, ascending: false };
+    const reading = { count: 'n', numbersIn: ({ sk }: Item) => [Number(sk)] };
+    const { total, listed, ends } = await readPage(table, list, newestFirst, reading);
+    return { total, batches: await read(listed.map(({ entry }) => entry.id as string)), ends };
   };
 
 const item =
@@ -156,10 +180,8 @@ const workspaceOf =
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   const pages = table.queryPages({
     KeyConditionExpression: 'pk = :pk',
-    ExpressionAttributeValues: { ':pk': keys.openBatch(workspaceId, '').pk },
+    ExpressionAttributeValues: { ':pk': keys.batchList(workspaceId, 'open').entry(0).pk },
+    ScanIndexForward: false,
   });
-  return (await Array.fromAsync(pages))
-    .flat()
-    .sort((one, other) => (other.created_at as string).localeCompare(one.created_at as string))
-    .map((entry) => entry.sk as string);
+  return (await Array.fromAsync(pages)).flat().map(({ id }) => id as string);
 }

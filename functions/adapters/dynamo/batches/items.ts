@@ -1,29 +1,26 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { planChats, readChatLists } from '#adapters/dynamo/chats/plan-chats.ts';
+import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchTransitions, Claim } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { storedBatchItem } from './batch-item.ts';
-import { inClaimTurn } from './claim-turn.ts';
 
-/** Other workers and clients create chats as well. */
-const attemptsToClaim = 60;
+/** Claims meet other creations of chats on one of 64 counts, so two attempts are rare. */
+const attemptsToClaim = 20;
 
-/** DynamoDB's limit of one transaction. Requests of many users need more than one. */
+/** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 84 writes. */
 const maxWrites = 100;
 
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
+/** Stores items with the chats that they need, in as few transactions as hold them. */
 export const claim =
   (table: Table, clock: Clock): BatchTransitions['claim'] =>
-  (batch, claims, lease) => {
-    const claimThem = () => claimAll(table, clock, batch, claims, lease);
-    const createsChats = claims.some(({ newChat }) => newChat !== null);
-    return createsChats ? inClaimTurn(table, clock, batch.workspaceId, claimThem) : claimThem();
-  };
+  (batch, claims, lease) =>
+    claimAll(table, clock, batch, claims, lease);
 
 type ChatLease = Parameters<BatchTransitions['claim']>[2];
 
@@ -65,10 +62,7 @@ async function plan(table: Table, clock: Clock, batch: Batch, claims: readonly C
     ...newChat,
     lease: { id: lease.idOf(requestIndex), until: lease.until },
   }));
-  const planned =
-    newChats.length === 0
-      ? { chats: [], writes: () => [] }
-      : planChats(await readChatLists(table, batch.workspaceId, newChats), clock, newChats);
+  const planned = await planChats(table, clock, newChats);
   const chatAt = new Map(withChats.map(({ requestIndex }, index) => [requestIndex, planned.chats[index]]));
   const result = claims.map(({ request, item }) => {
     const newChat = chatAt.get(item.requestIndex) ?? null;

@@ -16,7 +16,7 @@ export const dynamoChatData = (
 ): ChatData => ({
   async delete(chat, { isLast }) {
     await contents().deleteOf(chat);
-    const remains = (await table.get(keys.chat(chat.workspaceId, chat.id))) ?? {};
+    const remains = (await table.get(keys.operatorsPurge(chat.deletedAt, chat.workspaceId, chat.id))) ?? {};
     await deleteEvents(table, chat, remains);
     await eraseBatchRequests(table, chat, remains, eraseRequest);
     const files = new ChatFiles(table, chat, eraseFile);
@@ -78,7 +78,7 @@ async function deleteFeedback(
   await deletePartition(table, keys.feedback(chat.workspaceId, chat.id, Number(position), ''));
 }
 
-/** Deletes the events of the reply that the item names, a message or a tombstone. Only a resumable reply has any. */
+/** Deletes the events of the reply that the item names, a message or the purge. Only a resumable reply has any. */
 async function deleteEvents(
   table: Table,
   { workspaceId, id }: Parameters<ChatData['delete']>[0],
