@@ -95,7 +95,7 @@ it('knows the chats that requests of open batches are for', async () => {
   expect(await chatUses.inOpenBatches(workspaceId, [1, 2])).toEqual(new Set());
   const batch = sampleBatch(clock.now(), { workspaceId, total: 2 });
   const requests = [sampleRequest(0), sampleRequest(1, { historyId: 2 })];
-  await stores.batches.create(batch, requests, null);
+  await stores.batches.create(batch, requests, null, null);
   expect(await chatUses.inOpenBatches(workspaceId, [1, 2])).toEqual(new Set([2]));
   expect(await chatUses.inOpenBatches(workspaceId, [1])).toEqual(new Set());
   expect(await chatUses.inOpenBatches(workspaceId, [])).toEqual(new Set());

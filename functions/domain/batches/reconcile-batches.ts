@@ -41,7 +41,7 @@ interface Found {
 
 /**
  * Repairs what crashes and outages have left: checks every open batch, and every webhook whose next attempt is overdue.
- * The order is random, so a run that meets its deadline leaves other ones than the run before. A repeated run, or one
+ * Workspaces take turns. The order is random, so a run that meets its deadline leaves other ones than the run before. A repeated run, or one
  * concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are open long after they expired; `oldestWait`: milliseconds that the
  * oldest request has waited for a worker
@@ -64,9 +64,16 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
   const entries = (await reconciliationIndex.openBatches())
     .map((entry) => ({ entry, order: random() }))
     .sort((one, other) => one.order - other.order)
-    .map(({ entry }) => logged(entry, () => reconcileOpenBatch(services, entry, found)));
+    .map(({ entry }) => entry);
+  const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
+  const checkOpen = (entry: OpenBatchEntry): Check =>
+    logged(entry, () => reconcileOpenBatch(services, entry, found));
+  const openBatches = takeTurns(
+    byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()),
+    onFailure,
+  );
   const webhooks = takeTurns(webhookChecks(services, logged), onFailure);
-  const checks = takeTurns<Check>([entries.values(), webhooks], onFailure);
+  const checks = takeTurns<Check>([openBatches, webhooks], onFailure);
   let isComplete = true;
   const runNext = async (): Promise<void> => {
     for await (const check of checks) {

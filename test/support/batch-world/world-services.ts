@@ -1,7 +1,7 @@
 import { parseLimits } from '#contract/rate-limits.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { createBatch } from '#domain/batches/create-batch.ts';
 import type { failBatch } from '#domain/batches/advance-batch.ts';
+import type { createBatch } from '#domain/batches/create-batch.ts';
 import type { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import type { workOnSlot } from '#domain/batches/worker.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
