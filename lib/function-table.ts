@@ -178,7 +178,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     webhooks: 'accepted',
   },
   'list-batches': { reads: batchReader, writes: listed, originSecret: true, shares: true },
-  'get-batch': { reads: ['GetItem', 'Query'], writes: limited },
+  'get-batch': { reads: batchReader, writes: limited },
   'list-batch-results': {
     reads: batchReader,
     writes: listed,
@@ -186,7 +186,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     originSecret: true,
     shares: true,
   },
-  'cancel-batch': { reads: ['GetItem', 'Query'], writes: { UpdateItem: ['batches', 'rateBuckets'] } },
+  'cancel-batch': { reads: batchReader, writes: { UpdateItem: ['batches', 'rateBuckets'] } },
   'list-models': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
   'get-model': { reads: ['GetItem'], writes: limited },
   'complete-chat': {

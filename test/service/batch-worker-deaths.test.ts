@@ -4,7 +4,6 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { queueRequest } from '#support/batch-queue.ts';
 import {
   batchAt,
   checkChats,
@@ -250,8 +249,9 @@ it('a cancel whose write is answered late is done once, and frees the history th
   let lost = 0;
   tableProxy.handle = async (call, pass) => {
     const passed = await pass();
-    if (lost > 0 || !call.functionName.includes('CancelBatch') || call.target !== 'TransactWriteItems')
-      return passed;
+    const { sk } = (call.body.Key ?? {}) as { sk?: { S: string } };
+    if (lost > 0 || !call.functionName.includes('CancelBatch') || sk?.S !== 'BATCH') return passed;
+    if (call.target !== 'UpdateItem') return passed;
     lost += 1;
     return undefined;
   };
@@ -270,10 +270,10 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
   const tenant = await open();
   let ended = 0;
   tableProxy.handle = async (call, pass) => {
-    if (call.functionName.includes('DispatchBatch') && call.target === 'UpdateItem') {
+    if (call.functionName.includes('DispatchBatch') && call.target === 'PutItem') {
       ended += 1;
-      const { pk, sk } = call.body.Key as Record<'pk' | 'sk', { S: string }>;
-      await table.change({ pk: pk.S, sk: sk.S }, { status: 'completed' });
+      const { pk } = call.body.Item as Record<'pk', { S: string }>;
+      await table.change({ pk: pk.S, sk: 'BATCH' }, { status: 'completed' });
     }
     return pass();
   };
@@ -295,7 +295,7 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
   );
   sfn.destroy();
   expect(ended).toBe(1);
-  expect(await table.read(keys.batch(tenant.workspaceId, id))).not.toHaveProperty('task_token');
+  expect(await table.read(keys.batch(tenant.workspaceId, id))).toMatchObject({ slots: {} });
 });
 
 it('a request whose worker fails each time ends as failed with its last attempt', async () => {
@@ -312,19 +312,9 @@ it('a request whose worker fails each time ends as failed with its last attempt'
   const batch = await submit(tenant.client, tenant, requests);
   await expect.poll(() => failures).toBe(1);
   const key = keys.batchItem(tenant.workspaceId, batch.id, 0);
-  const failRepeatedly = async (lost: number): Promise<void> => {
-    await table.change(key, { lease: Date.now() - 60_000, lost });
-    await queueRequest(service, 'BatchesRequests', {
-      ...tenant,
-      batchId: batch.id,
-      position: 0,
-      holdsPlace: true,
-    });
-  };
-  await failRepeatedly(8);
-  await expect.poll(() => failures).toBe(2);
-  expect(await table.read(key)).toMatchObject({ status: 'processing', lost: 9 });
-  await failRepeatedly(9);
+  await expect.poll(() => table.read(key)).toMatchObject({ status: 'waiting', attempt: 1 });
+  // The tenth attempt is the last one.
+  await table.change(key, { attempt: 9 });
   const ended = await waitForBatchEnd(tenant.client, batch.id);
   const [result] = await checkEnded(tenant.client, ended, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: 'The request could not be processed' });
@@ -358,7 +348,10 @@ it('undelivered webhooks of one workspace do not keep a dead worker of another f
   );
   await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
   service.run.killWorkers(worker);
-  await table.change(keys.batchItem(other.workspaceId, batch.id, 0), { lease: Date.now() - 60_000 });
+  // Its slot is silent.
+  const key = keys.batch(other.workspaceId, batch.id);
+  const { slots } = (await table.read(key)) as { slots: { 1: object } };
+  await table.change(key, { slots: { 1: { ...slots[1], t: Date.now() - 60_000 } } });
   openCalls.splice(0);
   const startedAt = performance.now();
   const run = lambda.send(new InvokeCommand({ FunctionName: nameOf('ReconcileBatches'), Payload: '{}' }));

@@ -147,7 +147,7 @@ function checkRequests({ checks, ledger }: World, chats: readonly StoredChat[]):
 }
 
 function checkBatches(
-  { checks, ledger, deliveries, history, workspaces }: World,
+  { checks, ledger, deliveries, history, workspaces, outside }: World,
   batches: readonly StoredBatch[],
   items: ReturnType<typeof readItems>,
 ): void {
@@ -163,6 +163,9 @@ function checkBatches(
   for (const batch of batches) {
     const { batchId, status, completed, failed, total, succeededItems } = batch;
     checks.that('every batch ends', batch.isFinal, () => `${batchId} is ${status}`);
+    // A batch of this size takes ten minutes with one slow slot, and a lost slot two minutes.
+    if (outside.settings.batchTimeout >= hour)
+      checks.that('no batch waits for its expiry', !batch.hasExpired, () => batchId);
     checks.that(
       'open batches are those that are not final',
       batch.isListedAsOpen === !batch.isFinal,
@@ -196,6 +199,8 @@ function checkBatches(
     );
   }
 }
+
+const hour = 3_600_000;
 
 /** Clocks differ by 2 s. */
 const clockDifference = 2000;

@@ -19,6 +19,7 @@ export const invariants = {
   'requests of a history run in order': 'batches 16',
   'a request is paid once unless its process was disturbed': 'batches 17',
   'every batch ends': 'batches 19',
+  'no batch waits for its expiry': 'batches 18',
   'a webhook is delivered once': 'batches 21',
   'usage is at most the calls': 'batches 22',
   'usage is at least the calls of processes that lived': 'batches 22',
@@ -42,7 +43,6 @@ export type Invariant = keyof typeof invariants;
 
 /** Arrives with the code that it is about. */
 export const invariantsOfNewCode = [
-  'batches 18: a lost slot is held again within 95 s',
   'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
   'erasure 27, 30: files, and runs that end',

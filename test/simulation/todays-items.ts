@@ -181,6 +181,7 @@ export interface StoredBatch {
   batchId: string;
   status: string;
   isFinal: boolean;
+  hasExpired: boolean;
   isListedAsOpen: boolean;
   completed: number;
   failed: number;
@@ -198,6 +199,7 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
       return {
         ...{ workspaceId, batchId, status: item.status as string },
         isFinal: finalBatches.has(item.status as string),
+        hasExpired: item.stop_reason === 'expired',
         isListedAsOpen:
           items.has(keys.batchList(workspaceId, 'open').entry(item.number as number)) ||
           items.has(keys.operatorsOpenBatch(batchId)),

@@ -75,7 +75,6 @@ describe('the index of undelivered webhooks', () => {
     );
 
   it('has the webhooks of a workspace that are due before a time, the earliest first', async () => {
-    const { reconciliationIndex } = stores;
     const workspaceId = `ws_${randomUUID()}`;
     const entries = [30, 10, 20, 10].map((seconds, index) => ({
       ...{ workspaceId, batchId: `batch-${index}`, due: inSeconds(seconds) },
@@ -102,24 +101,22 @@ describe('the index of undelivered webhooks', () => {
   });
 
   it('moves and removes an entry', async () => {
-    const { reconciliationIndex } = stores;
     const entry = { workspaceId: `ws_${randomUUID()}`, batchId: 'batch', due: inSeconds(10) };
     await putWebhook(entry);
-    await reconciliationIndex.moveWebhook(entry, inSeconds(20));
+    await stores.reconciliationIndex.moveWebhook(entry, inSeconds(20));
     expect(await dueOf(entry.workspaceId, '2100')).toEqual([['batch', inSeconds(20)]]);
-    await reconciliationIndex.removeWebhook(entry);
+    await stores.reconciliationIndex.removeWebhook(entry);
     expect(await dueOf(entry.workspaceId, '2100')).toEqual([['batch', inSeconds(20)]]);
-    await reconciliationIndex.removeWebhook({ ...entry, due: inSeconds(20) });
+    await stores.reconciliationIndex.removeWebhook({ ...entry, due: inSeconds(20) });
     expect(await dueOf(entry.workspaceId, '2100')).toEqual([]);
   });
 
   it('names each workspace once, also if the id of one starts with that of another', async () => {
-    const { reconciliationIndex } = stores;
     const first = `ws_${randomUUID()}`;
     const expected = [first, `${first}0`, `${first}1`];
     for (const workspaceId of expected.toReversed())
       for (const batchId of ['one', 'other']) await putWebhook({ workspaceId, batchId, due: inSeconds(10) });
-    const named = await Array.fromAsync(reconciliationIndex.workspacesWithWebhooks());
+    const named = await Array.fromAsync(stores.reconciliationIndex.workspacesWithWebhooks());
     expect(named.filter((workspaceId) => workspaceId.startsWith(first))).toEqual(expected);
     expect(named).toEqual(named.toSorted());
   });
