@@ -102,7 +102,7 @@ describe('the counts and results of an open batch', () => {
       return isDone;
     };
     await check();
-    await world.run();
+    await untilEnd(world, batch);
     await check();
     expect(seen).toEqual(seen.toSorted((one, other) => one - other));
     expect([seen[0], seen.at(-1)]).toEqual([0, 35]);

@@ -1,0 +1,159 @@
+import { describe, expect, it, test } from 'vitest';
+import type { Batch } from '#domain/batches/batch.ts';
+import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { takeTurns } from '#domain/batches/take-turns.ts';
+import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
+import { killOnce, secondsSince } from '#support/batch-world/interruptions.ts';
+
+const minute = 60_000;
+
+const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
+  world.runUntil(async () => (await world.read(batch)).status === 'completed', hours);
+
+const slotsInQueue = ({ queue }: BatchWorld) => queue.messages.map(({ body }) => [body.batchId, body.slot]);
+
+describe('the slots of a batch', () => {
+  it('are one for twenty requests, and at most the share of the workspace', async () => {
+    const world = batchWorld({ slots: 15 });
+    const [one, two] = [await world.create(20), await world.create(21)];
+    await world.create(1000);
+    await world.workflow.step(world.functions);
+    expect(Map.groupBy(slotsInQueue(world), ([id]) => id).size).toBe(3);
+    expect(slotsInQueue(world).filter(([id]) => id === one.id)).toEqual([[one.id, 1]]);
+    expect(slotsInQueue(world).filter(([id]) => id === two.id)).toHaveLength(2);
+    expect(slotsInQueue(world)).toHaveLength(8);
+  });
+
+  it('become more when another batch of the workspace has ended', async () => {
+    const world = batchWorld({ slots: 4 });
+    const [large, small] = [await world.create(200), await world.create(1)];
+    await world.workflow.step(world.functions);
+    expect(Object.keys((await world.read(large)).slots)).toEqual(['1', '2']);
+    world.queue.messages.sort(({ body }) => (body.batchId === small.id ? -1 : 1));
+    await world.deliver(1);
+    await world.workflow.step(world.functions);
+    expect((await world.read(small)).status).toBe('completed');
+    expect(Object.keys((await world.read(large)).slots)).toEqual(['1', '2', '3', '4']);
+    await untilEnd(world, large);
+    expect(await world.read(large)).toMatchObject({ completed: 200, slots: {} });
+  });
+
+  it('above a share that has shrunk are given up after a beat', async () => {
+    const world = batchWorld({ slots: 2, requestsPerWorker: 1 });
+    world.model.replyTo = () => 'silence';
+    const batch = await world.create(100);
+    await world.workflow.step(world.functions);
+    await world.create(100);
+    world.state.reconciles = false;
+    const work = world.deliver(2);
+    await world.clock.advance(6000);
+    world.model.replyTo = (message) => message;
+    await world.advanceDuring(work, 1000);
+    // It has taken twenty requests, and none after the beat.
+    expect((await world.read(batch)).slots[2]).toMatchObject({ owner: null, takes: 1 });
+  });
+
+  it('are not worked on by a second message', async () => {
+    const world = batchWorld();
+    const batch = await world.create(10);
+    await world.workflow.step(world.functions);
+    await world.queue.send(world.queue.messages.map(({ body }) => body));
+    await world.run();
+    await world.queue.send([{ workspaceId: 'ws_1', batchId: batch.id, slot: 1, epoch: 0 }]);
+    await world.run();
+    expect(world.model.calls).toHaveLength(10);
+  });
+});
+
+describe('a slot that has lost its worker', () => {
+  it.each(['batches.acquire', 'batches.take', 'batches.claim', 'messages.put', 'batches.replaceItem'])(
+    'is worked on once more within 95 s: after %s',
+    async (write) => {
+      const world = batchWorld({ slots: 1 });
+      const batch = await world.create(12);
+      killOnce(world, write);
+      await untilEnd(world, batch);
+      expect(secondsSince(world, batch)).toBeLessThanOrEqual(95);
+      expect(await world.read(batch)).toMatchObject({ completed: 12, failed: 0 });
+    },
+  );
+
+  it('or its message, gets another one within 125 s', async () => {
+    const world = batchWorld({ slots: 1 });
+    const batch = await world.create(12);
+    await world.workflow.step(world.functions);
+    world.queue.messages.length = 0;
+    await untilEnd(world, batch);
+    expect(secondsSince(world, batch)).toBeLessThanOrEqual(125);
+  });
+
+  it('has a new execution after its batch has lost that', async () => {
+    const world = batchWorld();
+    const batch = await world.create(2);
+    await world.workflow.step(world.functions);
+    for (const execution of world.workflow.executions.values()) execution.state = 'ended';
+    await untilEnd(world, batch);
+    expect([...world.workflow.executions.keys()]).toEqual([`${batch.id}-1`, `${batch.id}-2`]);
+  });
+});
+
+describe('the reconciler', () => {
+  it('reads one item of a batch that works', async () => {
+    const world = batchWorld({ slots: 1 });
+    world.model.replyTo = () => 'silence';
+    await world.create(20);
+    await world.workflow.step(world.functions);
+    const work = world.deliver();
+    await world.clock.advance(1000);
+    const reads: string[] = [];
+    const { batches } = world.services;
+    world.services.batches = new Proxy(batches, {
+      get(target, name: keyof typeof batches) {
+        reads.push(name);
+        return target[name];
+      },
+    });
+    await world.reconcile();
+    // The other one is the number of open batches, for the share.
+    expect(reads).toEqual(['get', 'countOpen']);
+    world.services.batches = batches;
+    world.model.replyTo = (message) => message;
+    await world.advanceDuring(work, 10_000);
+  });
+
+  it('counts overdue batches and the longest wait, and one that fails hides no other', async () => {
+    const world = batchWorld({ timeout: 10 * minute });
+    const { clock, services } = world;
+    const found = () => reconcileBatches(services)();
+    expect(await found()).toEqual({ overdue: 0, oldestWait: 0 });
+    const first = await world.create(2);
+    await clock.advance(5 * minute);
+    await world.create(2);
+    expect(await found()).toEqual({ overdue: 0, oldestWait: 5 * minute });
+    const { get } = world.stores.batches;
+    services.batches.get = (workspaceId, id) => {
+      if (id === first.id) throw new Error('out of reach');
+      return get(workspaceId, id);
+    };
+    await clock.advance(26 * minute);
+    expect(await found()).toMatchObject({ overdue: 1 });
+    services.batches.get = get;
+  });
+});
+
+test('one item of each source is taken in turn, until all are empty or have failed', async () => {
+  const errors: unknown[] = [];
+  const all = (sources: Parameters<typeof takeTurns<number>>[0]) =>
+    Array.fromAsync(takeTurns(sources, (error) => errors.push(error)));
+  const values = (...numbers: number[]) => numbers.values();
+  expect(await all([values(1, 2, 3, 4), values(), values(5), values(6, 7)])).toEqual([1, 5, 6, 2, 7, 3, 4]);
+  const throttled = new Error('Throttled');
+  function* failing<Value>(...before: Value[]): Generator<Value, undefined> {
+    yield* before;
+    throw throttled;
+  }
+  expect(await all(failing<Iterator<number>>(values(1, 2), failing(3), values(4, 5)))).toEqual([
+    1, 3, 4, 2, 5,
+  ]);
+  expect(errors).toEqual([throttled, throttled]);
+});
