@@ -81,7 +81,7 @@ test('every role may do exactly this', () => {
     ListChats: [...read, ...listed, ...logs],
     GetChat: [...read, limited, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
-    DeleteChat: [...read, 'dynamodb:DeleteItem', ...write, ...logs, 'sqs:SendMessage'],
+    DeleteChat: [...[...read, 'dynamodb:DeleteItem'].toSorted(), ...write, ...logs, 'sqs:SendMessage'],
     DeleteFile: [
       'dynamodb:BatchWriteItem',
       'dynamodb:GetItem',

@@ -152,9 +152,12 @@ async function remove(self: Self): Promise<void> {
   const chat = someChat(self);
   if (chat === undefined || world.timeline.chance(0.6)) return;
   chat.isDeleted = true;
-  await persistently(world, `${self.name} deletes chat ${chat.chatId}`, (process) =>
-    world.operations.remove(process, { ...chat, externalUserId }),
-  );
+  const once = () =>
+    persistently(world, `${self.name} deletes chat ${chat.chatId}`, (process) =>
+      world.operations.remove(process, { ...chat, externalUserId }),
+    );
+  // Some clients send the request twice at the same time.
+  await Promise.all(world.timeline.chance(0.3) ? [once(), once()] : [once()]);
 }
 
 async function stop(self: Self): Promise<void> {
