@@ -35,7 +35,6 @@ const kinds = {
   slotReports: { keys: 'SLOTS' },
   rateBuckets: { keys: `${workspace}#RATE#*` },
   /** Names the open batch with which the reconciler's next run starts. */
-  reconcilerCursor: { keys: 'OPERATOR#RECONCILER' },
   usage: { keys: `${workspace}#USAGE` },
   /** What users have: entries and counts of their chats, and their ratings. */
   users: { keys: `${workspace}#USER*` },

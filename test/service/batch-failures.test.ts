@@ -1,13 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  checkChats,
-  checkEnded,
-  requestsOf,
-  resultsOf,
-  submit,
-  tally,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, submit, tally, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';

@@ -118,7 +118,6 @@ describe('items of an earlier version', () => {
       chatOfFile: [],
       fileOfChat: [],
       operatorsWebhook: [],
-      reconcilerCursor: [],
       replyEvents: [0, 2].map((last) => keys.replyEvents(deletedId, 3, 'resp_r-frozen', last, 0)),
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());

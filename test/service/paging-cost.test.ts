@@ -15,7 +15,7 @@ const count = 10_000_130;
 /** Counts are kept for groups of so many ids. */
 const group = 2 ** 17;
 /** Offsets of the first chats of a group, oldest first, and of one later in it. */
-const [offset, lateOffset] = [76 * group - 1, 76 * group + 199];
+const [offset, innerOffset] = [76 * group - 1, 76 * group + 199];
 
 /** The same for the messages of one chat. */
 const messageCount = 100_130;
@@ -114,29 +114,29 @@ it.each(lists)(
     const pageAt = (query: string) => page<ChatResource[]>(`/chats?limit=50&${query}${filter()}`);
     const ids = (first: number, step: 1 | -1 = 1) =>
       Array.from({ length: 50 }, (_, location) => first + step * location);
-    const [oldest, newest, far, late] = [
+    const [oldest, newest, far, inner] = [
       await pageAt('order_by=asc'),
       await pageAt('order_by=desc'),
       await pageAt(`order_by=asc&offset=${offset}`),
-      await pageAt(`order_by=asc&offset=${lateOffset}`),
+      await pageAt(`order_by=asc&offset=${innerOffset}`),
     ];
-    const linked = await page<ChatResource[]>(late.next ?? '');
+    const linked = await page<ChatResource[]>(inner.next ?? '');
     for (const [found, expected] of [
       [oldest, ids(1)],
       [newest, ids(count, -1)],
       [far, ids(76 * group)],
-      [late, ids(76 * group + 200)],
+      [inner, ids(76 * group + 200)],
       [linked, ids(76 * group + 250)],
     ] as const) {
       expect(found.data.map(({ id }) => id)).toEqual(expected);
       expect(found.total).toBe(count);
       expect(found.targets.filter((target) => target !== 'Query')).toEqual(['BatchGetItem']);
     }
-    const units = [oldest, newest, far, late, linked].map((found) => found.units);
+    const units = [oldest, newest, far, inner, linked].map((found) => found.units);
     console.log(`chats ${name}: ${units.join(', ')} units`);
     for (const found of [newest, far, linked])
       expect(Math.abs(found.units - oldest.units)).toBeLessThanOrEqual(1);
-    expect(late.units - oldest.units).toBeLessThanOrEqual(200 / 30);
+    expect(inner.units - oldest.units).toBeLessThanOrEqual(200 / 30);
     expect(oldest.units).toBeLessThanOrEqual(53 + 130);
   },
 );

@@ -241,7 +241,7 @@ function nextCursor(
     : { offset: offset - limit, cursor: { isAfter: false, id: first, offset } };
 }
 
-/** An undisturbed page equals brute force. Any other one has, in order, what existed all the time beside its cursor. */
+/** An undisturbed page equals brute force. Any other one has, in order, what existed all the time after or before its cursor. */
 function checkPage(
   { limit, offset, ascending, cursor }: ListPage,
   found: number[],
@@ -250,17 +250,17 @@ function checkPage(
   const isBefore = (one: number, other: number): boolean => (ascending ? one < other : one > other);
   const sorted = found.toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
   expect(found).toEqual(sorted);
-  const beside = list.before.filter(
+  const nextTo = list.before.filter(
     (id) => cursor === undefined || (cursor.isAfter ? isBefore(cursor.id, id) : isBefore(id, cursor.id)),
   );
   if (list.isCalm) {
-    const from = cursor === undefined ? offset : cursor.isAfter ? 0 : Math.max(beside.length - limit, 0);
-    expect(found).toEqual(beside.slice(from, from + limit));
+    const from = cursor === undefined ? offset : cursor.isAfter ? 0 : Math.max(nextTo.length - limit, 0);
+    expect(found).toEqual(nextTo.slice(from, from + limit));
     expect(list.total).toBe(list.before.length);
     return;
   }
   if (cursor === undefined) return;
-  const kept = beside.filter((id) => list.after.has(id));
+  const kept = nextTo.filter((id) => list.after.has(id));
   const shown = new Set(found);
   const [first, last] = [found[0], found.at(-1)];
   const missing = kept.filter(

@@ -21,7 +21,8 @@ export const dispatchBatch =
   (services: DispatchServices) =>
   async ({ workspaceId, batchId, taskToken, enteredAt }: DispatchInput): Promise<void> => {
     const { batches, batchWorkflow, clock } = services;
-    await batches.saveTaskToken({ workspaceId, id: batchId }, taskToken, enteredAt);
+    const found = await batches.get(workspaceId, batchId);
+    if (found !== undefined && isOpen(found)) await batches.saveTaskToken(found, taskToken, enteredAt);
     // Read after the token was stored: a worker removes its slot, and then reads the token.
     const batch = await batches.get(workspaceId, batchId);
     // Without the batch, which was deleted with its workspace, the workflow ends.

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SQSEvent } from 'aws-lambda';
-import type { Batch } from '#domain/batches/batch.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { synthesize } from '../../../bin/local/synthesize.ts';
@@ -192,7 +192,7 @@ async function recordWorkflow(
   assembly: string,
 ): Promise<FrozenMessages['workflow']> {
   const definition = await readDefinition(assembly);
-  const webhook: Batch['webhook'] = { url: receiver.url, events: ['completed', 'failed'], secret: null };
+  const webhook: Webhook = { url: receiver.url, events: ['completed', 'failed'], secret: null };
   const carried = await createUnstarted(tenant, webhook);
   const input = { workspaceId: tenant.workspaceId, batchId: carried.id };
   const { runs, output } = await runDefinition(definition, {

@@ -11,7 +11,7 @@ export function pageOf(
   const total = numbers.length;
   const ordered = ascending ? numbers : numbers.toReversed();
   const isAfter = (number: number, id: number): boolean => (ascending ? number > id : number < id);
-  const rows = (): { found: number[]; hasMore: boolean } => {
+  const select = (): { found: number[]; hasMore: boolean } => {
     if (cursor?.isAfter === true && cursor.offset === offset) {
       const after = ordered.filter((number) => isAfter(number, cursor.id));
       return { found: after.slice(0, limit), hasMore: after.length > limit };
@@ -22,6 +22,6 @@ export function pageOf(
     }
     return { found: ordered.slice(offset, offset + limit), hasMore: offset + limit < total };
   };
-  const { found, hasMore } = rows();
+  const { found, hasMore } = select();
   return { total, numbers: found, ends: { hasMore, first: found[0] ?? null, last: found.at(-1) ?? null } };
 }

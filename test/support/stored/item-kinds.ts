@@ -75,10 +75,9 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#BATCHES#(?:all|completed|failed|cancelled)`, '\\d{10}', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#BATCHES-N#.+`, '\\d+#\\d+|OPEN', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'BATCH', ({ workspace = '', batch = '' }) => [
-    keys.batchAcceptsWork(workspace, batch),
     keys.batchManifest(workspace, batch, 0),
   ]),
-  kind(`${ws}#B#(?<batch>[^#]+)`, 'GATE|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),
+  kind(`${ws}#B#(?<batch>[^#]+)`, 'TOKEN|HOOK|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'WEBHOOK-ATTEMPT#\\d+', ({ workspace = '', batch = '' }) => [
     keys.webhookDelivery(workspace, batch),
   ]),

@@ -10,7 +10,7 @@ import { transactIfFirst } from './transact-with-retry.ts';
  * the list. A creation gets its numbers in one step, so entries never interleave, and sorted by their keys they sort
  * the numbers.
  */
-export const numbersOfCreation = 30;
+const numbersOfCreation = 30;
 
 /**
  * Numbers of one group. An offset reads the entries of its group alone: at most 131,072 of 84 bytes, 2,700 read units.
