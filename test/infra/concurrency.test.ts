@@ -54,7 +54,7 @@ test('the authorizer and all that may run for long have reservations, which leav
     ResumeStream: 50,
     SendMessage: 255,
   });
-  expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2, PurgeChat: 2 });
+  expect(sources).toEqual({ ProcessBatchItems: 20, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
   expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + 2 + otherStacks);
   // Only functions that run once for a request, a batch or an hour, and end soon, have no limit.
@@ -201,7 +201,7 @@ test('what an operator sets is never scaled, and what does not fit is rejected w
 test('an account of 10, as new ones have, reserves nothing, has two workers, and is warned of', () => {
   const { reserved, sources, template, warnings } = concurrencyOf({ accountConcurrency: 10 });
   expect(reserved).toEqual({});
-  expect(sources).toEqual({ ProcessBatchItems: 2, FailDeadLetters: 2, PurgeChat: 2 });
+  expect(sources).toEqual({ ProcessBatchItems: 2, PurgeChat: 2 });
   expect(warnings).toEqual([
     expect.stringContaining(
       'Nothing is reserved: Lambda keeps 100 executions unreserved, and accountConcurrency is 10. A few concurrent replies, or the 2 workers',

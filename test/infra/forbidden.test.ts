@@ -215,18 +215,16 @@ for (const stage of ['production-eu', 'production2', 'productio', 'staging', 'of
     }
 
 const senders = {
-  BatchesRequests: among('DispatchBatch', 'ProcessBatchItems', 'FailDeadLetters', 'ReconcileBatches'),
+  BatchesRequests: among('DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch', 'FailBatch', 'ReconcileBatches'),
   PurgePurges: among('DeleteChat', 'EraseUser', 'DeleteUnusedChats', 'PurgeChat', 'ReconcileBatches'),
-  BatchesDeadLetters: among(),
   PurgeDeadLetters: among(),
 };
 const receivers = {
   BatchesRequests: among('ProcessBatchItems'),
   PurgePurges: among('PurgeChat'),
-  BatchesDeadLetters: among('FailDeadLetters'),
   PurgeDeadLetters: among(),
 };
-for (const name of ['BatchesRequests', 'PurgePurges', 'BatchesDeadLetters', 'PurgeDeadLetters'] as const) {
+for (const name of ['BatchesRequests', 'PurgePurges', 'PurgeDeadLetters'] as const) {
   const queue = arn('AWS::SQS::Queue', name);
   request('sqs:SendMessage', queue, senders[name]);
   for (const action of ['ReceiveMessage', 'DeleteMessage']) request(`sqs:${action}`, queue, receivers[name]);
@@ -238,7 +236,7 @@ request('states:StartExecution', machine, among('CreateBatch', 'ReconcileBatches
 request(
   'states:SendTaskSuccess',
   machine,
-  among('CancelBatch', 'DispatchBatch', 'ProcessBatchItems', 'FailDeadLetters', 'ReconcileBatches'),
+  among('CancelBatch', 'DispatchBatch', 'ProcessBatchItems', 'ReconcileBatches'),
 );
 for (const action of ['UpdateStateMachine', 'DeleteStateMachine', 'SendTaskFailure'])
   request(`states:${action}`, machine);
@@ -319,7 +317,6 @@ test('functions write exactly these of the keys and of the items of operators', 
       'ReconcileBatches DeleteItem OPERATOR#OPEN-BATCHES',
       'ReconcileBatches DeleteItem OPERATOR#WEBHOOKS',
       'ReconcileBatches PutItem OPERATOR#WEBHOOKS',
-      'ReconcileBatches UpdateItem OPERATOR#OPEN-BATCHES',
       'ReconcileBatches UpdateItem OPERATOR#PURGES',
       'DeleteChat PutItem OPERATOR#PURGES',
       'DeleteUnusedChats PutItem OPERATOR#PURGES',

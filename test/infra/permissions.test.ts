@@ -145,10 +145,10 @@ test('every role may do exactly this', () => {
       'states:StartExecution',
     ],
     ListBatches: [...read, ...listed, ...logs],
-    GetBatch: ['dynamodb:GetItem', 'dynamodb:Query', limited, ...logs],
+    GetBatch: [...read, 'dynamodb:Query', limited, ...logs],
     ListBatchResults: [...read, ...listed, ...logs, 's3:GetObject'],
     CancelBatch: [
-      'dynamodb:GetItem',
+      ...read,
       'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
@@ -168,7 +168,6 @@ test('every role may do exactly this', () => {
       'sqs:SendMessage',
       'states:SendTaskSuccess',
     ],
-    FailDeadLetters: [...claim, ...logs, ...receive, 'sqs:SendMessage', 'states:SendTaskSuccess'],
     DispatchBatch: [
       ...read,
       'dynamodb:Query',
