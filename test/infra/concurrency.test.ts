@@ -52,7 +52,7 @@ test('the authorizer and all that may run for long have reservations, which leav
     PrepareAttachment: 50,
     ReconcileBatches: 1,
     ResumeStream: 50,
-    SendMessage: 255,
+    SendMessage: 257,
   });
   expect(sources).toEqual({ ProcessBatchItems: 20, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
@@ -104,13 +104,13 @@ test.each([{ webFunctions: 'all' }, { webFunctions: 'all', bothEntryPoints: true
 );
 
 test('send-message has what the others leave of a large account, and its part of a small one', () => {
-  expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2255);
+  expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2257);
   const given = { ...plain, authorizerConcurrency: 100, shortRouteConcurrency: 50 };
   const { reserved, unreserved } = plan({ ...given, otherStacksConcurrency: 400 });
   // Of 1,000, 575 are given, the reconciler's and of the event sources, and the usual parts of the others are 475.
   expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([
     100,
-    Math.floor((255 * (1000 - 575)) / 475),
+    Math.floor((257 * (1000 - 573)) / 477),
   ]);
   expect(unreserved).toBe(1000 - sum(reserved.values()));
 });
@@ -145,8 +145,8 @@ test.each(['all', 'uploads', 'none'])(
           : {
               ...always,
               'is not warned of': warning === undefined,
-              // Lambda's minimum, and the workers, dead letters, purges and as many short routes as authorizers.
-              'leaves enough': unreserved >= 100 + batchWorkers + 2 + 2 + authorizers,
+              // Lambda's minimum, and the workers, purges and as many short routes as authorizers.
+              'leaves enough': unreserved >= 100 + batchWorkers + 2 + authorizers,
               'has authorizers': authorizers >= 10,
               'has one reconciler': reserved.get('reconcile-batches') === 1,
               'can send': (reserved.get('send-message') ?? 10) >= 10,

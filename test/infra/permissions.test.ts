@@ -147,13 +147,7 @@ test('every role may do exactly this', () => {
     ListBatches: [...read, ...listed, ...logs],
     GetBatch: [...read, 'dynamodb:Query', limited, ...logs],
     ListBatchResults: [...read, ...listed, ...logs, 's3:GetObject'],
-    CancelBatch: [
-      ...read,
-      'dynamodb:Query',
-      'dynamodb:UpdateItem',
-      ...logs,
-      'states:SendTaskSuccess',
-    ],
+    CancelBatch: [...read, 'dynamodb:Query', 'dynamodb:UpdateItem', ...logs, 'states:SendTaskSuccess'],
     ProcessBatchItems: [
       ...[...claim, 'dynamodb:DeleteItem'].toSorted(),
       'lambda:InvokeFunction',
@@ -170,14 +164,15 @@ test('every role may do exactly this', () => {
     ],
     DispatchBatch: [
       ...read,
+      'dynamodb:PutItem',
       'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
       'sqs:SendMessage',
       'states:SendTaskSuccess',
     ],
-    AdvanceBatch: [...close, ...logs],
-    FailBatch: [...close, ...logs],
+    AdvanceBatch: [...close, ...logs, 'sqs:SendMessage'],
+    FailBatch: [...close, ...logs, 'sqs:SendMessage'],
     DeleteUnusedChats: [
       'dynamodb:BatchGetItem',
       'dynamodb:BatchWriteItem',
@@ -212,7 +207,6 @@ test('every role may do exactly this', () => {
       'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
-      'sqs:GetQueueAttributes',
       // To the batch queue, and to the queue of purges.
       'sqs:SendMessage',
       'sqs:SendMessage',
