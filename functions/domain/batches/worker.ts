@@ -310,20 +310,20 @@ class Worker {
         continue;
       }
       this.#uncounted.push({ request, outcome: 'attempt', calls });
-      if (outcome !== 'lost' && (await this.#mayRetryNow(attempt, retries)))
+      if (outcome !== 'lost' && (await this.#mayRetryNow(claimed, attempt, retries)))
         next = { ...claimed, item, newChat: null };
     }
   }
 
   /** Waits in the place of the request, or makes it wait for a place later. @returns whether it may be retried now */
-  async #mayRetryNow(attempt: Attempt, retries: number): Promise<boolean> {
+  async #mayRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
     const inPlace = outcome !== 'blocked' && item.attempt === 1 ? waitsInPlace[retries] : undefined;
     const wait = waitOf(attempt, inPlace);
     const due = this.#now() + wait;
     if (inPlace !== undefined && !this.#isEnding()) await this.#sleep(wait);
     if (inPlace !== undefined && !this.#isEnding()) return true;
-    await this.#retryLater(item, due);
+    await this.#retryLater(claimed, { ...item, status: 'waiting', due });
     return false;
   }
 
@@ -337,11 +337,16 @@ class Worker {
     }
   }
 
-  async #retryLater(item: BatchItem, due: number): Promise<void> {
-    const waiting: BatchItem = { ...item, status: 'waiting', due };
-    if (!(await this.#services.batches.replaceItem(this.#batch, item, waiting))) return;
-    this.#services.meter.requestsProcessed({ done: 0, failed: 0, delayed: 1 });
-    this.#waiting.push(waiting);
+  async #retryLater(claimed: ClaimedRequest, waiting: BatchItem): Promise<void> {
+    const { batches, meter } = this.#services;
+    if (await batches.replaceItem(this.#batch, { ...waiting, status: 'processing' }, waiting)) {
+      meter.requestsProcessed({ done: 0, failed: 0, delayed: 1 });
+      this.#waiting.push(waiting);
+      return;
+    }
+    // The write of the result may have been done, although it has failed for this worker.
+    const stored = await batches.item(this.#batch, waiting.requestIndex);
+    if (stored?.status === 'success' || stored?.status === 'failed') await this.#startNext(claimed);
   }
 
   /** Ends early if nothing is to be started any more. */
