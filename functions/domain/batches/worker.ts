@@ -17,6 +17,7 @@ import {
 import { completeTaskCallback } from './complete-task-callback.ts';
 import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
 import { leftoversOf } from './leftovers.ts';
+import { waitOf, waitsAtOnce } from './retry-waits.ts';
 import type { BatchServices } from './services.ts';
 import { messageMilliseconds, needsCheck, type SlotServices, shareOf } from './slots.ts';
 
@@ -36,14 +37,6 @@ const longestTaking = 300_000;
 
 /** While messages wait, about this many workers of a workspace at its limit hand back at each beat. */
 const handBacksPerBeat = 2;
-
-/** Milliseconds until the next attempt, doubled with each one: after a failure of the model, and if the chat is in use. */
-const firstWaits = { ofModel: 10_000, blocked: 2500 };
-const longestWait = 300_000;
-/** Of a message, and so of a request. */
-const longestDelay = 900_000;
-/** A new request waits in its place for 5 s, and then for 10 s: meanwhile the batch calls a busy model less. */
-const waitsInPlace = [5000, 10_000];
 
 /** Works on the slot of a message, unless the message is a duplicate. */
 export const workOnSlot =
@@ -310,20 +303,20 @@ class Worker {
         continue;
       }
       this.#uncounted.push({ request, outcome: 'attempt', calls });
-      if (outcome !== 'lost' && (await this.#mayRetryNow(claimed, attempt, retries)))
+      if (outcome !== 'lost' && (await this.#canRetryNow(claimed, attempt, retries)))
         next = { ...claimed, item, newChat: null };
     }
   }
 
   /** Waits in the place of the request, or makes it wait for a place later. @returns whether it may be retried now */
-  async #mayRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
+  async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
-    const inPlace = outcome !== 'blocked' && item.attempt === 1 ? waitsInPlace[retries] : undefined;
-    const wait = waitOf(attempt, inPlace);
+    const shortWait = outcome !== 'blocked' && item.attempt === 1 ? waitsAtOnce[retries] : undefined;
+    const wait = waitOf(attempt, shortWait);
     const due = this.#now() + wait;
-    if (inPlace !== undefined && !this.#isEnding()) await this.#sleep(wait);
-    if (inPlace !== undefined && !this.#isEnding()) return true;
-    await this.#retryLater(claimed, { ...item, status: 'waiting', due });
+    if (shortWait !== undefined && !this.#isEnding()) await this.#sleep(wait);
+    if (shortWait !== undefined && !this.#isEnding()) return true;
+    await this.#scheduleRetry(claimed, { ...item, status: 'waiting', due });
     return false;
   }
 
@@ -337,7 +330,7 @@ class Worker {
     }
   }
 
-  async #retryLater(claimed: ClaimedRequest, waiting: BatchItem): Promise<void> {
+  async #scheduleRetry(claimed: ClaimedRequest, waiting: BatchItem): Promise<void> {
     const { batches, meter } = this.#services;
     if (await batches.replaceItem(this.#batch, { ...waiting, status: 'processing' }, waiting)) {
       meter.requestsProcessed({ done: 0, failed: 0, delayed: 1 });
@@ -438,11 +431,3 @@ class Worker {
 
 /** Milliseconds until the next worker of a slot whose worker met an error of the service. */
 const waitAfterBreak = 5000;
-
-/** Milliseconds until the next attempt, plus or minus a quarter, so that requests that failed together are apart. */
-function waitOf({ outcome, item, retryAfter = 0 }: Attempt, inPlace: number | undefined): number {
-  const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;
-  const wait = inPlace ?? Math.min(first * 2 ** item.attempt, longestWait);
-  const spread = 0.75 + (Math.floor(item.requestIndex / requestsPerGroup) % 10) / 20;
-  return Math.min(Math.max(retryAfter, wait * spread), longestDelay);
-}

@@ -9,7 +9,6 @@ import {
   hour,
   night,
   noon,
-  once,
   plus,
   type Situation,
   share,
