@@ -143,7 +143,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       PutItem: chatDeletions.PutItem,
       UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
       DeleteItem: ['chats', 'chatLists', 'operatorsPurges', 'userRatings'],
-      BatchWriteItem: ['chats', 'files'],
+      BatchWriteItem: ['chats', 'files', 'userRatings'],
     },
     content: ['ListBucket', 'DeleteObject'],
     files: ['DeleteObject'],
@@ -166,7 +166,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: {
       PutItem: ['batches', 'batchLists', 'idempotencyRecords', 'operatorsBatches', 'operatorsOpenBatches'],
       UpdateItem: ['batchLists', 'rateBuckets'],
-      BatchWriteItem: ['batches', 'chats'],
+      BatchWriteItem: ['batches', 'chats', 'userRatings'],
     },
     replySettings: true,
     batchSettings: true,

@@ -35,6 +35,7 @@ const kinds = {
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: { keys: 'OPERATOR#RECONCILER' },
   usage: { keys: `${workspace}#USAGE` },
+  /** Ratings of users, and their requests in batches. */
   userRatings: { keys: `${workspace}#USER#*` },
   whitelists: { keys: `${workspace}#WHITELIST` },
 } as const satisfies Record<string, { keys: string; attributes?: readonly string[] }>;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { type Key, keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
@@ -114,6 +113,7 @@ describe('items of an earlier version', () => {
       chatUse: [],
       chatUseCursor: [],
       userRating: [],
+      userBatch: [],
       auditKey: [],
       chatOfFile: [],
       fileOfChat: [],
@@ -230,7 +230,6 @@ describe('items of an earlier version', () => {
     expect(await files.get(workspaceId, file.uuid)).toEqual(file);
     const persistent = { ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null };
     expect(await files.get(workspaceId, persistent.uuid)).toEqual(persistent);
-    expect(await dynamoFileErasures(table.table).start(file, 'an erasure')).toBe('not-indexed');
     const objectName = `knowledge/${workspaceId}/1`;
     expect(await knowledge.head(workspaceId)).toEqual({ revision: 1, objectName, indexBytes: 1234 });
     expect(await knowledge.documents(workspaceId)).toEqual([document]);

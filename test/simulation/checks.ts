@@ -21,6 +21,7 @@ export const invariants = {
   'positions have no gaps': 'turns 23',
   'a stored turn is counted': 'turns 23',
   'a message never changes': 'turns 23',
+  'a reply belongs to its message': 'turns 23',
   'a lease owns its chat alone': 'turns 24',
   'a purged chat leaves nothing': 'erasure 28',
   'a reply is paid once unless its process was disturbed': 'sends',

@@ -4,13 +4,13 @@
  */
 
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
-import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
+import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
-import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatTraces } from '#adapters/dynamo/chats/chat-traces.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
@@ -44,13 +44,13 @@ import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { purgeChat } from '#domain/chats/purge-chat.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
+import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { requestErasure } from '#domain/erasure/request-erasure.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
@@ -104,7 +104,7 @@ function makeServices(process: Process, outside: Outside) {
   const stored = lazyPorts({
     agents: () => dynamoAgentStore(table, audit),
     batches: () => dynamoBatchStore(table, clock),
-    chatData: () => dynamoChatData(table, contents, eraseRequest(table), async () => 'none' as never),
+    chatTraces: () => dynamoChatTraces(table, contents),
     chatDeletion: () => dynamoChatDeletion(table),
     chatPages: () => dynamoChatPages(table),
     chats: () => dynamoChatStore(table),
@@ -117,7 +117,7 @@ function makeServices(process: Process, outside: Outside) {
     newChats: () => dynamoNewChatStore(table, clock),
     purgeOutbox: () => dynamoPurgeOutbox(table),
     reconciliationIndex: () => dynamoReconciliationIndex(table),
-    requestEraser: () => ({ erase: eraseRequest(table) }),
+    requestEraser: () => dynamoRequestEraser(table),
     replyEvents: () => dynamoReplyEventStore(table),
     usage: () => dynamoUsageStore(table, () => 400),
     workspaces: () => dynamoWorkspaceStore(table, audit),
@@ -142,6 +142,8 @@ function makeServices(process: Process, outside: Outside) {
     purgeQueue: {
       send: (purges: readonly (Purge | Erasure)[]) => outside.purges.send(process, 'purgeQueue.send', purges),
     },
+    files: { delete: async () => undefined } as never,
+    preparedAttachments: { delete: async () => undefined } as never,
     batchWorkflow: outside.workflow.portOf(process),
     batchSettings: { timeout: settings.batchTimeout, item: 240_000 },
     queueSettings: { workspaceSlots: settings.slots, requestsPerWorker: settings.requestsPerWorker },

@@ -14,6 +14,16 @@ export interface StoredBatch {
   items: Map<number, BatchItem>;
 }
 
+const ofUserIn = (stored: ReadonlyMap<string, StoredBatch>): RequestEraser['ofUser'] =>
+  async function* ({ workspaceId, externalUserId }) {
+    for (const { batch, requests } of stored.values()) {
+      if (batch.workspaceId !== workspaceId) continue;
+      const ofUser = requests.filter((request) => request.externalUserId === externalUserId);
+      const requestIndexes = ofUser.map(({ requestIndex }) => requestIndex);
+      if (ofUser.length > 0) yield [{ batchId: batch.id, createdAt: batch.createdAt, requestIndexes }];
+    }
+  };
+
 export function memoryBatchStore({
   clock,
   chats,
@@ -24,7 +34,7 @@ export function memoryBatchStore({
   chats: Pick<MemoryChatStores, 'add'>;
   deliveries: Pick<MemoryDeliveryStore, 'add'>;
   index: MemoryReconciliationIndex;
-}): BatchStore & RequestEraser & { replaceWebhook: DeliveryStore['replaceWebhook'] } {
+}): BatchStore & Omit<RequestEraser, 'forget'> & { replaceWebhook: DeliveryStore['replaceWebhook'] } {
   /** In order of creation. */
   const stored = new Map<string, StoredBatch>();
   /** In order of their ends. */
@@ -88,6 +98,7 @@ export function memoryBatchStore({
       if (request !== undefined)
         Object.assign(request, { message: '', externalUserId: null, name: request.customId });
     },
+    ofUser: ofUserIn(stored),
     replaceWebhook: replaceWebhookOf(find),
     items: async (batch, requestIndexes) =>
       structuredClone(requestIndexes.map((requestIndex) => find(batch).items.get(requestIndex))),

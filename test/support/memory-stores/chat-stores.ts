@@ -5,7 +5,6 @@ import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import {
-  type ChatData,
   type ErasedCounts,
   type Erasure,
   nothingErased,
@@ -14,6 +13,7 @@ import {
   requeueAfter,
   sumOfErased,
 } from '#domain/chats/purge.ts';
+import type { ChatTraces } from '#domain/erasure/chat-traces.ts';
 import type { Erasures } from '#domain/erasure/services.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
@@ -44,7 +44,7 @@ export interface MemoryChatStores {
   chats: ChatDeletion & ChatPages & ChatStore & NewChatStore;
   messages: MessageStore;
   feedback: FeedbackStore;
-  chatData: ChatData;
+  chatTraces: ChatTraces;
   purgeOutbox: PurgeOutbox;
   erasures: Erasures;
   /** For the transactions of other stores. */
@@ -56,14 +56,14 @@ export interface MemoryChatStores {
 export function memoryChatStores(
   clock: Clock,
   idempotency: MemoryIdempotencyStore,
-  filesOf: MemoryFileStores['filesOf'],
+  registeredIn: MemoryFileStores['registeredIn'],
 ): MemoryChatStores {
   const stored = new StoredChats(clock);
   return {
     chats: { ...chatStore(stored, idempotency), ...chatDeletion(stored) },
     messages: messageStore(stored, idempotency),
     feedback: feedbackStore(stored),
-    chatData: chatData(stored, filesOf),
+    chatTraces: chatTraces(stored, registeredIn),
     purgeOutbox: purgeOutbox(stored),
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
     allChats: (workspaceId) =>
@@ -328,15 +328,20 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
   },
 });
 
-const chatData = (stored: StoredChats, filesOf: MemoryFileStores['filesOf']): ChatData => ({
-  async delete(chat, { isLast }) {
-    const named = [...(stored.at(chat)?.messages.values() ?? [])].flatMap((message) =>
-      message.role === 'user' ? message.attachments : [],
-    );
-    const retainedFiles = await filesOf(chat).erase(named, isLast);
-    stored.at(chat)?.messages.clear();
-    stored.at(chat)?.feedback.clear();
-    return { retainedFiles };
+const chatTraces = (stored: StoredChats, registeredIn: MemoryFileStores['registeredIn']): ChatTraces => ({
+  async *requests() {},
+  removeRequests: async () => undefined,
+  async deleteMessages({ workspaceId, chatId: id }) {
+    const found = stored.at({ workspaceId, id });
+    found?.messages.clear();
+    found?.feedback.clear();
+    return true;
+  },
+  async *files({ workspaceId, chatId: id }) {
+    yield [...registeredIn({ workspaceId, id }).values()];
+  },
+  async removeFiles({ workspaceId, chatId: id }, files) {
+    for (const { uuid } of files) registeredIn({ workspaceId, id }).delete(uuid);
   },
 });
 

@@ -22,11 +22,11 @@ import {
 export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
-  const { filesOf, ...fileStores } = memoryFileStores();
-  const { add, allChats, ...chatStores } = memoryChatStores(settings.clock, idempotency, filesOf);
+  const { registeredIn, ...fileStores } = memoryFileStores();
+  const { add, allChats, ...chatStores } = memoryChatStores(settings.clock, idempotency, registeredIn);
   const index = memoryReconciliationIndex();
   const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
-  const { erase, replaceWebhook, ...batches } = memoryBatchStore({
+  const { erase, ofUser, replaceWebhook, ...batches } = memoryBatchStore({
     clock: settings.clock,
     chats: { add },
     deliveries: deliveryWrites,
@@ -55,7 +55,7 @@ export function memoryStores(settings: StoreSettings): Stores {
     ...fileStores,
     rateBuckets: memoryRateBucketStore(),
     reconciliationIndex: index.reconciliationIndex,
-    requestEraser: { erase },
+    requestEraser: { erase, ofUser, forget: async () => undefined },
     replyEvents: memoryReplyEventStore(),
     usage: memoryUsageStore(),
     webhookSource: webhookSourceOf(batches),

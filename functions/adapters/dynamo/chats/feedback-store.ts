@@ -48,8 +48,11 @@ const record =
 const ofUser = (table: Table): FeedbackStore['ofUser'] =>
   async function* ({ workspaceId, externalUserId }) {
     const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.userRating(workspaceId, externalUserId, 0, 0).pk },
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :ratings)',
+      ExpressionAttributeValues: {
+        ':pk': keys.userRating(workspaceId, externalUserId, 0, 0).pk,
+        ':ratings': 'RATING#',
+      },
     });
     for await (const page of pages)
       yield page.map((item) => ({

@@ -67,8 +67,11 @@ interface Found {
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
   LIST: ({ rest, user }) => (rest.slice(rest.indexOf('#') + 1) === user ? { kind: 'chat' } : undefined),
-  USER: ({ rest, sk, user }) =>
-    rest === user ? feedbackTrace(sk.split('#')[1], sk.split('#')[2]) : undefined,
+  USER({ rest, sk, user }) {
+    if (rest !== user) return undefined;
+    const [kind, ...parts] = sk.split('#');
+    return kind === 'RATING' ? feedbackTrace(parts[0], parts[1]) : { kind: 'item' };
+  },
   C({ item, rest, sk, user, chatIds }) {
     const [id, part, position] = rest.split('#');
     if (part === 'F' && sk === user) return feedbackTrace(id, position);
