@@ -169,7 +169,7 @@ await talk(shared, 'reader', 'For everybody');
 
 it('erases every item and object of a user, and changes nothing of another one', async () => {
   const [ann, bob] = [await furnish(shared), await furnish(shared)];
-  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, LIST: 2, USER: 1, WHITELIST: 1 });
+  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, LIST: 2, USER: 2, WHITELIST: 1 });
   expect(await eventsOf(ann.own)).not.toEqual([]);
   // What a crash after the removal of a list's head leaves.
   const { chunk } = keys.chatList(workspaceId, { externalUserId: ann.user });

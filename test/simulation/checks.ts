@@ -24,6 +24,9 @@ export const invariants = {
   'a reply belongs to its message': 'turns 23',
   'a lease owns its chat alone': 'turns 24',
   'a purged chat leaves nothing': 'erasure 28',
+  'a stored message has its files': 'erasure 27',
+  'a file is gone with its last chat': 'erasure 28',
+  'an erased person has no entries': 'erasure 26',
   'a reply is paid once unless its process was disturbed': 'sends',
   'an erased person is gone': 'erasure 26',
   'what a person does after an erasure stays': 'erasure 29',
@@ -44,7 +47,7 @@ export const invariantsOfNewCode = [
   'batches 18: a lost slot is held again within 95 s',
   'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
-  'erasure 27, 30: files, and runs that end',
+  'erasure 30: runs that end',
 ];
 
 export interface Violation {

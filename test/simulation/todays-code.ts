@@ -43,7 +43,9 @@ import type { ContentStore } from '#domain/chats/content-store.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
+import { messageId } from '#domain/chats/message.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
+import { recordFeedback } from '#domain/chats/record-feedback.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
@@ -52,6 +54,7 @@ import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
 import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { requestErasure } from '#domain/erasure/request-erasure.ts';
+import { deleteFile } from '#domain/files/delete-file.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
@@ -73,6 +76,8 @@ export interface Outside {
   purges: Queue<Purge | Erasure>;
   workflow: Workflow;
   contents: ContentStore;
+  /** The uuids of files whose bytes are stored. */
+  objects: Set<string>;
   uuid(): string;
   providerOf(process: Process): ModelProvider;
   receive(url: string, body: string): WebhookResponse;
@@ -84,11 +89,7 @@ export const meter = {
   ...{ replied: nothing, modelFailed: nothing, modelRetried: nothing, requestsProcessed: nothing },
   ...{ batchEnded: nothing, webhookCalled: nothing, keyRejected: nothing, usageNotCounted: nothing },
 };
-const noFiles = {
-  read: async (): Promise<never> => {
-    throw new Error('There are no files in this world');
-  },
-};
+const unreadable = { read: async () => ({ type: 'unreadable' as const, reason: 'is left out' }) };
 const stageLimits = parseLimits(
   'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none',
 );
@@ -131,7 +132,7 @@ function makeServices(process: Process, outside: Outside) {
     },
     agentRuntime: aiAgentRuntime({
       providers: { scripted: outside.providerOf(process) },
-      ...{ clock, random, tools: [], attachments: () => noFiles, toolTimeout: 80_000 },
+      ...{ clock, random, tools: [], attachments: () => unreadable, toolTimeout: 80_000 },
       ...{ onRetry: nothing, onRejected: nothing, onToolError: nothing },
     }),
     batchQueue: {
@@ -142,8 +143,11 @@ function makeServices(process: Process, outside: Outside) {
     purgeQueue: {
       send: (purges: readonly (Purge | Erasure)[]) => outside.purges.send(process, 'purgeQueue.send', purges),
     },
-    files: { delete: async () => undefined } as never,
-    preparedAttachments: { delete: async () => undefined } as never,
+    files: {
+      delete: ({ uuid }: { uuid: string }) =>
+        process.call('files.delete', 'write', () => void outside.objects.delete(uuid)),
+    } as never,
+    preparedAttachments: { delete: atOnce } as never,
     batchWorkflow: outside.workflow.portOf(process),
     batchSettings: { timeout: settings.batchTimeout, item: 240_000 },
     queueSettings: { workspaceSlots: settings.slots, requestsPerWorker: settings.requestsPerWorker },
@@ -186,7 +190,12 @@ export function operationsOf(outside: Outside) {
   const key = (process: Process, workspaceId: string, hash: string) => ({
     ...{ workspaceId, hash, fingerprint: hash, at: process.clock.now().getTime() },
   });
-  return { ...clientOperations(of, key), ...batchOperations(of, key), ...repairs(of), ...operators(of) };
+  return {
+    ...clientOperations(of, key, outside),
+    ...batchOperations(of, key),
+    ...repairs(of),
+    ...operators(of),
+  };
 }
 
 type Of = (process: Process) => Services;
@@ -201,7 +210,7 @@ type KeyOf = (
   at: number;
 };
 
-const clientOperations = (of: Of, keyOf: KeyOf) => ({
+const clientOperations = (of: Of, keyOf: KeyOf, { objects }: Outside) => ({
   async createChat(
     process: Process,
     input: { workspaceId: string; agentId: string; name: string; externalUserId: string | undefined },
@@ -220,6 +229,7 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
       chatId: number;
       agentId: string;
       message: string;
+      attachedFileUuids?: string[];
       externalUserId: string | undefined;
       resumable: boolean;
     },
@@ -227,7 +237,7 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
   ): Promise<{ content: string; error: string | null; isReplayed: boolean }> {
     const services = of(process);
     const started = await startTurn(services)(
-      { ...input, apiKeyId: 'key', attachedFileUuids: [] },
+      { attachedFileUuids: [], ...input, apiKeyId: 'key' },
       { requestId, key: key === null ? null : keyOf(process, input.workspaceId, key) },
       { awaitRateLimit: atOnce, deadline: () => 240_000 },
     );
@@ -246,6 +256,23 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
 
   rename: (process: Process, input: ChatOf & { name: string }) => renameChat(of(process))(input, atOnce),
   remove: (process: Process, input: ChatOf) => deleteChat(of(process))(input, atOnce),
+  async upload(process: Process, workspaceId: string, uuid: string): Promise<void> {
+    objects.add(uuid);
+    await of(process).fileIndex.put({
+      ...{ uuid, workspaceId, name: 'a.txt', contentType: 'text/plain', size: 1, scope: 'persistent' },
+      ...{ createdAt: process.clock.now().toISOString(), expiresAt: null },
+    });
+  },
+  removeFile: (process: Process, workspaceId: string, uuid: string) =>
+    deleteFile(of(process))(workspaceId, uuid),
+  rate: (process: Process, input: ChatOf & { externalUserId: string; position: number }) =>
+    recordFeedback(of(process))(
+      {
+        ...input,
+        ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: undefined },
+      },
+      atOnce,
+    ),
   stop: (process: Process, input: ChatOf) =>
     stopReply(of(process))({ ...input, responseId: undefined }, atOnce),
 
@@ -274,7 +301,13 @@ interface ChatOf {
 export interface NewBatch {
   workspaceId: string;
   agentId: string;
-  requests: { customId: string; message: string; historyId: number | null; externalUserId: string | null }[];
+  requests: {
+    customId: string;
+    message: string;
+    historyId: number | null;
+    externalUserId: string | null;
+    files: string[];
+  }[];
   webhook: boolean;
 }
 
@@ -282,8 +315,8 @@ const batchOperations = (of: Of, keyOf: KeyOf) => ({
   async createBatch(process: Process, { workspaceId, agentId, requests, webhook }: NewBatch, key: string) {
     const body = {
       agent_id: agentId,
-      requests: requests.map(({ customId, message, historyId, externalUserId }) => ({
-        ...{ custom_id: customId, message, attached_file_uuids: [] },
+      requests: requests.map(({ customId, message, historyId, externalUserId, files }) => ({
+        ...{ custom_id: customId, message, attached_file_uuids: files },
         ...(historyId !== null && { history_id: historyId }),
         ...(externalUserId !== null && { external_user_id: externalUserId }),
       })),
