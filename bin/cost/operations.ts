@@ -88,18 +88,17 @@ export const operations = {
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
-      { BatchGetItem: 2, GetItem: 3, Query: 3, TransactWriteItems: 1, UpdateItem: 2 },
-      [21, 22],
+      { BatchGetItem: 2, GetItem: 4, Query: 3, TransactWriteItems: 1, UpdateItem: 2 },
+      [22, 22],
       { 's3 GET bucket?list-type': 1, 'sqs SendMessageBatch': 1 },
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // With the first run of the erasure, of a user without data, in a workspace without batches. The second run costs as
-  // much again; each stored batch costs the reads of its requests.
+  // With the first run of the erasure, of a user without data. The second run costs as much again.
   'erase-user': {
     ...callsOf(
       'EraseUser',
-      { BatchGetItem: 2, GetItem: 4, Query: 6, TransactWriteItems: 1, UpdateItem: 2 },
+      { BatchGetItem: 2, GetItem: 4, Query: 7, TransactWriteItems: 1, UpdateItem: 2 },
       [14, 10],
       { 'sqs SendMessageBatch': 1 },
     ),
