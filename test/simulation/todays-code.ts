@@ -43,9 +43,7 @@ import type { ContentStore } from '#domain/chats/content-store.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
-import { messageId } from '#domain/chats/message.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { recordFeedback } from '#domain/chats/record-feedback.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
@@ -54,12 +52,12 @@ import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
 import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { requestErasure } from '#domain/erasure/request-erasure.ts';
-import { deleteFile } from '#domain/files/delete-file.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
 import { lazyPorts, type Process } from './process.ts';
 import type { Queue } from './queue.ts';
+import { traceOperations } from './trace-operations.ts';
 import type { Workflow } from './workflow.ts';
 
 export interface Settings {
@@ -191,7 +189,8 @@ export function operationsOf(outside: Outside) {
     ...{ workspaceId, hash, fingerprint: hash, at: process.clock.now().getTime() },
   });
   return {
-    ...clientOperations(of, key, outside),
+    ...clientOperations(of, key),
+    ...traceOperations(of, outside.objects),
     ...batchOperations(of, key),
     ...repairs(of),
     ...operators(of),
@@ -210,7 +209,7 @@ type KeyOf = (
   at: number;
 };
 
-const clientOperations = (of: Of, keyOf: KeyOf, { objects }: Outside) => ({
+const clientOperations = (of: Of, keyOf: KeyOf) => ({
   async createChat(
     process: Process,
     input: { workspaceId: string; agentId: string; name: string; externalUserId: string | undefined },
@@ -256,23 +255,6 @@ const clientOperations = (of: Of, keyOf: KeyOf, { objects }: Outside) => ({
 
   rename: (process: Process, input: ChatOf & { name: string }) => renameChat(of(process))(input, atOnce),
   remove: (process: Process, input: ChatOf) => deleteChat(of(process))(input, atOnce),
-  async upload(process: Process, workspaceId: string, uuid: string): Promise<void> {
-    objects.add(uuid);
-    await of(process).fileIndex.put({
-      ...{ uuid, workspaceId, name: 'a.txt', contentType: 'text/plain', size: 1, scope: 'persistent' },
-      ...{ createdAt: process.clock.now().toISOString(), expiresAt: null },
-    });
-  },
-  removeFile: (process: Process, workspaceId: string, uuid: string) =>
-    deleteFile(of(process))(workspaceId, uuid),
-  rate: (process: Process, input: ChatOf & { externalUserId: string; position: number }) =>
-    recordFeedback(of(process))(
-      {
-        ...input,
-        ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: undefined },
-      },
-      atOnce,
-    ),
   stop: (process: Process, input: ChatOf) =>
     stopReply(of(process))({ ...input, responseId: undefined }, atOnce),
 
