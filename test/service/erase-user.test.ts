@@ -295,7 +295,7 @@ it('agentctl says what a failed run has erased, and what it and the next one did
   const message = 'User: ann is not authorized to perform: dynamodb:Scan on resource: table';
   const denied = { status: 400, body: JSON.stringify({ __type: 'AccessDeniedException', message }) };
   proxy.handle = async ({ target }, pass) => (target === 'Scan' ? denied : pass());
-  const counts = '3 chats, 1 ratings in other chats, 0 batch requests and 0 other items';
+  const counts = '3 chats, 1 rating in other chats, 0 batch requests and 0 other items';
   expect(await erase()).toMatchObject({
     ...{ code: 1, stdout: '' },
     stderr: expect.stringMatching(

@@ -140,10 +140,13 @@ async function rename(self: Self): Promise<void> {
   const name = world.nextName('name');
   const entry = { chat, name, start: world.timeline.now, end: Infinity, isDone: false };
   world.ledger.renames.push(entry);
-  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) =>
-    world.operations.rename(process, { ...chat, externalUserId, name }),
-  );
-  entry.end = world.timeline.now;
+  let tries = 0;
+  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) => {
+    tries += 1;
+    return world.operations.rename(process, { ...chat, externalUserId, name });
+  });
+  // A request whose client has given up may arrive 40 s after it was sent.
+  entry.end = world.timeline.now + (tries > 1 || done === undefined ? 40_000 : 0);
   entry.isDone = done !== undefined;
 }
 

@@ -67,13 +67,19 @@ const scriptedModel = (
   async doStream({ prompt, abortSignal }) {
     const { timeline } = process.world;
     const message = lastText(prompt);
-    await process.call('model.stream', 'other', () => undefined, failed);
-    abortSignal?.throwIfAborted();
-    if (timeline.chance(manners.failures)) throw tooMany();
     const call: PaidCall = {
       ...{ process, workspaceId, message, startedAt: timeline.now },
       ...{ succeededAt: undefined, hasOutput: false, isAborted: false },
     };
+    try {
+      await process.call('model.stream', 'other', () => undefined, failed);
+      abortSignal?.throwIfAborted();
+      if (timeline.chance(manners.failures)) throw tooMany();
+    } catch (error) {
+      // A request that is aborted may have arrived.
+      if (abortSignal?.aborted) onCall(call);
+      throw error;
+    }
     onCall(call);
     abortSignal?.addEventListener('abort', () => {
       call.isAborted = true;

@@ -232,11 +232,13 @@ describe('the last message of a turn', () => {
     expect(await readChat(chat)).toEqual(chat);
   });
 
-  it('is not stored in a chat without a lease', async () => {
+  it('is stored in a chat without a lease, unless the next turn has ended', async () => {
     const chat = await create();
-    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('lease-lost');
-    expect(await readChat(chat)).toEqual(chat);
+    const ahead = { ...chat, messageCount: 2 };
+    expect(await messages.putAndRelease(ahead, lease.id, replyMessage(4))).toBe('lease-lost');
     expect(await historyOf(chat)).toEqual([]);
+    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('stored');
+    expect(await readChat(chat)).toEqual({ ...chat, messageCount: 2 });
   });
 
   it('is stored once of ten that are stored concurrently', async () => {

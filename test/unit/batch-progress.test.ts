@@ -254,7 +254,7 @@ describe('a worker checks once more what may have changed since the creation', (
 
   it.each([
     ['the agent', 'Agent version not found'],
-    ['the whitelist', 'external_user_id is not on the whitelist of this workspace'],
+    ['the whitelist', 'external_user_id is required in whitelist mode'],
     ['the file', 'attached_file_uuids[0] is not a file of this workspace'],
   ])('%s', async (changed, message) => {
     const world = batchWorld();

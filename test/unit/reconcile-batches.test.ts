@@ -104,9 +104,20 @@ test('a run that meets its deadline leaves the rest to the next runs, which skip
   expect(seen.size).toBe(1000);
 });
 
-test('one item of each source is taken in turn, until all are empty', async () => {
-  const all = (sources: readonly (readonly number[])[]) =>
-    Array.fromAsync(takeTurns(sources.map((source) => source.values())));
-  expect(await all([[1, 2, 3, 4], [], [5], [6, 7]])).toEqual([1, 5, 6, 2, 7, 3, 4]);
+test('one item of each source is taken in turn, until all are empty or have failed', async () => {
+  const errors: unknown[] = [];
+  const all = (sources: Parameters<typeof takeTurns<number>>[0]) =>
+    Array.fromAsync(takeTurns(sources, (error) => errors.push(error)));
+  const values = (...numbers: number[]) => numbers.values();
+  expect(await all([values(1, 2, 3, 4), values(), values(5), values(6, 7)])).toEqual([1, 5, 6, 2, 7, 3, 4]);
   expect(await all([])).toEqual([]);
+  const throttled = new Error('Throttled');
+  function* failing<Value>(...before: Value[]): Generator<Value, undefined> {
+    yield* before;
+    throw throttled;
+  }
+  expect(await all(failing<Iterator<number>>(values(1, 2), failing(3), values(4, 5)))).toEqual([
+    1, 3, 4, 2, 5,
+  ]);
+  expect(errors).toEqual([throttled, throttled]);
 });

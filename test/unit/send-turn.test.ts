@@ -122,7 +122,8 @@ describe('before the user message is stored', () => {
       await expect(sending).rejects.toThrow('The table is down');
       expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
       expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 0 });
-      expect(memory.uses).toEqual([]);
+      // It is no turn, and the model was not reached.
+      expect(memory.uses).toMatchObject([{ counts: {}, calls: [] }]);
     },
   );
 

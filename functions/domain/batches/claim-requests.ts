@@ -1,22 +1,14 @@
-import { chatNotFound, ServiceError } from '#contract/errors.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
-import type { FileServices } from '#domain/files/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './batch.ts';
 import type { Claim, ClaimedItem } from './batch-transitions.ts';
-import { chatLease, type Prepared } from './process-batch-item.ts';
+import { type CheckServices, type Invalid, type Prepared, prepareRequests } from './check-request.ts';
+import { chatLease } from './respond-to-request.ts';
 import type { BatchServices } from './services.ts';
 
 export type ClaimServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
-  Pick<ChatServices, 'chats' | 'replySettings'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<AgentServices, 'agents'> &
-  Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'clock'>;
+  Pick<ChatServices, 'replySettings'> &
+  CheckServices;
 
 /**
  * Requests of one claim, unless more are needed to use the whole width of a worker: two request groups. Fewer would
@@ -29,11 +21,6 @@ export const requestsPerClaim = 20;
  * then is released, so no claimed request waits longer.
  */
 export const longestTaking = 60_000;
-
-export interface Invalid {
-  /** Error message for the client. */
-  invalid: string;
-}
 
 export interface ClaimedRequest extends ClaimedItem {
   prepared: Prepared | Invalid;
@@ -52,7 +39,7 @@ export async function claimRequests(
   itemAt: ReadonlyMap<number, BatchItem | undefined>,
 ): Promise<{ ready: number; claimed: ClaimedRequest[] }> {
   const ready = await withoutUnfinishedPrevious(services, batch, distinct(requests));
-  const prepared = await prepareAll(services, workspace, ready);
+  const prepared = await prepareRequests(services, workspace, ready);
   const preparedOf = ({ requestIndex }: BatchRequest): Prepared | Invalid =>
     prepared.get(requestIndex) ?? { invalid: 'The request is gone' };
   const claims = ready.map((request): Claim => {
@@ -113,52 +100,3 @@ const needsChat = (
   prepared: Prepared | Invalid,
 ): boolean =>
   request.historyId === null && (item === undefined || item.chatId === null) && !('invalid' in prepared);
-
-async function prepareAll(
-  services: ClaimServices,
-  workspace: Workspace,
-  requests: readonly BatchRequest[],
-): Promise<Map<number, Prepared | Invalid>> {
-  const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
-    // A client's message is never empty.
-    if (request.message === '') return { invalid: await whyErased(services, workspace, request) };
-    const find = findAttachedFiles(services);
-    const [agent, isAllowed, files] = await Promise.all([
-      services.agents.published(workspace.id, request.agentId),
-      mayUse(services, workspace, request),
-      find(workspace.id, request.attachedFileUuids).catch(invalidity),
-    ]);
-    if (agent === undefined) return { invalid: 'Agent version not found' };
-    if (!isAllowed) return { invalid: 'external_user_id is not on the whitelist of this workspace' };
-    return 'invalid' in files ? files : { agent, attachments: files };
-  };
-  return new Map(
-    await Promise.all(
-      requests.map(async (request) => [request.requestIndex, await prepare(request)] as const),
-    ),
-  );
-}
-
-/** The text of a request is erased with its chat, or with its user. */
-async function whyErased(
-  { chats }: Pick<ChatServices, 'chats'>,
-  { id }: Workspace,
-  { historyId }: BatchRequest,
-): Promise<string> {
-  const isChatGone = historyId !== null && (await chats.get(id, historyId)) === undefined;
-  return isChatGone ? chatNotFound().message : 'The request was erased';
-}
-
-function invalidity(error: unknown): Invalid {
-  if (error instanceof ServiceError && error.kind === 'badRequest') return { invalid: error.message };
-  throw error;
-}
-
-async function mayUse(
-  services: ClaimServices,
-  workspace: Workspace,
-  { externalUserId }: BatchRequest,
-): Promise<boolean> {
-  if (!workspace.whitelistEnabled) return true;
-  return externalUserId !== null && services.workspaces.isListed(workspace.id, externalUserId);
-}

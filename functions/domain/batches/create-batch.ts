@@ -4,7 +4,6 @@ import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
@@ -13,6 +12,7 @@ import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accep
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
+import { requestChecks } from './check-request.ts';
 import type { BatchServices } from './services.ts';
 
 type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWorkflow'> &
@@ -22,6 +22,8 @@ type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWo
   Pick<WebhookServices, 'secretCipher' | 'webhookSender'> &
   Pick<WorkspaceServices, 'workspaces'> &
   Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'idempotency'>;
+
+type Checks = ReturnType<typeof requestChecks>;
 
 /**
  * How often a repeated request checks whether the first request has created the batch. After that, the repeated request
@@ -54,7 +56,7 @@ export const createBatch =
   ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
     rejectRepeatedIds(requests);
-    const [stored] = await Promise.all([
+    const [stored, checks] = await Promise.all([
       key === null ? undefined : services.idempotency.find(key),
       checkUsers(services, workspaceId, requests),
     ]);
@@ -62,7 +64,7 @@ export const createBatch =
     const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
     if (made !== undefined) return replayOf(made);
 
-    await checkRequests(services, { workspaceId, body, requests, mostOpen });
+    await checkRequests(services, checks, { workspaceId, body, requests, mostOpen });
     // Each makes at least one call of a model. The worker that processes it charges the others.
     await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
     const drawn = services.identifiers.uuid();
@@ -81,6 +83,7 @@ export const createBatch =
 /** The reads are concurrent and checked in a fixed order: of several errors, always the same one is reported. */
 async function checkRequests(
   services: CreateServices,
+  checks: Checks,
   {
     workspaceId,
     body,
@@ -89,9 +92,9 @@ async function checkRequests(
   }: { workspaceId: string; body: CreateBatchBody; requests: BatchRequest[]; mostOpen: number | null },
 ): Promise<void> {
   await allEnded([
-    rejectUnpublishedAgents(services, workspaceId, body, requests),
+    rejectUnpublishedAgents(checks, body, requests),
     rejectForeignHistories(services, workspaceId, requests),
-    rejectUnknownFiles(services, workspaceId, requests),
+    rejectUnknownFiles(services, checks, requests),
     rejectForbiddenWebhook(services, body),
     rejectOneTooMany(services, workspaceId, mostOpen),
   ]);
@@ -259,42 +262,34 @@ function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   }
 }
 
+/** @returns the checks that are left */
 async function checkUsers(
   services: CreateServices,
   workspaceId: string,
   requests: readonly BatchRequest[],
-): Promise<void> {
+): Promise<Checks> {
   const workspace = await services.workspaces.get(workspaceId);
   if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
-  if (!workspace.whitelistEnabled) return;
-  const users = [...new Set(requests.flatMap(({ externalUserId }) => externalUserId ?? []))];
-  const listed = new Map(
-    await Promise.all(
-      users.map(async (user) => [user, await services.workspaces.isListed(workspaceId, user)] as const),
-    ),
-  );
-  for (const { externalUserId, requestIndex } of requests) {
-    const location = `requests[${requestIndex}].external_user_id`;
-    if (externalUserId === null)
-      throw new ServiceError('clientNotAllowed', `${location} is required in whitelist mode`);
-    if (listed.get(externalUserId) !== true)
-      throw new ServiceError('clientNotAllowed', `${location} is not on the whitelist of this workspace`);
-  }
+  const checks = requestChecks(services, workspace);
+  const problems = await Promise.all(requests.map(checks.problemOfUser));
+  for (const [requestIndex, problem] of problems.entries())
+    if (problem !== undefined)
+      throw new ServiceError('clientNotAllowed', `requests[${requestIndex}].${problem}`);
+  return checks;
 }
 
 async function rejectUnpublishedAgents(
-  services: CreateServices,
-  workspaceId: string,
+  checks: Checks,
   { agent_id }: CreateBatchBody,
   requests: readonly BatchRequest[],
 ): Promise<void> {
-  const ids = [...new Set([agent_id, ...requests.map(({ agentId }) => agentId)])];
-  const versions = await Promise.all(ids.map((id) => services.agents.published(workspaceId, id)));
-  const unpublished = new Set(ids.filter((_, index) => versions[index] === undefined));
+  const [ofBatch, ...ofRequests] = await Promise.all(
+    [{ agentId: agent_id }, ...requests].map(checks.agentOf),
+  );
   const text = 'agent_id is not a published agent of this workspace';
-  if (unpublished.has(agent_id)) throw new ServiceError('badRequest', text);
-  const first = requests.find(({ agentId }) => unpublished.has(agentId));
-  if (first !== undefined) throw rejection(first.requestIndex, text);
+  if (ofBatch === undefined) throw new ServiceError('badRequest', text);
+  const first = ofRequests.indexOf(undefined);
+  if (first >= 0) throw rejection(first, text);
 }
 
 async function rejectForeignHistories(
@@ -320,20 +315,16 @@ async function rejectForeignHistories(
 }
 
 async function rejectUnknownFiles(
-  services: CreateServices,
-  workspaceId: string,
+  { replySettings: { attachedFiles } }: CreateServices,
+  checks: Checks,
   requests: readonly BatchRequest[],
 ): Promise<void> {
-  const { attachedFiles } = services.replySettings;
   const tooMany = requests.find(({ attachedFileUuids }) => attachedFileUuids.length > attachedFiles);
   if (tooMany !== undefined)
     throw rejection(tooMany.requestIndex, `attached_file_uuids must have at most ${attachedFiles} elements`);
-  const checks = requests.map(({ attachedFileUuids, requestIndex }) =>
-    findAttachedFiles(services)(
-      workspaceId,
-      attachedFileUuids,
-      `requests[${requestIndex}].attached_file_uuids`,
+  await allEnded(
+    requests.map((request) =>
+      checks.filesOf(request, `requests[${request.requestIndex}].attached_file_uuids`),
     ),
   );
-  await allEnded(checks);
 }

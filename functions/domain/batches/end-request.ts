@@ -1,21 +1,24 @@
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import { renewLeases } from '#domain/chats/renew-leases.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, requestsPerGroup } from './batch.ts';
+import type { Prepared } from './check-request.ts';
 import type { ClaimedRequest } from './claim-requests.ts';
-import { failed, type ItemEnd, processBatchItem, rejected } from './process-batch-item.ts';
+import {
+  type AttemptEnd,
+  failed,
+  type RespondServices,
+  rejected,
+  respondToRequest,
+} from './respond-to-request.ts';
 import type { BatchServices } from './services.ts';
 
-export type EndServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
-  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<WorkspaceServices, 'rateLimits' | 'stageLimits' | 'usage'> &
-  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+export type EndServices = RespondServices &
+  Pick<BatchServices, 'batches'> &
+  Pick<WorkspaceServices, 'rateLimits' | 'stageLimits' | 'usage'>;
 
 /** Seconds between attempts: 5, 10, 20 … up to five minutes, so that a model that recovers is called soon. */
 const firstWait = 5;
@@ -62,12 +65,12 @@ export async function endRequest(
   const { request, prepared } = claimed;
   const calls: CountedCall[] = [];
   try {
-    const end: ItemEnd =
+    const end =
       'invalid' in prepared
-        ? rejected(services, claimed.item, prepared.invalid)
+        ? { ...rejected(prepared.invalid), item: claimed.item }
         : claimed.item.lostAttempts >= maxLostAttempts
-          ? failed(services, claimed.item, 'The request could not be processed')
-          : await processBatchItem(services)(batch, claimed, prepared, (made) => calls.push(...made));
+          ? { ...failed('The request could not be processed'), item: claimed.item }
+          : await attempt(services, batch, claimed, prepared, calls);
     return { request, ...(await save(services, batch, request, end)), calls };
   } catch (error) {
     services.log.error('A request of a batch was not handled', {
@@ -79,21 +82,56 @@ export async function endRequest(
   }
 }
 
+/** Responds to the request while it renews the lease of its item. */
+async function attempt(
+  services: EndServices,
+  batch: Batch,
+  claimed: ClaimedRequest,
+  prepared: Prepared,
+  calls: CountedCall[],
+): Promise<AttemptEnd & { item: BatchItem }> {
+  let { item } = claimed;
+  const stop = new AbortController();
+  const renew = (leaseUntil: number): Promise<boolean> => {
+    item = { ...item, leaseUntil };
+    return services.batches.renewItemLease(batch, item, leaseUntil);
+  };
+  const lease = renewLeases(services, renew, stop);
+  try {
+    const end = await respondToRequest(services)({
+      ...{ ...claimed, ...prepared, batch, stop },
+      note(position) {
+        item = { ...item, ...position };
+        return services.batches.assignChat(batch, item);
+      },
+      spend: (made) => calls.push(...made),
+    });
+    return { ...end, item };
+  } finally {
+    lease.stop();
+    await lease.finished();
+  }
+}
+
 async function save(
   services: EndServices,
   batch: Batch,
   request: BatchRequest,
-  end: ItemEnd,
+  { item, ...end }: AttemptEnd & { item: BatchItem },
 ): Promise<Pick<EndedRequest, 'outcome' | 'retry'>> {
-  if (end.type === 'lease-lost') return { outcome: 'lease-lost' };
+  if (end.type === 'lost') return { outcome: 'lease-lost' };
+  const now = services.clock.now();
   if (end.type === 'ended') {
-    if (!(await services.batches.finishItem(batch, end.item))) return { outcome: 'lease-lost' };
-    return { outcome: end.item.status === 'success' ? 'success' : 'failed' };
+    const status = end.result.error === null ? 'success' : 'failed';
+    const ended: BatchItem = { ...item, ...end.result, status, processedAt: now.toISOString() };
+    return { outcome: (await services.batches.finishItem(batch, ended)) ? status : 'lease-lost' };
   }
-  const wait = waitOf(end.item, end.retryAfter);
-  const due = services.clock.now().getTime() + wait * 1000;
-  if (!(await services.batches.scheduleRetry(batch, end.item, due))) return { outcome: 'lease-lost' };
-  const narrows = end.item.attempt <= attemptsThatNarrow;
+  const wait = waitOf(item, end.type === 'chat-in-use' ? undefined : end.retryAfter);
+  const due = now.getTime() + wait * 1000;
+  const brokenReplies = item.brokenReplies + (end.type === 'broken' ? 1 : 0);
+  if (!(await services.batches.scheduleRetry(batch, { ...item, brokenReplies }, due)))
+    return { outcome: 'lease-lost' };
+  const narrows = item.attempt <= attemptsThatNarrow;
   return { outcome: 'retry', retry: { request, due, wait, narrows } };
 }
 

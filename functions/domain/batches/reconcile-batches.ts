@@ -54,10 +54,16 @@ export const reconcileBatches =
         await reconcileOpenBatch(services)(entry, depth, observer);
       });
     const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
-    const openBatches = takeTurns(byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()));
-    const webhooks = takeTurns(webhookChecks(services, logged));
+    // The next run reads the page that this one could not read.
+    const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
+    const openBatches = takeTurns(
+      byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()),
+      onFailure,
+    );
+    const webhooks = takeTurns(webhookChecks(services, logged), onFailure);
 
-    const isComplete = await runChecks(takeTurns([openBatches, webhooks]), () => clock.now().getTime() < end);
+    const all = takeTurns([openBatches, webhooks], onFailure);
+    const isComplete = await runChecks(all, () => clock.now().getTime() < end);
     const next = isComplete ? undefined : entries.find((entry) => !checked.has(entry));
     if (next !== undefined) {
       log.warn('The reconciler met its deadline', { unchecked: entries.length - checked.size });

@@ -63,8 +63,8 @@ export interface ChatPages {
 export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
-   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease, and if the last
-   * lease was not for the same request. The last condition does not hold for a further attempt of that request.
+   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease or this one, and if
+   * the last lease was not for the same request. The last condition does not hold for a further attempt of that request.
    * @returns the chat with the new lease; otherwise the chat as it is, or undefined if there is none, and the position
    *   of the user message of the turn that the same request has started
    */
@@ -86,7 +86,10 @@ export interface ChatStore {
   stopLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /** Prolongs the lease of a stopped reply, so that its owner can store it. Does nothing if the chat has another one. */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
-  /** Releases the lease and sets the count. False if the chat has another lease now. */
+  /**
+   * Releases the lease and sets the count. Also sets the count if the chat has no lease and still the count of `chat`: then
+   * a turn was stored after its lease was released. False if the chat has another lease or count now.
+   */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /** Names the chat for good: no title replaces it. False if the chat does not exist. */
   rename(chat: Chat, name: string, now: string): Promise<boolean>;

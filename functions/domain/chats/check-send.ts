@@ -97,7 +97,10 @@ export const requirePublishedAgent =
   };
 
 /** @throws `Chat not found` or `Agent mismatch` */
-export function requireOwnChat(chat: Chat | undefined, input: SendInput): Chat {
+export function requireOwnChat(
+  chat: Chat | undefined,
+  input: Pick<SendInput, 'agentId' | 'externalUserId'>,
+): Chat {
   if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
   if (chat.agentId !== input.agentId) throw agentMismatch();
   return chat;

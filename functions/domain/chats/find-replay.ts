@@ -7,7 +7,7 @@ import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
-import type { Turn } from './turn.ts';
+import type { SentTurn } from './turn.ts';
 
 type ReplayServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
   Pick<AgentServices, 'agents'> &
@@ -19,7 +19,7 @@ export interface LiveReply {
 }
 
 /** The stored reply of a repeated send, its reply that is still running, or its turn that still needs a reply. */
-export type Replay = { reply: AssistantMessage } | LiveReply | { turn: Turn };
+export type Replay = { reply: AssistantMessage } | LiveReply | { turn: SentTurn };
 
 /** Each attempt ends with a result, unless another function has changed the turn since it was read. */
 const attempts = 5;

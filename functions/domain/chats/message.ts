@@ -35,6 +35,8 @@ export interface UserMessage {
   content: string;
   attachments: StoredFile[];
   createdAt: string;
+  /** Of a request of a batch: the id of its chat lease. Attempts know their message by it. */
+  turnId?: string;
 }
 
 export interface AssistantMessage {

@@ -3,7 +3,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import type { ReplyBudget } from './reply-budget.ts';
 import type { ChatServices } from './services.ts';
-import type { Turn } from './turn.ts';
+import type { SentTurn } from './turn.ts';
 
 type NameServices = Pick<ChatServices, 'agentRuntime' | 'chats'> & Pick<PlatformServices, 'clock' | 'log'>;
 
@@ -24,7 +24,7 @@ export interface ChatTitle {
 
 export function nameChat(
   services: NameServices,
-  turn: Turn,
+  turn: SentTurn,
   budget: ReplyBudget,
   emit: (event: StreamEventBody) => void,
 ): ChatTitle {
@@ -53,7 +53,7 @@ export function nameChat(
 /** Never fails: the chat keeps its name if no title can be made. */
 async function makeTitle(
   services: NameServices,
-  turn: Turn,
+  turn: SentTurn,
   {
     budget,
     emit,

@@ -1,12 +1,12 @@
+import type { Chat } from './chat.ts';
 import type { Reply } from './gather-reply.ts';
 import { type AssistantMessage, isReplyPosition, type Message } from './message.ts';
 import type { ChatServices } from './services.ts';
-import type { Turn } from './turn.ts';
 
 /** What a reply stores. The number of earlier turns is read for a rejected turn alone. */
 export async function rejectedTurnsOf(
   { messages }: Pick<ChatServices, 'messages'>,
-  { chat, position }: Pick<Turn, 'chat' | 'position'>,
+  { chat, position }: { chat: Chat; position: number },
   { rejected }: Reply,
 ): Promise<Pick<AssistantMessage, 'rejectedTurns'>> {
   if (rejected === null) return {};

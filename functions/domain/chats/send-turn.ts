@@ -4,8 +4,9 @@ import { attachFiles } from '#domain/files/attach-files.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { acquireChatLease, type PreviousTurn } from './acquire-chat-lease.ts';
-import { type CheckedSend, checkSend, type SendInput } from './check-send.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import { newLeaseId } from './chat.ts';
+import { type CheckedSend, checkSend, requirePublishedAgent, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { ReplyAborted } from './collect-reply.ts';
 import { findReplay, type LiveReply, type Replay } from './find-replay.ts';
@@ -16,12 +17,13 @@ import { nameChat } from './name-chat.ts';
 import type { ChatServices } from './services.ts';
 import { type RunningReply, startReply } from './start-reply.ts';
 import { storeReply } from './store-reply.ts';
-import type { Turn } from './turn.ts';
+import { openTurn, type PreviousTurn, type SentTurn } from './turn.ts';
 
 type StartServices = Parameters<typeof checkSend>[0] &
   Parameters<typeof findReplay>[0] &
-  Parameters<typeof acquireChatLease>[0] &
+  Parameters<typeof openTurn>[0] &
   Parameters<typeof startReply>[0] &
+  Parameters<typeof countUsage>[0] &
   Pick<PlatformServices, 'clock' | 'idempotency'>;
 
 type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
@@ -31,7 +33,7 @@ type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' |
 export type StartedTurn = RunningTurn | LiveReply | StoredReply;
 
 export interface RunningTurn {
-  turn: Turn;
+  turn: SentTurn;
   running: RunningReply;
 }
 
@@ -55,7 +57,7 @@ const attempts = 5;
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
  * @param deadline milliseconds that the model may take from now on
- * @throws what checkSend, findReplay and acquireChatLease throw
+ * @throws what checkSend, findReplay and openTurn throw; `A reply is already in progress for this chat`
  */
 export const startTurn =
   (services: StartServices) =>
@@ -90,8 +92,7 @@ async function attemptTurn(
 ): Promise<StartedTurn | 'retry' | 'key-in-use'> {
   const replay = await findReplay(services)(checked);
   if (replay !== undefined) return resume(services, checked, replay, deadline);
-  const turn = await acquireChatLease(services)(checked, request);
-  if (turn === 'retry') return 'retry';
+  const turn = await open(services, checked, request);
   if ('startedAt' in turn) return storedReply(services, checked, turn);
   request.isFurtherAttempt = true;
   const started = start(services, turn, deadline());
@@ -99,6 +100,24 @@ async function attemptTurn(
   if (outcome === 'stored') return started;
   await abandon(services, started);
   return outcome === 'key-in-use' ? outcome : 'retry';
+}
+
+/** @throws `A reply is already in progress for this chat`, and what openTurn throws */
+async function open(
+  services: StartServices,
+  checked: CheckedSend,
+  request: { id: string; isFurtherAttempt: boolean },
+): Promise<SentTurn | PreviousTurn> {
+  const { workspaceId, chatId, externalUserId, message, attachments, apiKeyId } = checked;
+  const turn = await openTurn(services)({
+    ...{ workspaceId, chatId, externalUserId, message, attachments, request },
+    agent: await requirePublishedAgent(services)(checked),
+    leaseId: newLeaseId(services.identifiers.uuid(), checked),
+    milliseconds: services.replySettings.lease,
+  });
+  if (turn === 'in-progress') throw replyInProgress();
+  if ('startedAt' in turn) return turn;
+  return { ...turn, apiKeyId, makesTitle: turn.position === 1 && checked.workspace.titlesEnabled };
 }
 
 const resume = (
@@ -128,7 +147,7 @@ async function storedReply(
   return { reply, agent };
 }
 
-const start = (services: StartServices, turn: Turn, deadline: number) => ({
+const start = (services: StartServices, turn: SentTurn, deadline: number) => ({
   turn,
   running: startReply(services)(turn, deadline),
 });
@@ -155,12 +174,15 @@ async function storeUserMessage(
 }
 
 /**
- * Aborts the reply and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
+ * Aborts the reply, counts its calls, and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
  * function's end.
  */
 async function abandon(services: StartServices, { turn, running }: RunningTurn): Promise<void> {
   await running.abort();
-  await closeAbandonedTurn(services)(turn.chat);
+  const { workspaceId } = turn.chat;
+  const { calls } = (await running.completed).reply;
+  const use = { workspaceId, apiKeyId: turn.apiKeyId, agentId: turn.agent.agentId, counts: {}, calls };
+  await Promise.all([closeAbandonedTurn(services)(turn.chat), countUsage(services)(use)]);
 }
 
 /**

@@ -2,13 +2,11 @@ import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { responseIdIn } from './chat.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
-import { rejectedTurnsOf } from './rejected-turns.ts';
 import type { ChatServices } from './services.ts';
-import type { Turn } from './turn.ts';
+import { putReply, type SentTurn } from './turn.ts';
 
 type StoreServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents'> &
   Pick<WorkspaceServices, 'usage'> &
@@ -21,21 +19,9 @@ type StoreServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents'> &
  */
 export const storeReply =
   (services: StoreServices) =>
-  async (turn: Turn, reply: Reply): Promise<{ reply: Reply; counted: Promise<void> }> => {
+  async (turn: SentTurn, reply: Reply): Promise<{ reply: Reply; counted: Promise<void> }> => {
     try {
-      const stored = await services.messages.put(turn.chat, {
-        role: 'assistant',
-        position: turn.position + 1,
-        content: reply.content,
-        createdAt: services.clock.now().toISOString(),
-        agentVersionId: turn.agent.id,
-        reasoningSteps: reply.reasoningSteps,
-        tokenUsage: reply.usage,
-        error: reply.error,
-        incomplete: reply.incomplete,
-        ...responseIdIn(turn.lease),
-        ...(await rejectedTurnsOf(services, turn, reply)),
-      });
+      const stored = await putReply(services)(turn, reply);
       const counted = countTurn(services, turn, reply, stored && reply.error === null);
       await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));
       return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
@@ -52,7 +38,7 @@ export const storeReply =
 /** The model was called, so the turn counts also if its reply failed. */
 const countTurn = (
   services: StoreServices,
-  { chat: { workspaceId }, apiKeyId, agent: { agentId } }: Turn,
+  { chat: { workspaceId }, apiKeyId, agent: { agentId } }: SentTurn,
   { calls }: Reply,
   isComplete: boolean,
 ): Promise<void> =>
@@ -62,7 +48,7 @@ const countTurn = (
     calls,
   });
 
-async function releaseChatLease(services: StoreServices, turn: Turn): Promise<void> {
+async function releaseChatLease(services: StoreServices, turn: SentTurn): Promise<void> {
   try {
     await services.chats.releaseLease(turn.chat, turn.lease.id, turn.position + 1);
   } catch (error) {
@@ -70,7 +56,7 @@ async function releaseChatLease(services: StoreServices, turn: Turn): Promise<vo
   }
 }
 
-async function closeTurn(services: StoreServices, turn: Turn, reason?: string): Promise<void> {
+async function closeTurn(services: StoreServices, turn: SentTurn, reason?: string): Promise<void> {
   try {
     await closeAbandonedTurn(services)({ ...turn.chat, lease: turn.lease }, reason);
   } catch (error) {
@@ -79,6 +65,6 @@ async function closeTurn(services: StoreServices, turn: Turn, reason?: string): 
 }
 
 /** The chat is released later all the same: the lease expires, and the next send closes the turn. */
-function logUnreleased({ log }: StoreServices, { chat }: Turn, error: unknown): void {
+function logUnreleased({ log }: StoreServices, { chat }: SentTurn, error: unknown): void {
   log.warn('A chat was not freed', { chatId: chat.id, error });
 }

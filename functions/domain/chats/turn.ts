@@ -1,11 +1,19 @@
+import { ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import type { Chat, Lease } from './chat.ts';
-import type { Message } from './message.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { type Chat, type Lease, responseIdIn } from './chat.ts';
+import type { LeaseRequest } from './chat-store.ts';
+import { requireOwnChat } from './check-send.ts';
+import { type CloseTurnServices, closeAbandonedTurn } from './close-abandoned-turn.ts';
+import type { Reply } from './gather-reply.ts';
+import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
+import { readHistory } from './read-history.ts';
+import { rejectedTurnsOf } from './rejected-turns.ts';
+import type { ChatServices } from './services.ts';
 
 /** A user message and the reply to it, while this function owns the lease of their chat. */
 export interface Turn {
-  apiKeyId: string;
   chat: Chat;
   /** The chat lease. */
   lease: Lease;
@@ -16,5 +24,155 @@ export interface Turn {
   attachments: StoredFile[];
   /** Earlier messages, oldest first. */
   history: Message[];
+}
+
+/** A turn that a client has sent. */
+export interface SentTurn extends Turn {
+  apiKeyId: string;
   makesTitle: boolean;
 }
+
+export interface TurnRequest {
+  workspaceId: string;
+  chatId: number;
+  agent: AgentVersion;
+  externalUserId: string | undefined;
+  message: string;
+  attachments: StoredFile[];
+  /** Id of the chat lease. All attempts of one request of a batch have the same. */
+  leaseId: string;
+  /** Length of the chat lease. */
+  milliseconds: number;
+  /** As of `LeaseRequest`. */
+  request?: LeaseRequest['request'];
+  /** The chat, if it was created under the lease. */
+  newChat?: Chat | null;
+}
+
+/** The turn that an earlier request with the same id has started, by the position of its user message. */
+export interface PreviousTurn {
+  startedAt: number;
+}
+
+type OpenServices = CloseTurnServices & Pick<ChatServices, 'messages' | 'replySettings'>;
+
+/** An attempt to acquire a chat lease fails if it has to close an abandoned turn first. The next one usually succeeds. */
+const attempts = 5;
+
+/**
+ * Acquires the lease of the chat, and reads its history concurrently: one round trip. Closes an abandoned turn that is in
+ * the way. A lease with the same id is prolonged.
+ * @returns `in-progress` if another turn owns the chat
+ * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
+ */
+export const openTurn =
+  (services: OpenServices) =>
+  async (given: TurnRequest): Promise<Turn | PreviousTurn | 'in-progress'> => {
+    const { agent, message, attachments, workspaceId, chatId } = given;
+    const leasing = leaseChat(services, given);
+    const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
+    const [leased, read] = await Promise.allSettled([
+      leasing,
+      readHistory(services)(agent, { workspaceId, id: chatId }, given.newChat ? 0 : messageCount),
+    ]);
+    if (leased.status === 'rejected') throw leased.reason;
+    const chat = leased.value;
+    if (!hasLease(chat)) return chat;
+    const position = chat.messageCount + 1;
+    const isFull = position + 1 > lastPosition;
+    if (read.status === 'rejected' || isFull) {
+      // If the release fails, the lease expires.
+      await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount).catch(() => undefined);
+      if (read.status === 'rejected') throw read.reason;
+      throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
+    }
+    return { chat, lease: chat.lease, agent, position, message, attachments, history: read.value };
+  };
+
+type LeasedChat = Chat & { lease: Lease };
+
+const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
+  typeof leased === 'object' && 'lease' in leased;
+
+/** The chat with its lease. */
+async function leaseChat(
+  services: OpenServices,
+  given: TurnRequest,
+): Promise<LeasedChat | PreviousTurn | 'in-progress'> {
+  const { workspaceId, chatId, externalUserId, leaseId, milliseconds, request, newChat } = given;
+  const { agentId } = given.agent;
+  if (newChat?.lease) return { ...newChat, lease: newChat.lease };
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const now = services.clock.now();
+    const lease: Lease = { id: leaseId, until: now.getTime() + milliseconds };
+    const result = await services.chats.takeLease({
+      ...{ workspaceId, chatId, agentId, externalUserId, lease, request },
+      now: now.toISOString(),
+    });
+    if (result.taken) return { ...result.chat, lease };
+    const chat = requireOwnChat(result.chat, { agentId, externalUserId });
+    if (chat.lease !== null && chat.lease.until > now.getTime()) return 'in-progress';
+    if (chat.lease === null && result.startedAt !== undefined) return { startedAt: result.startedAt };
+    await closeAbandonedTurn(services)(chat);
+  }
+  return 'in-progress';
+}
+
+/**
+ * The turn at a position of the chat.
+ * @returns `isOwn`: its user message was stored under this lease, by an attempt of the same request of a batch
+ */
+export const turnAt =
+  ({ messages }: Pick<ChatServices, 'messages'>) =>
+  async (
+    chat: Pick<Chat, 'workspaceId' | 'id'>,
+    position: number,
+    leaseId: string,
+  ): Promise<{ isOwn: boolean; reply: AssistantMessage | undefined }> => {
+    const pages = messages.range(chat, { first: position, last: position + 1, ascending: true });
+    const [user, reply] = (await Array.fromAsync(pages)).flat().map(({ message }) => message);
+    return {
+      isOwn: user?.role === 'user' && user.turnId === leaseId,
+      reply: reply?.role === 'assistant' ? reply : undefined,
+    };
+  };
+
+type StoreServices = Pick<ChatServices, 'chats' | 'messages'> & Pick<PlatformServices, 'clock'>;
+
+/**
+ * Stores the turn of a request of a batch: message, reply, and the release of the chat lease. It may be repeated, by any
+ * attempt.
+ * @returns the reply to which the chat has the same message: this one, or that of another attempt; undefined if another
+ *   turn has the position
+ */
+export const storeTurn =
+  (services: StoreServices) =>
+  async (turn: Turn, reply: Reply): Promise<AssistantMessage | Reply | undefined> => {
+    const { chat, lease, position, message: content, attachments } = turn;
+    const createdAt = services.clock.now().toISOString();
+    const user: UserMessage = { role: 'user', position, content, attachments, createdAt, turnId: lease.id };
+    const isFirst = await services.messages.put(chat, user);
+    if (!isFirst && !(await turnAt(services)(chat, position, lease.id)).isOwn) return undefined;
+    const isStored = await putReply(services)(turn, reply);
+    const other = isStored ? undefined : (await turnAt(services)(chat, position, lease.id)).reply;
+    await services.chats.releaseLease(chat, lease.id, position + 1);
+    return other ?? reply;
+  };
+
+/** Stores a reply. False if the position has another one. */
+export const putReply =
+  (services: Pick<StoreServices, 'clock' | 'messages'>) =>
+  async (turn: Turn, reply: Reply): Promise<boolean> =>
+    services.messages.put(turn.chat, {
+      role: 'assistant',
+      position: turn.position + 1,
+      content: reply.content,
+      createdAt: services.clock.now().toISOString(),
+      agentVersionId: turn.agent.id,
+      reasoningSteps: reply.reasoningSteps,
+      tokenUsage: reply.usage,
+      error: reply.error,
+      incomplete: reply.incomplete,
+      ...responseIdIn(turn.lease),
+      ...(await rejectedTurnsOf(services, turn, reply)),
+    });

@@ -10,7 +10,7 @@ import { hasExpired, type StoredFile } from './stored-file.ts';
  * @throws badRequest naming the first entry that is not a file of the workspace or has expired
  */
 export const findAttachedFiles =
-  (services: Pick<FileServices, 'fileIndex'> & Pick<PlatformServices, 'clock'>) =>
+  (services: { fileIndex: Pick<FileServices['fileIndex'], 'get'> } & Pick<PlatformServices, 'clock'>) =>
   async (
     workspaceId: string,
     uuids: readonly string[],

@@ -131,17 +131,7 @@ class StoredChats {
   }
 }
 
-const chatStore = (
-  stored: StoredChats,
-  idempotency: MemoryIdempotencyStore,
-): ChatPages & ChatStore & NewChatStore => ({
-  get: async (workspaceId, id) => structuredClone(stored.find({ workspaceId, id })?.chat),
-  create: async (newChat) => stored.add({ ...newChat, lease: null }, () => true) as Chat,
-  createWithKey: async (newChat, key) =>
-    stored.add({ ...newChat, lease: null }, ({ id, createdAt }) =>
-      idempotency.add(key, { is: 'chat', chatId: id, createdAt }),
-    ),
-
+const chatPages = (stored: StoredChats): ChatPages => ({
   async page({ workspaceId, agentId, externalUserId }, page) {
     const listed = stored
       .of(workspaceId)
@@ -156,6 +146,20 @@ const chatStore = (
     const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
     return { ...rest, chats: structuredClone(chats) };
   },
+});
+
+const chatStore = (
+  stored: StoredChats,
+  idempotency: MemoryIdempotencyStore,
+): ChatPages & ChatStore & NewChatStore => ({
+  get: async (workspaceId, id) => structuredClone(stored.find({ workspaceId, id })?.chat),
+  create: async (newChat) => stored.add({ ...newChat, lease: null }, () => true) as Chat,
+  createWithKey: async (newChat, key) =>
+    stored.add({ ...newChat, lease: null }, ({ id, createdAt }) =>
+      idempotency.add(key, { is: 'chat', chatId: id, createdAt }),
+    ),
+
+  ...chatPages(stored),
 
   async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now, request }) {
     const found = stored.find({ workspaceId, id: chatId });
@@ -164,7 +168,8 @@ const chatStore = (
     const isOpen = chat.externalUserId === null || chat.externalUserId === externalUserId;
     const isRepeated = request !== undefined && found.request?.id === request.id;
     const isOther = !isRepeated || request.isFurtherAttempt;
-    if (chat.agentId === agentId && isOpen && chat.lease === null && isOther) {
+    const isFree = [undefined, lease.id].includes(chat.lease?.id);
+    if (chat.agentId === agentId && isOpen && isFree && isOther) {
       found.chat = structuredClone({ ...chat, lease, updatedAt: now });
       if (request !== undefined) found.request = { id: request.id, startedAt: chat.messageCount + 1 };
     }
@@ -196,7 +201,7 @@ const chatStore = (
     return lease.isStopped || stored.change(chat, () => true, { lease: { id: leaseId, until } });
   },
   releaseLease: async (chat, leaseId, messageCount) =>
-    stored.change(chat, ({ lease }) => lease?.id === leaseId, { lease: null, messageCount }),
+    stored.change(chat, isReleasedBy(chat, leaseId), { lease: null, messageCount }),
   async stopLease(chat, leaseId, until) {
     const lease = stored.find(chat)?.chat.lease;
     if (lease?.id !== leaseId) return false;
@@ -211,6 +216,11 @@ const chatStore = (
   },
   ...names(stored),
 });
+
+const isReleasedBy =
+  (chat: Chat, leaseId: string) =>
+  ({ lease, messageCount }: Chat): boolean =>
+    lease?.id === leaseId || (lease === null && messageCount === chat.messageCount);
 
 const names = (stored: StoredChats): Pick<ChatStore, 'rename' | 'setTitle'> => ({
   async rename(chat, name, now) {
@@ -264,8 +274,9 @@ const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore):
   },
 
   async putAndRelease(chat, leaseId, message) {
-    const isOwned = (current: Chat | undefined) => current?.lease?.id === leaseId;
-    if (!isOwned(stored.find(chat)?.chat)) return 'lease-lost';
+    const isOwned = isReleasedBy(chat, leaseId);
+    const current = stored.find(chat)?.chat;
+    if (current === undefined || !isOwned(current)) return 'lease-lost';
     if (!stored.isFree(chat, message.position)) return 'position-taken';
     stored.putMessage(chat, message);
     stored.change(chat, isOwned, { lease: null, messageCount: message.position });

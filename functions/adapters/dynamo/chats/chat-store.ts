@@ -74,7 +74,7 @@ const takeLease =
 /** The update that takes the lease, with the conditions of `ChatStore.takeLease`. */
 function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now, request }: LeaseRequest) {
   const updates = ['lease_id = :lease, lease_until = :until, updated_at = :now'];
-  const conditions = ['agent_id = :agent AND attribute_not_exists(lease_id)'];
+  const conditions = ['agent_id = :agent AND (attribute_not_exists(lease_id) OR lease_id = :lease)'];
   if (request !== undefined) updates.push('request_id = :request, request_count = message_count');
   conditions.push(
     externalUserId === undefined

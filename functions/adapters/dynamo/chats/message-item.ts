@@ -15,8 +15,10 @@ import {
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
-  ...(message.role === 'user' &&
-    message.attachments.length > 0 && { files: message.attachments.map(fileItem) }),
+  ...(message.role === 'user' && {
+    ...(message.attachments.length > 0 && { files: message.attachments.map(fileItem) }),
+    ...(message.turnId !== undefined && { turn: message.turnId }),
+  }),
   ...(message.role === 'assistant' && {
     usage: [
       message.tokenUsage.total_prompt_tokens,
@@ -55,7 +57,15 @@ export function messageOf(
   const createdAt = new Date(item.at as number).toISOString();
   if (!isReplyPosition(position)) {
     const attachments = ((item.files as Item[] | undefined) ?? []).map((file) => fileOf(file, workspaceId));
-    return { role: 'user', position, content, attachments, createdAt };
+    const turnId = item.turn as string | undefined;
+    return {
+      role: 'user',
+      position,
+      content,
+      attachments,
+      createdAt,
+      ...(turnId !== undefined && { turnId }),
+    };
   }
   return {
     role: 'assistant',

@@ -9,12 +9,13 @@ interface Release {
 }
 
 /**
- * The update that releases the chat lease and sets the message count. Condition: the chat still has the lease
- * `leaseId`.
+ * The update that releases the chat lease and sets the message count. Condition: the chat still has the lease `leaseId`,
+ * or it has none and the count of `chat`: the lease was released before the turn was stored, and no other turn has
+ * started.
  */
 export const releasing = (chat: Chat, leaseId: string, messageCount: number): Release => ({
   Key: keys.chat(chat.workspaceId, chat.id),
   UpdateExpression: 'SET message_count = :count REMOVE lease_id, lease_until',
-  ConditionExpression: 'lease_id = :lease',
-  ExpressionAttributeValues: { ':count': messageCount, ':lease': leaseId },
+  ConditionExpression: 'lease_id = :lease OR (attribute_not_exists(lease_id) AND message_count = :before)',
+  ExpressionAttributeValues: { ':count': messageCount, ':lease': leaseId, ':before': chat.messageCount },
 });

@@ -1,0 +1,105 @@
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { BatchRequest } from './batch.ts';
+
+export type CheckServices = Pick<AgentServices, 'agents'> &
+  Pick<ChatServices, 'chats'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<WorkspaceServices, 'workspaces'> &
+  Pick<PlatformServices, 'clock'>;
+
+/** What the reply to a request needs. */
+export interface Prepared {
+  agent: AgentVersion;
+  attachments: StoredFile[];
+}
+
+export interface Invalid {
+  /** Error message for the client. */
+  invalid: string;
+}
+
+/**
+ * The checks of the user, the agent and the files of requests, which are made at the creation of the batch, and at the
+ * claim once more, because all three may have changed since. Each user, agent and file is read once.
+ */
+export function requestChecks(
+  { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
+  { id, whitelistEnabled }: Pick<Workspace, 'id' | 'whitelistEnabled'>,
+) {
+  const isListed = once((user) => workspaces.isListed(id, user));
+  const published = once((agentId) => agents.published(id, agentId));
+  const file = once((uuid) => fileIndex.get(id, uuid));
+  const findFiles = findAttachedFiles({ fileIndex: { get: (_, uuid) => file(uuid) }, clock });
+  return {
+    /** Why the user may not use the workspace; undefined if the user may. */
+    async problemOfUser({ externalUserId: user }: Pick<BatchRequest, 'externalUserId'>) {
+      if (!whitelistEnabled) return undefined;
+      if (user === null) return 'external_user_id is required in whitelist mode';
+      return (await isListed(user))
+        ? undefined
+        : 'external_user_id is not on the whitelist of this workspace';
+    },
+    /** The published version of the agent; undefined if there is none. */
+    agentOf: ({ agentId }: Pick<BatchRequest, 'agentId'>) => published(agentId),
+    /** @throws badRequest naming the entry of `field` that is not a file, or has expired */
+    filesOf: ({ attachedFileUuids }: Pick<BatchRequest, 'attachedFileUuids'>, field?: string) =>
+      findFiles(id, attachedFileUuids, field),
+  };
+}
+
+/** Calls the function once for each name. */
+function once<Result>(read: (name: string) => Promise<Result>): (name: string) => Promise<Result> {
+  const reads = new Map<string, Promise<Result>>();
+  return (name) => {
+    const reading = reads.get(name) ?? read(name);
+    reads.set(name, reading);
+    return reading;
+  };
+}
+
+/** What claimed requests need, by their index, or why they cannot be processed any more. */
+export async function prepareRequests(
+  services: CheckServices,
+  workspace: Workspace,
+  requests: readonly BatchRequest[],
+): Promise<Map<number, Prepared | Invalid>> {
+  const checks = requestChecks(services, workspace);
+  const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
+    // A client's message is never empty.
+    if (request.message === '') return { invalid: await whyErased(services, workspace, request) };
+    const [agent, problem, attachments] = await Promise.all([
+      checks.agentOf(request),
+      checks.problemOfUser(request),
+      checks.filesOf(request).catch(invalidity),
+    ]);
+    if (agent === undefined) return { invalid: 'Agent version not found' };
+    if (problem !== undefined) return { invalid: problem };
+    return 'invalid' in attachments ? attachments : { agent, attachments };
+  };
+  const prepared = requests.map(async (request) => [request.requestIndex, await prepare(request)] as const);
+  return new Map(await Promise.all(prepared));
+}
+
+/** The text of a request is erased with its chat, or with its user. */
+async function whyErased(
+  { chats }: Pick<ChatServices, 'chats'>,
+  { id }: Workspace,
+  { historyId }: BatchRequest,
+): Promise<string> {
+  const isChatGone = historyId !== null && (await chats.get(id, historyId)) === undefined;
+  return isChatGone ? chatNotFound().message : 'The request was erased';
+}
+
+function invalidity(error: unknown): Invalid {
+  if (error instanceof ServiceError && error.kind === 'badRequest') return { invalid: error.message };
+  throw error;
+}

@@ -1,0 +1,211 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
+import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
+import type { AssistantMessage } from '#domain/chats/message.ts';
+import { ReplyBudget } from '#domain/chats/reply-budget.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import { openTurn, storeTurn, type Turn, turnAt } from '#domain/chats/turn.ts';
+import { attachFiles } from '#domain/files/attach-files.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
+import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './batch.ts';
+import type { Prepared } from './check-request.ts';
+import type { BatchServices } from './services.ts';
+
+export type RespondServices = Pick<BatchServices, 'batchSettings'> &
+  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+
+/** An attempt to respond to a request of a batch. */
+export interface RequestAttempt extends Prepared {
+  batch: Pick<Batch, 'workspaceId' | 'id'>;
+  request: BatchRequest;
+  /** The chat, if the claim has just created it under the lease of the request. */
+  newChat: Chat | null;
+  /** The chat and the position that the last attempt has noted. */
+  item: Pick<BatchItem, 'chatId' | 'messagePosition' | 'brokenReplies'>;
+  /**
+   * Stores the chat of the request and the position of its message, before the model is called: the next attempt looks
+   * there for a stored turn.
+   * @returns false if the request belongs to another attempt
+   */
+  note(position: { chatId: number; messagePosition: number }): Promise<boolean>;
+  /** Is called with the model calls of this attempt, however it ends. */
+  spend(calls: readonly CountedCall[]): void;
+  /** Abort it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
+  stop: AbortController;
+}
+
+/** The result of a request. */
+export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
+
+/**
+ * `busy`: the model was busy or unavailable and has sent nothing; `broken`: it has failed in the middle of its reply, and
+ * may do better; both with the milliseconds that its provider asks to wait. `chat-in-use`: another turn owns the chat.
+ * `lost`: the request belongs to another attempt.
+ */
+export type AttemptEnd =
+  | { type: 'ended'; result: RequestResult }
+  | { type: 'busy' | 'broken'; retryAfter: number | undefined }
+  | { type: 'chat-in-use' }
+  | { type: 'lost' };
+
+/** How many broken replies a request may get. The last of them becomes its result, without a further retry. */
+const brokenRepliesAtMost = 3;
+
+/** Milliseconds. The chat lease outlives a reply, so it is not renewed. */
+const chatLeaseMargin = 30_000;
+
+/** Length of the chat lease, milliseconds. */
+export const chatLease = ({ batchSettings }: Pick<BatchServices, 'batchSettings'>): number =>
+  batchSettings.item + chatLeaseMargin;
+
+/**
+ * Responds to one claimed request of a batch. Message and reply are stored after the model has ended, because the batch
+ * has the text of the message until then. So a failed attempt leaves nothing in the chat.
+ */
+export const respondToRequest =
+  (services: RespondServices) =>
+  async (attempt: RequestAttempt): Promise<AttemptEnd> => {
+    const turn = await open(services, attempt, attempt.item);
+    if ('type' in turn) return turn;
+    const budget = new ReplyBudget(services.replySettings.limits);
+    const { reply, error } = await collectReply(services)(
+      { ...turn, budget },
+      { emit: () => undefined, stop: attempt.stop, deadline: services.batchSettings.item },
+    );
+    attempt.spend(reply.calls);
+    const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
+    if (failure === undefined) return store(services, attempt, turn, reply);
+    // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
+    // them.
+    if (failure.type !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
+    return failure;
+  };
+
+/**
+ * Opens the turn of the request, and notes its position. Returns the end of the attempt if an earlier one has stored the
+ * turn, or if the chat is in use, full or deleted.
+ */
+async function open(
+  services: RespondServices,
+  { batch, request, agent, attachments, newChat, note }: RequestAttempt,
+  noted: RequestAttempt['item'],
+): Promise<Turn | AttemptEnd> {
+  const chatId = request.historyId ?? noted.chatId;
+  if (chatId === null) throw new Error(`Request ${request.requestIndex} of batch ${batch.id} has no chat`);
+  const turn = await openTurn(services)({
+    ...{ workspaceId: batch.workspaceId, chatId, agent, attachments, newChat, message: request.message },
+    externalUserId: request.externalUserId ?? undefined,
+    leaseId: chatLeaseOf(batch, request.requestIndex),
+    milliseconds: chatLease(services),
+  }).catch(rejection);
+  if (turn === 'in-progress' || 'startedAt' in turn) return { type: 'chat-in-use' };
+  if ('type' in turn) return turn;
+  const { messagePosition } = noted;
+  if (messagePosition !== null && newChat === null) {
+    const { isOwn, reply } = await turnAt(services)(turn.chat, messagePosition, turn.lease.id);
+    if (isOwn && reply !== undefined) {
+      await release(services, turn, messagePosition + 1);
+      return ended(reply, turn);
+    }
+  }
+  const isNoted = noted.chatId === chatId && messagePosition === turn.position;
+  return isNoted || (await note({ chatId, messagePosition: turn.position })) ? turn : { type: 'lost' };
+}
+
+/** The end of an attempt whose reply failed; undefined if the failed reply is the result of the request. */
+function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt): AttemptEnd | undefined {
+  if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lost' };
+  const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
+  if (isPassing(error, reply)) return { type: 'busy', retryAfter };
+  return isBroken(error) && item.brokenReplies + 1 < brokenRepliesAtMost
+    ? { type: 'broken', retryAfter }
+    : undefined;
+}
+
+/**
+ * Whether a later attempt can succeed: the model is busy or unavailable, and has sent nothing. A model that fails in the
+ * middle of a reply may do so every time, and so may one that is silent: it is paid for each attempt.
+ */
+const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
+  content === '' &&
+  reasoningSteps.length === 0 &&
+  error instanceof ModelFailure &&
+  (error.kind === 'throttled' || error.kind === 'unavailable');
+
+const isBroken = (error: unknown): boolean =>
+  !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
+
+/** Stores the turn. If a send that had lost the chat has stored its message there, that turn is closed first. */
+async function store(
+  services: RespondServices,
+  attempt: RequestAttempt,
+  turn: Turn,
+  reply: Reply,
+): Promise<AttemptEnd> {
+  const { batch, request, item } = attempt;
+  try {
+    await attachFiles(services)(turn.chat.id, turn.attachments, request.attachedFileUuids);
+    const stored = await storeTurn(services)(turn, reply);
+    if (stored !== undefined) return ended(stored, turn);
+  } catch (error) {
+    if (error instanceof ServiceError) {
+      await release(services, turn);
+      return rejected(error.message);
+    }
+    if (!(error instanceof NotStorable)) throw error;
+    services.log.error('A reply was not stored', { batchId: batch.id, chatId: turn.chat.id, error });
+    await closeAbandonedTurn(services)(turn.chat, notStored);
+    return failed(notStored);
+  }
+  await closeAbandonedTurn(services)(turn.chat);
+  const noted = { ...item, chatId: turn.chat.id, messagePosition: turn.position };
+  const next = await open(services, { ...attempt, newChat: null }, noted);
+  return 'type' in next ? next : store(services, attempt, next, reply);
+}
+
+const release = (services: RespondServices, { chat, lease }: Turn, stored = 0): Promise<boolean> =>
+  services.chats.releaseLease(chat, lease.id, Math.max(chat.messageCount, stored));
+
+const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agent }: Turn): AttemptEnd => ({
+  type: 'ended',
+  result: {
+    error: error && { code: 500, message: error.message },
+    incomplete,
+    calls: error === null ? ('calls' in reply ? reply.calls : callsOf(reply, agent)) : [],
+  },
+});
+
+/** A stored reply has no list of its calls: they are one. */
+const callsOf = (
+  { tokenUsage }: Pick<AssistantMessage, 'tokenUsage'>,
+  { definition }: AgentVersion,
+): CountedCall[] => [
+  [definition.llm_model, 'chat', tokenUsage.total_prompt_tokens, tokenUsage.total_completion_tokens],
+];
+
+const failedWith =
+  (code: number) =>
+  (message: string): AttemptEnd & { type: 'ended' } => ({
+    type: 'ended',
+    result: { error: { code, message }, incomplete: null, calls: [] },
+  });
+
+/** The end of a request that is invalid. */
+export const rejected = failedWith(400);
+
+/** The end of a valid request that the service could not process. */
+export const failed = failedWith(500);
+
+function rejection(error: unknown): AttemptEnd {
+  if (error instanceof ServiceError) return rejected(error.message);
+  throw error;
+}
