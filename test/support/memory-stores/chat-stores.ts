@@ -131,18 +131,16 @@ class StoredChats {
   }
 }
 
+const idsOf = (chats: readonly Chat[]): number[] => chats.map(({ id }) => id);
+
 const chatPages = (stored: StoredChats): ChatPages => ({
   async page({ workspaceId, agentId, externalUserId }, page) {
     const listed = stored
       .of(workspaceId)
-      .filter(({ isDeleted }) => !isDeleted)
-      .map(({ chat }) => chat)
+      .flatMap(({ chat, isDeleted }) => (isDeleted ? [] : [chat]))
       .filter((chat) => agentId === undefined || chat.agentId === agentId)
       .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
-    const { numbers, ...rest } = pageOf(
-      listed.map(({ id }) => id),
-      page,
-    );
+    const { numbers, ...rest } = pageOf(idsOf(listed), page);
     const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
     return { ...rest, chats: structuredClone(chats) };
   },
