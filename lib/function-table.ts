@@ -57,10 +57,16 @@ const batchEnds: Writes = {
   UpdateItem: ['batches', 'batchLists', 'chats'],
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
-/** To delete chats: each leaves a tombstone, and its purge in the outbox. */
+/** To create chats. */
+const chatCreations = {
+  PutItem: ['chats', 'chatLists', 'users'],
+  UpdateItem: ['chatLists', 'lastNumbers', 'users'],
+} as const satisfies Writes;
+/** To delete chats: each leaves its purge in the outbox. An entry of several chats is updated. */
 const chatDeletions = {
-  PutItem: ['chats', 'chatLists', 'operatorsPurges'],
-  UpdateItem: ['chatCounts', 'chatLists'],
+  PutItem: ['operatorsPurges'],
+  UpdateItem: ['chatLists', 'users'],
+  DeleteItem: ['chats', 'chatLists', 'users'],
 } as const satisfies Writes;
 
 /** What each function may access. */
@@ -75,8 +81,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'create-chat': {
     reads: ['GetItem', 'BatchGetItem'],
     writes: {
-      PutItem: ['chats', 'chatLists', 'idempotencyRecords'],
-      UpdateItem: ['chatCounts', 'chatLists', 'rateBuckets'],
+      PutItem: [...chatCreations.PutItem, 'idempotencyRecords'],
+      UpdateItem: [...chatCreations.UpdateItem, 'rateBuckets'],
     },
   },
   'list-chats': {
@@ -142,8 +148,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: {
       PutItem: chatDeletions.PutItem,
       UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
-      DeleteItem: ['chats', 'chatLists', 'operatorsPurges', 'userRatings'],
-      BatchWriteItem: ['chats', 'files', 'userRatings'],
+      DeleteItem: [...chatDeletions.DeleteItem, 'operatorsPurges'],
+      BatchWriteItem: ['chats', 'files', 'users'],
     },
     content: ['ListBucket', 'DeleteObject'],
     files: ['DeleteObject'],
@@ -151,22 +157,21 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'delete-unused-chats': {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
     writes: {
-      PutItem: chatDeletions.PutItem,
+      ...chatDeletions,
       UpdateItem: [...chatDeletions.UpdateItem, 'chatUses'],
       BatchWriteItem: ['chatUses'],
     },
   },
   'record-feedback': {
     reads: ['GetItem', 'BatchGetItem', 'ConditionCheckItem'],
-    writes: { PutItem: ['chats', 'userRatings'], UpdateItem: ['chats', 'rateBuckets'] },
+    writes: { PutItem: ['chats', 'users'], UpdateItem: ['chats', 'rateBuckets'] },
   },
   'create-batch': {
-    // Query counts the open batches.
-    reads: ['GetItem', 'BatchGetItem', 'Query'],
+    reads: ['GetItem', 'BatchGetItem'],
     writes: {
       PutItem: ['batches', 'batchLists', 'idempotencyRecords', 'operatorsBatches', 'operatorsOpenBatches'],
-      UpdateItem: ['batchLists', 'rateBuckets'],
-      BatchWriteItem: ['batches', 'chats', 'userRatings'],
+      UpdateItem: ['batchLists', 'lastNumbers', 'rateBuckets'],
+      BatchWriteItem: ['batches', 'chats', 'users'],
     },
     replySettings: true,
     batchSettings: true,
@@ -196,8 +201,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'process-batch-items': {
     reads: [...batchReader, 'ConditionCheckItem'],
     writes: {
-      PutItem: ['batches', 'chats', 'chatLists', 'slotReports'],
-      UpdateItem: ['batches', 'chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
+      PutItem: ['batches', ...chatCreations.PutItem, 'slotReports'],
+      UpdateItem: ['batches', 'chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
       DeleteItem: ['chats', 'files'],
     },
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
@@ -327,8 +332,8 @@ export const webAccess: Readonly<Record<WebFunctionName, Access>> = {
     ...access['send-message'],
     writes: {
       ...access['send-message'].writes,
-      PutItem: ['chats', 'chatLists', 'idempotencyRecords', 'slotReports'],
-      UpdateItem: ['chats', 'chatCounts', 'chatLists', 'files', 'rateBuckets', 'usage'],
+      PutItem: [...chatCreations.PutItem, 'idempotencyRecords', 'slotReports'],
+      UpdateItem: ['chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
     },
     signsCallers: true,
   },

@@ -16,14 +16,16 @@ const kinds = {
   /** For the day of its last use. */
   apiKeys: { keys: 'KEY#*', attributes: ['last_used_on'] },
   batches: { keys: `${workspace}#B#*` },
-  batchLists: { keys: `${workspace}#BATCHES#*` },
-  /** The number of chats, and the turn of workers to create some. */
-  chatCounts: { keys: workspace, attributes: ['count', 'newest_created_at', 'has_gone', 'turn_ends'] },
-  chatLists: { keys: `${workspace}#LIST#*` },
+  /** Entries and counts. */
+  batchLists: { keys: `${workspace}#BATCHES*` },
+  /** Entries and counts of all chats, and of each agent's. */
+  chatLists: { keys: `${workspace}#CHATS*` },
   /** Chats with their messages, events, and feedback. */
   chats: { keys: `${workspace}#C#*` },
   chatUses: { keys: `${workspace}#CHAT-USES` },
   files: { keys: `${workspace}#FILE#*` },
+  /** The last numbers of chats and batches. */
+  lastNumbers: { keys: `${workspace}#IDS` },
   idempotencyRecords: { keys: `${workspace}#REQUEST#*` },
   operatorsAudit: { keys: 'OPERATOR#AUDIT' },
   operatorsBatches: { keys: 'OPERATOR#BATCH#*' },
@@ -35,8 +37,8 @@ const kinds = {
   /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: { keys: 'OPERATOR#RECONCILER' },
   usage: { keys: `${workspace}#USAGE` },
-  /** Ratings of users, and their requests in batches. */
-  userRatings: { keys: `${workspace}#USER#*` },
+  /** What users have: entries and counts of their chats, their ratings, and their requests in batches. */
+  users: { keys: `${workspace}#USER*` },
   whitelists: { keys: `${workspace}#WHITELIST` },
 } as const satisfies Record<string, { keys: string; attributes?: readonly string[] }>;
 

@@ -21,7 +21,7 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
-import { formatCount, progressLine } from './progress-line.ts';
+import { countOf, formatCount, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 
 export function usersCommands(report: Report): Command {
@@ -92,7 +92,7 @@ const jsonOf = ({ erased, erasedBefore, itemsScanned }: Erased) => ({
 });
 
 const describe = ({ chats, ratings, batchRequests, others }: ErasedCounts): string =>
-  `${formatCount(chats)} chats, ${formatCount(ratings)} ratings in other chats, ${formatCount(batchRequests)} batch requests and ${formatCount(others)} other items`;
+  `${countOf(chats, 'chat')}, ${countOf(ratings, 'rating')} in other chats, ${countOf(batchRequests, 'batch request')} and ${countOf(others, 'other item')}`;
 
 const linesOf = ({ erased, erasedBefore, itemsScanned }: Erased): string[] => [
   `Erased ${describe(erased)}`,

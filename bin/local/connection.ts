@@ -54,12 +54,19 @@ const fileOf = (folder: string): string => join(folder, 'connection.json');
 export const readConnection = (folder: string): Promise<Connection | undefined> =>
   readState(fileOf(folder), readText);
 
-/** Raise it when an earlier version could not read the files of a run any more. */
-export const dataFormat = 1;
+/** Raise it when an earlier version could not read the files of a run any more. This version reads this format alone. */
+export const dataFormat = 2;
 
-/** @throws UnusableFolder if a newer version has written files that this version cannot read */
-export async function rejectNewerFormat(folder: string): Promise<void> {
-  const { data_format: format = dataFormat } = (await readConnection(folder)) ?? {};
+export class PreviousFormat extends Error {}
+
+/**
+ * @throws UnusableFolder if a newer version has written files that this version cannot read; PreviousFormat if an earlier
+ * one has
+ */
+export async function rejectOtherFormats(folder: string): Promise<void> {
+  const connection = await readConnection(folder);
+  const { data_format: format = 1 } = connection ?? { data_format: dataFormat };
+  if (format < dataFormat) throw new PreviousFormat(`The data folder ${folder} is of an earlier version`);
   if (format > dataFormat)
     throw new UnusableFolder(
       folder,

@@ -2,6 +2,7 @@ import { UnreadableState } from '#local/data/state-file.ts';
 import { UnusableFolder } from '#local/data/unusable-folder.ts';
 import { UnusablePort } from '#local/wire/listen-on-loopback.ts';
 import { describeFailure } from '../failures.ts';
+import { PreviousFormat } from './connection.ts';
 
 const anotherFolder = 'choose another folder with --data FOLDER.';
 
@@ -11,6 +12,7 @@ export function describeStartFailure(error: unknown, dataFolder: string): string
     return `The disk of the data folder ${dataFolder} is full. Free some space, or ${anotherFolder}`;
   const failure = describeFailure(error);
   if (error instanceof UnreadableState) return `${failure}. Start with --reset to empty the data folder.`;
+  if (error instanceof PreviousFormat) return `${failure}. Start with --reset to empty it.`;
   if (error instanceof UnusableFolder) return `${failure}. ${anotherFolder.replace(/^c/, 'C')}`;
   if (error instanceof UnusablePort)
     return `${failure}. Choose another one with --port NUMBER; --port 0 takes a free one.`;

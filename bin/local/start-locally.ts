@@ -18,7 +18,7 @@ import {
   type Connection,
   dataFormat,
   readConnection,
-  rejectNewerFormat,
+  rejectOtherFormats,
   writeConnection,
 } from './connection.ts';
 import { emptyDataFolder, makePrivate } from './data-folder.ts';
@@ -179,7 +179,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       await checkPort(options.port);
       await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);
-      await rejectNewerFormat(options.data);
+      await rejectOtherFormats(options.data);
       await makePrivate(options.data);
       await synthesize(assembly, settings, () =>
         steps.start('Synthesizing the stack, which is new or has changed: up to a minute'),

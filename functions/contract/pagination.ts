@@ -18,30 +18,85 @@ export const pageQuery = z.object({
     .meta({ override: { type: 'integer', minimum: 0, maximum: maxOffset, default: 0 } }),
 });
 
+/** Where a page begins or ends: after the row with this number, or before it. */
+export interface Cursor {
+  isAfter: boolean;
+  id: number;
+  /** The offset of the first row after the cursor. A page with another offset ignores the cursor. */
+  offset: number;
+}
+
+/** Such as `a123.50`: the page after the row 123, whose offset is 50. */
+const cursor = z
+  .string()
+  .regex(/^[ab]\d{1,10}\.\d{1,16}$/, { error: 'must be that of a link', abort: true })
+  .transform((text): Cursor => {
+    const [id = '', offset = ''] = text.slice(1).split('.');
+    return { isAfter: text.startsWith('a'), id: Number(id), offset: Number(offset) };
+  })
+  .meta({
+    override: { type: 'string', pattern: '^[ab][0-9]{1,10}\\.[0-9]{1,16}$' },
+  });
+
+/** Query parameters of a list of which rows are added and deleted while a client reads it. */
+export const cursorQuery = pageQuery.extend({ cursor: cursor.optional() });
+
+/** A page of such a list. */
+export interface ListPage {
+  limit: number;
+  offset: number;
+  ascending: boolean;
+  cursor?: Cursor | undefined;
+}
+
+/** What the links to the pages around one need to know of its rows. */
+export interface PageEnds {
+  /** Whether there are rows after the page. */
+  hasMore: boolean;
+  /** Numbers of the first and the last row; null for a page without rows. */
+  first: number | null;
+  last: number | null;
+}
+
 /**
  * The pagination object of one page.
  * @param page.address the request's URL with all its query parameters; the links copy it and set limit and offset
+ * @param page.ends for links with a cursor
  */
-export function paginate(page: { limit: number; offset: number; total: number; address: URL }): Pagination {
-  const { limit, offset, total } = page;
-  const link = (linkOffset: number): string => {
+export function paginate(page: {
+  limit: number;
+  offset: number;
+  total: number;
+  address: URL;
+  ends?: PageEnds | undefined;
+}): Pagination {
+  const { limit, offset, total, ends } = page;
+  const link = (linkOffset: number, linkCursor: string | null): string => {
     const address = new URL(page.address);
     address.searchParams.set('limit', String(limit));
     address.searchParams.set('offset', String(linkOffset));
+    if (linkCursor === null) address.searchParams.delete('cursor');
+    else address.searchParams.set('cursor', linkCursor);
     // URLSearchParams writes a space as `+` and a plus as `%2B`. Some URL parsers do not read `+` as a space.
     address.search = address.search.replaceAll('+', '%20');
     return address.href;
   };
   // A client past the end gets a link to the last page.
   const lastPage = Math.max(Math.floor((total - 1) / limit) * limit, 0);
+  const next = offset + limit;
+  const previous = Math.min(offset - limit, lastPage);
+  const { first = null, last = null } = ends ?? {};
   return {
     limit,
     offset,
     total_records: total,
     total_pages: Math.ceil(total / limit),
     current_page: Math.floor(offset / limit) + 1,
-    next_page: offset + limit < total ? link(offset + limit) : null,
-    // null on page 1, also if the offset is not a multiple of the limit.
-    prev_page: offset >= limit ? link(Math.min(offset - limit, lastPage)) : null,
+    next_page: (ends?.hasMore ?? next < total) ? link(next, last === null ? null : `a${last}.${next}`) : null,
+    // null on page 1, also if the offset is not a multiple of the limit. The link to offset 0 shows the first rows.
+    prev_page:
+      offset < limit
+        ? null
+        : link(previous, first === null || previous === 0 ? null : `b${first}.${previous + limit}`),
   };
 }

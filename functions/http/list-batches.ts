@@ -7,7 +7,7 @@ import { listRoute } from '#runtime/http/list-route.ts';
 const tally = countBatches({ batches: batches() });
 
 export const handler = listRoute(route, async ({ workspaceId, query }) => {
-  const { status, limit, offset } = query;
-  const page = await batches().page(workspaceId, { status }, { limit, offset });
-  return { pages: [(await tally(page.batches)).map(batchResource)], total: page.total };
+  const { status, ...page } = query;
+  const { batches: found, total, ends } = await batches().page(workspaceId, { status }, page);
+  return { pages: [(await tally(found)).map(batchResource)], total, ends };
 });

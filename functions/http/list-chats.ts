@@ -7,7 +7,7 @@ import { listRoute } from '#runtime/http/list-route.ts';
 export const handler = listRoute(route, async ({ workspaceId, query }) => {
   const page = await chatPages().page(
     { workspaceId, agentId: query.agent_id, externalUserId: query.external_user_id },
-    { limit: query.limit, offset: query.offset, ascending: isAscending(query.order_by) },
+    { ...query, ascending: isAscending(query.order_by) },
   );
-  return { pages: [page.chats.map(chatResource)], total: page.total };
+  return { pages: [page.chats.map(chatResource)], total: page.total, ends: page.ends };
 });

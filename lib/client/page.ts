@@ -23,7 +23,7 @@ export class Page<Item> implements AsyncIterable<Item> {
     const { next_page } = this.pagination;
     if (next_page === null) return undefined;
     const { searchParams } = new URL(next_page, 'http://unused');
-    return await this.#readNext({ limit: searchParams.get('limit'), offset: searchParams.get('offset') });
+    return await this.#readNext(Object.fromEntries(searchParams));
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {

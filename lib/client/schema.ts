@@ -1051,6 +1051,10 @@ export interface ListChatsQuery {
    */
   offset?: number;
   /**
+   * Set by `next_page` and `prev_page`: the page goes on after, or ends before, an element of the last one, also if elements were added or deleted meanwhile. It is ignored with another `offset` than that of its link.
+   */
+  cursor?: string;
+  /**
    * `created_at` and `asc`: oldest first. `-created_at` and `desc`: newest first.
    */
   order_by?: 'created_at' | '-created_at' | 'asc' | 'desc';
@@ -1096,6 +1100,10 @@ export interface ListBatchesQuery {
    * How many elements to skip.
    */
   offset?: number;
+  /**
+   * Set by `next_page` and `prev_page`: the page goes on after, or ends before, an element of the last one, also if elements were added or deleted meanwhile. It is ignored with another `offset` than that of its link.
+   */
+  cursor?: string;
   /**
    * Only batches with this status.
    */

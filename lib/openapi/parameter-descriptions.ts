@@ -10,6 +10,8 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
   batch_id: 'The id of the batch.',
   limit: 'The page size.',
   offset: 'How many elements to skip.',
+  cursor:
+    'Set by `next_page` and `prev_page`: the page goes on after, or ends before, an element of the last one, also if elements were added or deleted meanwhile. It is ignored with another `offset` than that of its link.',
   order_by: '`created_at` and `asc`: oldest first. `-created_at` and `desc`: newest first.',
   agent_id: 'Only chats with this agent.',
   external_user_id: userOfChat,

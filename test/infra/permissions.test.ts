@@ -81,7 +81,7 @@ test('every role may do exactly this', () => {
     ListChats: [...read, ...listed, ...logs],
     GetChat: [...read, limited, ...logs],
     RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
-    DeleteChat: [...read, ...write, ...logs, 'sqs:SendMessage'],
+    DeleteChat: [...[...read, 'dynamodb:DeleteItem'].toSorted(), ...write, ...logs, 'sqs:SendMessage'],
     DeleteFile: [
       'dynamodb:BatchWriteItem',
       'dynamodb:GetItem',
@@ -139,7 +139,6 @@ test('every role may do exactly this', () => {
       'dynamodb:BatchWriteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',
-      'dynamodb:Query',
       'dynamodb:UpdateItem',
       'kms:Encrypt',
       ...logs,
@@ -183,6 +182,7 @@ test('every role may do exactly this', () => {
     DeleteUnusedChats: [
       'dynamodb:BatchGetItem',
       'dynamodb:BatchWriteItem',
+      'dynamodb:DeleteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',
       'dynamodb:Query',

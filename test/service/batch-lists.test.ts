@@ -96,6 +96,7 @@ describe('GET /batches', () => {
       status: 'completed',
       limit: '1',
       offset: '1',
+      cursor: expect.stringMatching(/^a\d+\.1$/),
     });
     const following = await tenant.client.get<BatchResource[]>(next);
     expect(ids(following)).toEqual([batches[0]?.id]);

@@ -233,19 +233,21 @@ describe('npm start', () => {
 
   it('says what to do with a folder or port that it cannot use, and with a Node.js that is too old', async () => {
     const file = join(folder, 'file');
-    const newer = join(folder, 'newer');
+    const [newer, older] = [join(folder, 'newer'), join(folder, 'older')];
     const copy = join(folder, 'copy');
-    await mkdir(newer);
+    await Promise.all([mkdir(newer), mkdir(older)]);
     await Promise.all([
       writeFile(file, ''),
-      writeFile(join(newer, 'connection.json'), JSON.stringify({ data_format: 2 })),
+      writeFile(join(newer, 'connection.json'), JSON.stringify({ data_format: 3 })),
+      writeFile(join(older, 'connection.json'), JSON.stringify({})),
       ...['bin', 'local', 'package.json'].map((name) => cp(name, join(copy, name), { recursive: true })),
     ]);
     const program = (...words: string[]) => startProgram([process.execPath, ...words]).ended;
-    const [isFile, readOnly, madeByNewer, old, bare, bug, printed] = await Promise.all([
+    const [isFile, readOnly, madeByNewer, madeByOlder, old, bare, bug, printed] = await Promise.all([
       run('--data', file),
       run('--data', '/sys/service'),
       run('--data', newer, '--port', '0'),
+      run('--data', older, '--port', '0'),
       program('--no-experimental-strip-types', 'bin/local.js'),
       program(join(copy, 'bin/local.js')),
       program('--import', 'data:text/javascript,process.getuid=process.umask=()=>null.x', 'bin/local.js'),
@@ -254,7 +256,8 @@ describe('npm start', () => {
     const another = 'Choose another folder with --data FOLDER\\.$';
     expectLine(isFile, 1, new RegExp(`file is a file\\. ${another}`));
     expectLine(readOnly, 1, new RegExp(`/sys/service cannot be written: [a-z -]+\\. ${another}`));
-    expectLine(madeByNewer, 1, new RegExp(`newer version .* format is 2, .*\\. ${another}`));
+    expectLine(madeByNewer, 1, new RegExp(`newer version .* format is 3, .*\\. ${another}`));
+    expectLine(madeByOlder, 1, /older is of an earlier version\. Start with --reset to empty it\.$/);
     expectLine(old, 1, /^Node\.js .* needs Node\.js 22\.18 or newer\. npm ci installs/);
     expectLine(bare, 1, /^The package commander is not installed: run npm ci first$/);
     expect(bug).toMatchObject({

@@ -153,7 +153,7 @@ it('a list longer than a hundred keeps its order and its places, and shows 50 un
     total_records: 103,
     total_pages: 3,
     current_page: 1,
-    next_page: `${service.baseUrl}/chats?limit=50&offset=50`,
+    next_page: `${service.baseUrl}/chats?limit=50&offset=50&cursor=a${ids.at(-50)}.50`,
     prev_page: null,
   });
 });

@@ -124,6 +124,8 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
       external_user_id: user,
       limit: '2',
       offset: '2',
+      // Messages are never deleted from a history, and only its end grows.
+      ...(list === 'chats' && { cursor: expect.stringMatching(/^a\d+\.2$/) }),
     });
     expect(next).toContain('%20');
     expect(next).not.toContain('+');
@@ -151,5 +153,39 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
     expect(ids.every(Number.isSafeInteger)).toBe(true);
     expect(ids).toEqual(ids.toSorted((one, other) => one - other));
     expect(new Set(ids).size).toBe(items);
+  });
+});
+
+describe('the cursor of a list of chats', () => {
+  it('shows each chat once, though others are created and deleted between the pages', async () => {
+    const { client, createChat } = await openTenant(service);
+    const chats: number[] = [];
+    for (let index = 0; index < 6; index += 1) chats.push((await createChat()).id);
+    const get = (path: string) => client.get<Items>(path);
+    const first = await get('/chats?limit=2');
+    await createChat();
+    await client.delete(`/chats/${chats[5]}`);
+    const second = await get(first.body.pagination?.next_page ?? '');
+    await client.delete(`/chats/${chats[4]}`);
+    await client.delete(`/chats/${chats[3]}`);
+    const third = await get(second.body.pagination?.next_page ?? '');
+    const seen = [first, second, third].map((response) => dataOf(response).map(({ id }) => id));
+    expect(seen).toEqual([
+      chats.slice(4).reverse(),
+      chats.slice(2, 4).reverse(),
+      chats.slice(0, 2).reverse(),
+    ]);
+    expect(third.body.pagination).toMatchObject({ total_records: 4, next_page: null });
+    const back = await get(third.body.pagination?.prev_page ?? '');
+    expect(dataOf(back).map(({ id }) => id)).toEqual([(chats[5] ?? 0) + 1, chats[2]]);
+    // An offset of one's own in a link is that offset.
+    const own = new URL(second.body.pagination?.next_page ?? '');
+    own.searchParams.set('offset', '3');
+    expect(dataOf(await get(own.href)).map(({ id }) => id)).toEqual([chats[0]]);
+  });
+
+  it.each(['', 'a', 'a1', '1.50', 'c1.50', 'a1.x', 'a12345678901.50'])('is refused as %j', async (cursor) => {
+    const response = await tenant.client.get(`/chats?cursor=${cursor}`);
+    expect(summaryOf(response)).toBe('400/10006 cursor must be that of a link');
   });
 });

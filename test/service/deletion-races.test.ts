@@ -106,7 +106,7 @@ describe('a deletion that comes', () => {
       (call) => isReplier(call.functionName) && call.target === 'Query' && isOf(call, `#C#${id}`),
       async () => {
         await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+        await expect.poll(() => storedFor(id), waiting).toEqual([]);
       },
     );
     expect(summaryOf(await repeat())).toBe(notFound);
@@ -118,7 +118,7 @@ describe('a deletion that comes', () => {
       (call) => isReplier(call.functionName) && call.target === 'PutItem' && isOf(call, 'M#0000003'),
       async () => {
         await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+        await expect.poll(() => storedFor(id), waiting).toEqual([]);
       },
     );
     const sent = await client.post(`/chats/${id}/messages`, {
@@ -206,7 +206,7 @@ describe('a deletion that comes', () => {
       (call) => call.functionName.includes('CreateBatch') && isWrite(call) && isOf(call, 'GROUP#'),
       async () => {
         await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+        await expect.poll(() => storedFor(id), waiting).toEqual([]);
       },
     );
     const requests = [{ custom_id: 'a', message: 'Too late', history_id: id }];
@@ -232,13 +232,13 @@ describe('a deletion that comes', () => {
     proxy.handle = (_, pass) => pass();
     deleted.push(id);
     expect(summaryOf(await client.get(`/chats/${id}`))).toBe(notFound);
-    expect(await storedFor(id)).toEqual(['CHAT', 'M#0000001', 'M#0000002']);
+    expect(await storedFor(id)).toEqual(['M#0000001', 'M#0000002']);
     const purge = (await table.readAll()).find(
       (item) => item.pk === 'OPERATOR#PURGES' && item.workspace_id === workspaceId && item.chat_id === id,
     );
     expect(purge).toBeDefined();
     await table.writeItems([purgeAt(id, 6)]);
-    await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+    await expect.poll(() => storedFor(id), waiting).toEqual([]);
   });
 });
 
@@ -318,7 +318,7 @@ describe('a history that is read while its chat is purged', () => {
       },
       async () => {
         await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual(['CHAT']);
+        await expect.poll(() => storedFor(id), waiting).toEqual([]);
       },
     );
   }
@@ -341,13 +341,13 @@ describe('a history that is read while its chat is purged', () => {
   });
 });
 
-it('leaves the tombstone alone of each of these chats, and lists and total without them', async () => {
+it('leaves nothing of each of these chats, and lists and total without them', async () => {
   const purges = deleted.map((id) => purgeAt(id, 21));
   await table.writeItems(purges);
   const areLeft = async () =>
     (await Promise.all(purges.map(({ pk, sk }) => table.read({ pk, sk })))).filter((purge) => purge);
   await expect.poll(areLeft, waiting).toEqual([]);
-  for (const id of deleted) expect(await storedFor(id)).toEqual(['CHAT']);
+  for (const id of deleted) expect(await storedFor(id)).toEqual([]);
   for (const id of batches)
     expect(await table.read(keys.batchRequests(workspaceId, id, 0))).toMatchObject({
       requests: [{ message: '' }],

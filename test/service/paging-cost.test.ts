@@ -10,9 +10,13 @@ import { fillDataFolder } from '#support/import-items.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 
-/** So many chats that the largest offset has a whole page, and that no list ends at the end of a chunk. */
+/** More than 76 groups of counts, the last of them not full. */
 const count = 10_000_130;
-const offsets = [1_000_000, 10_000_000] as const;
+/** Counts are kept for groups of so many ids. */
+const group = 2 ** 17;
+/** Offsets of the first chats of a group, oldest first, and of one later in it. */
+const [offset, innerOffset] = [76 * group - 1, 76 * group + 199];
+
 /** The same for the messages of one chat. */
 const messageCount = 100_130;
 const farMessage = 100_000;
@@ -24,7 +28,7 @@ const fullChat = 7;
  * consumes more units, even where it finds nothing.
  */
 const messagesAtEachEnd = 1000;
-const chatsOnPages = [0, ...offsets].flatMap((offset) => [offset + 1, count - offset]);
+const chatsOnPages = [1, count, 76 * group];
 
 function* itemsOf({ workspaceId, agentId }: Tenant) {
   const chats = chatItems({
@@ -85,6 +89,7 @@ async function page<Data>(path: string) {
   return {
     data: body.data,
     total: body.pagination?.total_records,
+    next: body.pagination?.next_page,
     targets: calls.map(({ target }) => target),
     units: calls.reduce((sum, { consumed }) => sum + consumed.readUnits, 0),
     milliseconds,
@@ -100,48 +105,39 @@ const lists: [name: string, filter: () => string][] = [
 ];
 
 /**
- * A page of 50 chats reads 50 chat items (1 unit each: strongly consistent, under 4 KB), the list's head or the
- * workspace's counter (1 unit), and at most two chunks of 100 ids (1 unit each). A page inside the head reads no chunk.
- * So two pages of a list differ by at most these two units, and by the one call that reads the chunks.
+ * A page of 50 chats reads 50 chat items (1 unit each: strongly consistent, under 4 KB), the 4,928 counts of the list, and
+ * its entries: 81 at most, two units. An offset inside a group adds the entries before it: a unit for each 48, at most 2,700.
  */
-it.each(lists.flatMap(([name, filter]) => offsets.map((far) => [far, name, filter] as const)))(
-  'costs the same at offset %i as at 0 in the list %s',
-  async (far, name, filter) => {
-    for (const order of ['asc', 'desc']) {
-      const pageAt = (offset: number) =>
-        page<ChatResource[]>(`/chats?limit=50&offset=${offset}&order_by=${order}${filter()}`);
-      await pageAt(0);
-      const near = await pageAt(0);
-      const away = await pageAt(far);
-      console.log(
-        `chats ${name}, ${order}: ${near.units} units, ${near.targets.length} calls, ${near.milliseconds} ms at 0; ` +
-          `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${far}`,
-      );
-      const first = (offset: number) => (order === 'asc' ? offset + 1 : count - offset);
-      for (const [{ data, total }, offset] of [
-        [near, 0],
-        [away, far],
-      ] as const) {
-        expect(total).toBe(count);
-        expect(data.map(({ id }) => id)).toEqual(
-          Array.from(
-            { length: 50 },
-            (_, location) => first(offset) + (order === 'asc' ? location : -location),
-          ),
-        );
-      }
-      for (const { targets, units } of [near, away]) {
-        expect(targets).not.toContain('Scan');
-        expect(targets).not.toContain('Query');
-        expect(targets.length).toBeLessThanOrEqual(3);
-        expect(units).toBeGreaterThanOrEqual(51);
-        expect(units).toBeLessThanOrEqual(53);
-      }
-      expect(away.targets).toHaveLength(near.targets.length);
-      expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);
-      // Without a filter, ids are positions, so only the counter and the chats are read.
-      if (name === 'of all') expect(away).toMatchObject({ targets: near.targets, units: near.units });
+it.each(lists)(
+  'costs the page, the counts and the entries of its group in the list %s',
+  async (name, filter) => {
+    const pageAt = (query: string) => page<ChatResource[]>(`/chats?limit=50&${query}${filter()}`);
+    const ids = (first: number, step: 1 | -1 = 1) =>
+      Array.from({ length: 50 }, (_, location) => first + step * location);
+    const [oldest, newest, far, inner] = [
+      await pageAt('order_by=asc'),
+      await pageAt('order_by=desc'),
+      await pageAt(`order_by=asc&offset=${offset}`),
+      await pageAt(`order_by=asc&offset=${innerOffset}`),
+    ];
+    const linked = await page<ChatResource[]>(inner.next ?? '');
+    for (const [found, expected] of [
+      [oldest, ids(1)],
+      [newest, ids(count, -1)],
+      [far, ids(76 * group)],
+      [inner, ids(76 * group + 200)],
+      [linked, ids(76 * group + 250)],
+    ] as const) {
+      expect(found.data.map(({ id }) => id)).toEqual(expected);
+      expect(found.total).toBe(count);
+      expect(found.targets.filter((target) => target !== 'Query')).toEqual(['BatchGetItem']);
     }
+    const units = [oldest, newest, far, inner, linked].map((found) => found.units);
+    console.log(`chats ${name}: ${units.join(', ')} units`);
+    for (const found of [newest, far, linked])
+      expect(Math.abs(found.units - oldest.units)).toBeLessThanOrEqual(1);
+    expect(inner.units - oldest.units).toBeLessThanOrEqual(200 / 30);
+    expect(oldest.units).toBeLessThanOrEqual(53 + 130);
   },
 );
 

@@ -46,14 +46,14 @@ async function talkAndRate(tenant: OpenTenant): Promise<ChatResource> {
   return chat;
 }
 
-it('leaves the tombstone alone of a deleted chat, and everything of its neighbour', async () => {
+it('leaves nothing of a deleted chat, and everything of its neighbour', async () => {
   const tenant = await openTenant(service, { titles: false });
   const [chat, neighbour] = [await talkAndRate(tenant), await talkAndRate(tenant)];
   const before = await storedFor(tenant, neighbour.id);
   expect(before.toSorted()).toEqual(['CHAT', 'M#0000001', 'M#0000002', 'M#0000002#FEEDBACK', 'ann']);
   const { dynamodb } = await callsOf(service, async () => {
     dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-    await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
+    await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
   });
   // A fifth query would look for events, which only a resumable reply has.
   expect(dynamodb.Query).toBe(4);
@@ -103,7 +103,7 @@ it('runs again for a purge in the outbox, and ends it if the deletion was twenty
   const { workspaceId } = tenant;
   const chat = await talkAndRate(tenant);
   dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
+  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
   // What a reply in progress has stored after the first run.
   const further = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
   const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
@@ -112,7 +112,7 @@ it('runs again for a purge in the outbox, and ends it if the deletion was twenty
   await table.writeItems([...further]);
   await table.writeItems([{ ...purge, ...ids, deleted_at: deletedAt, due_at: 0 }]);
   await expect.poll(() => table.read(purge), waiting).toBeUndefined();
-  expect(await storedFor(tenant, chat.id)).toEqual(['CHAT']);
+  expect(await storedFor(tenant, chat.id)).toEqual([]);
 });
 
 it('erases the texts of batch requests of the chat, whose results keep ids and status', async () => {
@@ -136,7 +136,7 @@ it('erases the texts of batch requests of the chat, whose results keep ids and s
     return (stored as { message: string; name?: string }[]).map(({ message, name }) => name ?? message);
   };
   await expect.poll(textsOf, waiting).toEqual(['', '', 'For another chat']);
-  await expect.poll(() => storedFor(tenant, history.id), waiting).toEqual(['CHAT']);
+  await expect.poll(() => storedFor(tenant, history.id), waiting).toEqual([]);
   const gone = { response_content: null };
   await expect.poll(read, waiting).toEqual([{ ...first, ...gone }, { ...second, ...gone }, third]);
 });

@@ -120,7 +120,7 @@ it('deletes exactly the chats that are unused for more than N days, with all tha
   expect(await idsOf(tenant)).toEqual([used, beforeEdge, young]);
   expect(await idsOf(other)).toHaveLength(1);
   expect(summaryOf(await tenant.client.get(`/chats/${chat.id}`))).toBe(notFound);
-  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual(['CHAT']);
+  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
   await retain(tenant, 6);
   await run();
   expect(await idsOf(tenant)).toEqual([used, young]);
@@ -159,9 +159,9 @@ it.each<[string, (tenant: OpenTenant, id: number) => Promise<unknown>]>([
 it('leaves a chat to which a request of an open batch is to be sent', async () => {
   const tenant = await open();
   const [chat = 0] = await createUsed(tenant, [{ unused: 3 * day }]);
-  const openBatch = keys.openBatch(tenant.workspaceId, 'batch-1');
+  const openBatch = keys.batchList(tenant.workspaceId, 'open').entry(1);
   await table.writeItems([
-    { ...openBatch },
+    { ...openBatch, id: 'batch-1' },
     { ...keys.chatBatchRequest(tenant.workspaceId, chat, 'batch-1', 0) },
   ]);
   await retain(tenant, 2);
@@ -182,8 +182,6 @@ it('deletes each chat once if two runs meet', async () => {
   await retain(tenant, 2);
   await Promise.all([run(), run(), run()]);
   expect(await idsOf(tenant)).toEqual(ids.filter((_, index) => index % 3 === 0));
-  const root = await table.read(keys.chatList(tenant.workspaceId, {}).goneRoot);
-  expect(root).toMatchObject({ gone: 40 });
   // Every chat that stays is in the index, at its last use.
   const uses = (await table.readAll()).filter(
     ({ pk, sk }) => pk === keys.chatUseCursor(tenant.workspaceId).pk && sk !== 'CURSOR',
@@ -204,7 +202,7 @@ async function costOfRun() {
   return { readUnits: sumOf('readUnits'), writeUnits: sumOf('writeUnits') };
 }
 
-it('reads at most four units an hour for a workspace in which nothing is old', async () => {
+it('reads at most five units an hour for a workspace in which nothing is old', async () => {
   await run();
   const without = await costOfRun();
   const tenant = await open();

@@ -195,10 +195,13 @@ async function rename(self: Self): Promise<void> {
   const name = world.nextName('name');
   const entry = { chat, name, start: world.timeline.now, end: Infinity, isDone: false };
   world.ledger.renames.push(entry);
-  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) =>
-    world.operations.rename(process, { ...chat, externalUserId, name }),
-  );
-  entry.end = world.timeline.now;
+  let tries = 0;
+  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) => {
+    tries += 1;
+    return world.operations.rename(process, { ...chat, externalUserId, name });
+  });
+  // A request whose client has given up may arrive 40 s after it was sent.
+  entry.end = world.timeline.now + (tries > 1 || done === undefined ? 40_000 : 0);
   entry.isDone = done !== undefined;
 }
 
@@ -207,9 +210,12 @@ async function remove(self: Self): Promise<void> {
   const chat = someChat(self);
   if (chat === undefined || world.timeline.chance(0.6)) return;
   chat.isDeleted = true;
-  await persistently(world, `${self.name} deletes chat ${chat.chatId}`, (process) =>
-    world.operations.remove(process, { ...chat, externalUserId }),
-  );
+  const once = () =>
+    persistently(world, `${self.name} deletes chat ${chat.chatId}`, (process) =>
+      world.operations.remove(process, { ...chat, externalUserId }),
+    );
+  // Some clients send the request twice at the same time.
+  await Promise.all(world.timeline.chance(0.3) ? [once(), once()] : [once()]);
 }
 
 async function stop(self: Self): Promise<void> {
@@ -274,6 +280,26 @@ export async function actAsBatchClient(world: World, index: number): Promise<voi
     );
   };
   await watchBatch(world, workspaceId, batchId);
+  if (timeline.chance(0.5)) await tidyUp(world, workspaceId, batchId);
+}
+
+/** Deletes some chats of a batch that has ended, at the same time: they share the entries of their lists. */
+async function tidyUp(world: World, workspaceId: string, batchId: string): Promise<void> {
+  const page = { limit: 100, offset: 0, ascending: false };
+  const listed = await persistently(world, 'a client lists chats', (process) =>
+    world.operations.page(process, { workspaceId }, page),
+  );
+  const chats = (listed?.chats ?? []).filter((chat) => chat.batchId === batchId).slice(0, 8);
+  world.note(`a client deletes ${chats.length} chats of batch ${batchId}`);
+  await Promise.all(
+    chats.map(({ id: chatId, externalUserId }) =>
+      persistently(world, `a client deletes chat ${chatId}`, (process) =>
+        world.operations.remove(process, {
+          ...{ workspaceId, chatId, externalUserId: externalUserId ?? undefined },
+        }),
+      ),
+    ),
+  );
 }
 
 /** Thirty requests: some with a history, which may be that of others, and some with a user. */

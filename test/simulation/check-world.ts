@@ -1,3 +1,4 @@
+import type { Cursor } from '#contract/pagination.ts';
 import type { PaidCall } from './model.ts';
 import type { Process } from './process.ts';
 import {
@@ -5,6 +6,7 @@ import {
   chatsIn,
   leftOfDeleted,
   listProblems,
+  openBatchesOf,
   readItems,
   type StoredBatch,
   type StoredChat,
@@ -22,7 +24,7 @@ export async function checkWorld(world: World): Promise<void> {
   checkNames(world, chats);
   checkSends(world, chats);
   checkRequests(world, chats);
-  checkBatches(world, batches);
+  checkBatches(world, batches, items);
   checkPayments(world);
   checkErasures(world, chats);
   await checkUsage(world);
@@ -53,11 +55,13 @@ function checkIds({ checks, ledger }: World, chats: readonly StoredChat[]): void
   }
 }
 
-function checkLists({ checks }: World, items: ReturnType<typeof readItems>): void {
-  const problems = listProblems(items);
-  checks.that('lists and counts agree with the chats', problems.length === 0, () => problems.join('; '));
-  const { count, left } = leftOfDeleted(items);
-  if (count > 0) checks.that('a purged chat leaves nothing', left.length === 0, () => left.join(', '));
+function checkLists({ checks, ledger }: World, items: ReturnType<typeof readItems>): void {
+  const { wrong, interleaved } = listProblems(items);
+  checks.that('lists and counts agree with the chats', wrong.length === 0, () => wrong.join('; '));
+  checks.that('entries of a list do not interleave', interleaved.length === 0, () => interleaved.join('; '));
+  const left = leftOfDeleted(items);
+  if (ledger.chats.some(({ isDeleted }) => isDeleted))
+    checks.that('a purged chat leaves nothing', left.length === 0, () => left.join(', '));
 }
 
 function checkTurns({ checks }: World, chats: readonly StoredChat[]): void {
@@ -153,7 +157,20 @@ function checkRequests({ checks, ledger }: World, chats: readonly StoredChat[]):
   }
 }
 
-function checkBatches({ checks, ledger, deliveries, history }: World, batches: readonly StoredBatch[]): void {
+function checkBatches(
+  { checks, ledger, deliveries, history, workspaces }: World,
+  batches: readonly StoredBatch[],
+  items: ReturnType<typeof readItems>,
+): void {
+  for (const workspaceId of workspaces) {
+    const open = batches.filter((batch) => batch.workspaceId === workspaceId && !batch.isFinal).length;
+    const counted = openBatchesOf(items, workspaceId);
+    checks.that(
+      'open batches are those that are not final',
+      counted === open,
+      () => `${workspaceId} counts ${counted} open batches; there are ${open}`,
+    );
+  }
   for (const batch of batches) {
     const { batchId, status, completed, failed, total, succeededItems } = batch;
     checks.that('every batch ends', batch.isFinal, () => `${batchId} is ${status}`);
@@ -269,7 +286,8 @@ async function checkPages(world: World, chats: readonly StoredChat[]): Promise<v
   const { checks, timeline, operations } = world;
   const observer = world.newProcess('observer');
   for (const workspaceId of world.workspaces) {
-    const filters = [{}, { agentId: world.agentOf(workspaceId) }, { externalUserId: 'user-2' }];
+    const [agentId, externalUserId] = [world.agentOf(workspaceId), 'user-2'];
+    const filters = [{}, { agentId }, { externalUserId }, { agentId, externalUserId }];
     const filter: { agentId?: string; externalUserId?: string } = timeline.pick(filters);
     const ids = chats
       .filter((chat) => chat.workspaceId === workspaceId)
@@ -289,6 +307,36 @@ async function checkPages(world: World, chats: readonly StoredChat[]): Promise<v
         () => `${workspaceId} at ${offset}: ${found}, expected ${expected.slice(offset, offset + 13).join()}`,
       );
     }
+    await checkLinks(world, { workspaceId, ...filter }, expected, ascending);
+  }
+}
+
+/** Follows the links from the first page to the last one, and back. */
+async function checkLinks(
+  world: World,
+  filter: { workspaceId: string; agentId?: string; externalUserId?: string },
+  expected: readonly number[],
+  ascending: boolean,
+): Promise<void> {
+  const limit = 7;
+  let cursor: Cursor | undefined;
+  let [offset, isBack] = [0, false];
+  for (;;) {
+    const page = { limit, offset, ascending, cursor };
+    const { chats, ends } = await world.operations.page(world.newProcess('observer'), filter, page);
+    const found = chats.map(({ id }) => id).join();
+    const wanted = expected.slice(offset, offset + limit).join();
+    world.checks.that(
+      'pages equal the sorted living ids',
+      found === wanted && (isBack || ends.hasMore === offset + limit < expected.length),
+      () => `${filter.workspaceId} at ${JSON.stringify(page)}: ${found}, expected ${wanted}`,
+    );
+    isBack ||= !ends.hasMore;
+    if (isBack && offset === 0) return;
+    cursor = isBack
+      ? { isAfter: false, id: ends.first ?? 0, offset }
+      : { isAfter: true, id: ends.last ?? 0, offset: offset + limit };
+    offset += isBack ? -limit : limit;
   }
 }
 

@@ -3,6 +3,8 @@ export const invariants = {
   'an id is given once, and later ones are higher': 'lists 1',
   'created_at never falls with a rising id': 'lists 2',
   'lists and counts agree with the chats': 'lists 3, 4',
+  'a count is never negative': 'lists 4',
+  'entries of a list do not interleave': 'lists 5',
   'pages equal the sorted living ids': 'lists 6',
   'a key creates one chat or batch': 'lists 7',
   'open batches are those that are not final': 'lists 8',
@@ -41,7 +43,6 @@ export type Invariant = keyof typeof invariants;
 
 /** Arrives with the code that it is about. */
 export const invariantsOfNewCode = [
-  'lists 5: entries of a list do not interleave',
   'batches 9: next never falls',
   'batches 10, 11: each started request is in its slot, and only its holder changes it',
   'batches 18: a lost slot is held again within 95 s',

@@ -83,7 +83,7 @@ export const rareCalls: Readonly<Record<string, CallType>> = {
   'batches.markExpired': 'write',
   'batches.markFailed': 'write',
   'batches.page': 'read',
-  'chatDeletion.removeLists': 'write',
+  'chatDeletion.removeCounts': 'write',
   'erasures.request': 'write',
   'feedback.ofUser': 'read',
   'requestEraser.erase': 'write',

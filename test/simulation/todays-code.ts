@@ -26,6 +26,7 @@ import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-stor
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { agentDefinition } from '#contract/agent.ts';
+import type { ListPage } from '#contract/pagination.ts';
 import { parseLimits } from '#contract/rate-limits.ts';
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
@@ -270,7 +271,7 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
   page: (
     process: Process,
     filter: { workspaceId: string; agentId?: string; externalUserId?: string },
-    page: { limit: number; offset: number; ascending: boolean },
+    page: ListPage,
   ) => of(process).chatPages.page(filter, page),
 });
 

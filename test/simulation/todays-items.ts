@@ -3,7 +3,8 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable } from '#support/memory-table/memory-table.ts';
-import { recountChats } from '#support/stored/recount-chats.ts';
+import { recountListsOfBatches } from '#support/stored/recount-batches.ts';
+import { recountListsOfChats } from '#support/stored/recount-chats.ts';
 import type { StoredItem } from '#support/stored/snapshot.ts';
 import { StoredItems } from '#support/stored/stored-items.ts';
 import type { Checks } from './checks.ts';
@@ -19,6 +20,7 @@ export function watchItems(table: MemoryTable, timeline: Timeline, checks: Check
     if (sk.S === 'CHAT') checkLease(timeline, checks, before, after);
     else if (/^M#\d+$/.test(sk.S)) checkMessage(checks, before, after);
     else if (sk.S === 'BATCH' && after !== undefined) checkBatch(checks, before, after);
+    else if (/^W#[^#]+#[A-Z]+-N(?:#|$)/.test(pk.S)) checkCount(checks, after);
     else if (/#B#[^#]+#I#\d$/.test(pk.S) && after !== undefined) checkItem(table, checks, before, after);
   };
 }
@@ -32,6 +34,14 @@ function checkLease(timeline: Timeline, checks: Checks, before?: WireItem, after
     'a lease owns its chat alone',
     timeline.now >= until,
     () => `${after?.pk?.S}: ${next} took the lease of ${owner}, ${until - timeline.now} ms before its end`,
+  );
+}
+
+function checkCount(checks: Checks, { pk, sk, ...counts }: WireItem = {}): void {
+  checks.that(
+    'a count is never negative',
+    Object.values(counts).every(({ N }) => Number(N) >= 0),
+    () => `${pk?.S} ${sk?.S}: ${JSON.stringify(counts)}`,
   );
 }
 
@@ -97,43 +107,38 @@ export interface StoredChat {
 }
 
 export function chatsIn(items: StoredItems): StoredChat[] {
-  return items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/).flatMap(({ item, parts: [workspaceId = ''] }) =>
-    item.deleted_at !== undefined
-      ? []
-      : [
-          {
-            ...{ workspaceId, chatId: item.id as number, name: item.name as string },
-            ...{ createdAt: item.created_at as string, agentId: item.agent_id as string },
-            externalUserId: item.external_user_id as string | undefined,
-            isRenamed: item.renamed === true,
-            isLeased: item.lease_id !== undefined,
-            messageCount: item.message_count as number,
-            createdFor: item.created_for as string | undefined,
-            messages: items
-              .in(item.pk)
-              .filter(({ sk }) => /^M#\d+$/.test(sk))
-              .map(({ position, content }) => ({ position: position as number, content: content as string }))
-              .sort((one, other) => one.position - other.position),
-          },
-        ],
-  );
+  return items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/).map(({ item, parts: [workspaceId = ''] }) => ({
+    ...{ workspaceId, chatId: item.id as number, name: item.name as string },
+    ...{ createdAt: item.created_at as string, agentId: item.agent_id as string },
+    externalUserId: item.external_user_id as string | undefined,
+    isRenamed: item.renamed === true,
+    isLeased: item.lease_id !== undefined,
+    messageCount: item.message_count as number,
+    createdFor: item.created_for as string | undefined,
+    messages: items
+      .in(item.pk)
+      .filter(({ sk }) => /^M#\d+$/.test(sk))
+      .map(({ position, content }) => ({ position: position as number, content: content as string }))
+      .sort((one, other) => one.position - other.position),
+  }));
 }
 
-/** Contradictions between chats, their lists and their counts. */
-export const listProblems = (items: StoredItems): string[] =>
-  recountChats(items).filter((problem) => /#LIST#|\bchats\b/.test(problem));
+/** Contradictions between chats and batches, their lists and their counts. */
+export function listProblems(items: StoredItems): { wrong: string[]; interleaved: string[] } {
+  const problems = [...recountListsOfChats(items), ...recountListsOfBatches(items)];
+  const isInterleaved = (problem: string): boolean => problem.includes('interleave');
+  return {
+    wrong: problems.filter((problem) => !isInterleaved(problem)),
+    interleaved: problems.filter(isInterleaved),
+  };
+}
 
 /** What is left of deleted chats, once their purges have ended. */
-export function leftOfDeleted(items: StoredItems): { count: number; left: string[] } {
-  const deleted = items.like(/^W#[^#]+#C#\d+$/, /^CHAT$/).filter(({ item }) => item.deleted_at !== undefined);
-  const left = deleted.flatMap(({ item }) =>
-    items
-      .in(item.pk)
-      .filter(({ sk }) => sk !== 'CHAT')
-      .map(({ pk, sk }) => `${pk} ${sk}`),
-  );
-  return { count: deleted.length, left };
-}
+export const leftOfDeleted = (items: StoredItems): string[] =>
+  items
+    .like(/^(W#[^#]+#C#\d+)(?:$|#)/, /./)
+    .filter(({ parts: [pk = ''] }) => !items.has({ pk, sk: 'CHAT' }))
+    .map(({ item: { pk, sk } }) => `${pk} ${sk}`);
 
 /** Whether purges are under way. */
 export const hasPurges = (table: MemoryTable): boolean => table.hasPartition('OPERATOR#PURGES');
@@ -161,7 +166,8 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
         ...{ workspaceId, batchId, status: item.status as string },
         isFinal: finalBatches.has(item.status as string),
         isListedAsOpen:
-          items.has(keys.openBatch(workspaceId, batchId)) || items.has(keys.operatorsOpenBatch(batchId)),
+          items.has(keys.batchList(workspaceId, 'open').entry(item.number as number)) ||
+          items.has(keys.operatorsOpenBatch(batchId)),
         ...{
           completed: item.completed as number,
           failed: item.failed as number,
@@ -173,3 +179,7 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
       };
     });
 }
+
+/** The number of the workspace's open batches, as it is stored. */
+export const openBatchesOf = (items: StoredItems, workspaceId: string): number =>
+  (items.at(keys.openBatches(workspaceId))?.n as number | undefined) ?? 0;

@@ -1,6 +1,6 @@
 import { chatItem } from '#adapters/dynamo/chats/chat-item.ts';
 import { attributesOf } from '#adapters/dynamo/chats/message-item.ts';
-import { keys } from '#adapters/dynamo/table/keys.ts';
+import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import { isReplyPosition, type Message, noUsage } from '#domain/chats/message.ts';
 
 type Item = Record<string, unknown>;
@@ -23,28 +23,41 @@ export interface SeededChats {
 const nearby = 300;
 
 /**
- * The items of a workspace's chats 1 to `count`, all of one agent and one user, with all their lists, as the service
- * stores them.
+ * The items of a workspace's chats 1 to `count`, all of one agent and one user, each with its entries, as the service
+ * stores them. The counts of lists are those of all chats.
  */
 export function* chatItems(seeded: SeededChats): Generator<Item> {
   const { workspaceId, agentId, externalUserId, count, messageCounts = {}, name = 'Seeded' } = seeded;
-  const ids = existing(seeded);
-  yield { ...keys.chatCount(workspaceId), count, newest_created_at: at };
-  for (const list of [{ agentId }, { externalUserId }, { agentId, externalUserId }]) {
-    // The newest 1 to 100 ids are in the head.
-    const chunks = Math.floor((count - 1) / 100);
-    const existingChunks = new Set(ids.map((id) => Math.floor((id - 1) / 100)));
-    for (const chunk of existingChunks)
-      if (chunk < chunks)
-        yield { ...keys.chatList(workspaceId, list).chunk(chunk), ids: idsFrom(chunk * 100 + 1, 100) };
-    const newest_ids = idsFrom(chunks * 100 + 1, count - chunks * 100);
-    yield { ...keys.chatList(workspaceId, list).head, count, newest_ids };
+  yield { ...keys.lastNumber(workspaceId, 'CHATS'), last_id: count, last_at: at };
+  const [all, ofAgent, ofUser] = [{}, { agentId }, { externalUserId }].map((kind) =>
+    keys.chatList(workspaceId, kind),
+  ) as [ListKeys, ListKeys, ListKeys];
+  for (const [name, n] of countsTo(count)) {
+    yield { ...all.count(name), n };
+    yield { ...ofAgent.count(name), n };
+    yield { ...ofUser.count(name), n, [agentId]: n };
   }
-  for (const id of ids)
-    yield chatItem({
-      ...{ id, workspaceId, agentId, externalUserId, name },
-      ...{ createdAt: at, updatedAt: at, messageCount: messageCounts[id] ?? 0, lease: null },
-    });
+  for (const id of existing(seeded)) {
+    yield { ...all.entry(id) };
+    yield { ...ofAgent.entry(id) };
+    yield { ...ofUser.entry(id), by_agent: { [agentId]: [id] } };
+    const messageCount = messageCounts[id] ?? 0;
+    const times = { createdAt: at, updatedAt: at };
+    yield chatItem(
+      { ...{ id, workspaceId, agentId, externalUserId, name }, ...times, messageCount, lease: null },
+      id,
+    );
+  }
+}
+
+/** The counts of a list of the chats 1 to `count` (adapters/dynamo/table/lists.ts). */
+function countsTo(count: number): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (let id = 1; id <= count; id += 1) {
+    const name = `${id >> 17}#${Math.imul(id, 2_654_435_769) >>> 26}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /** The ids of the chats that exist, in ascending order. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { batchStatuses } from '../batch-statuses.ts';
-import { pageQuery } from '../pagination.ts';
+import { cursorQuery } from '../pagination.ts';
 import { noBody, nothing, type Route } from './route.ts';
 
 export const route = {
@@ -13,7 +13,7 @@ export const route = {
   transfer: 'streamed',
   timeoutSeconds: 29,
   parameters: nothing,
-  query: pageQuery.extend({ status: z.enum(batchStatuses).optional() }),
+  query: cursorQuery.extend({ status: z.enum(batchStatuses).optional() }),
   headers: nothing,
   body: noBody,
   status: 200,

@@ -1,6 +1,6 @@
 import { externalUserId, uuid } from '../fields.ts';
 import { orderBy } from '../order.ts';
-import { pageQuery } from '../pagination.ts';
+import { cursorQuery } from '../pagination.ts';
 import { noBody, nothing, type Route } from './route.ts';
 
 export const route = {
@@ -13,7 +13,7 @@ export const route = {
   transfer: 'streamed',
   timeoutSeconds: 29,
   parameters: nothing,
-  query: pageQuery.extend({
+  query: cursorQuery.extend({
     order_by: orderBy.default('-created_at'),
     agent_id: uuid.optional(),
     external_user_id: externalUserId.optional(),

@@ -1,4 +1,5 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
+import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
 import type { BatchTransitions } from './batch-transitions.ts';
@@ -25,23 +26,21 @@ export interface BatchStore extends BatchTransitions {
   /**
    * Stores all requests, then the batch, so that no reader sees an incomplete batch. A repeated call with the same id
    * changes nothing.
-   * @param checkLimit is given the number of other open batches of the workspace, and throws if one more is too many;
-   * null without a limit
-   * @returns false if a batch with this id exists
+   * @param mostOpen open batches that the workspace may have, with this one; null without a limit
    */
   create(
     batch: Batch,
     requests: readonly BatchRequest[],
-    checkLimit: ((open: number) => void) | null,
-  ): Promise<boolean>;
+    mostOpen: number | null,
+  ): Promise<'created' | 'exists' | 'too-many'>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
-  /** One page, newest first, and the number of all batches that match. */
+  /** One page, newest first, and the number of all batches that match. `ends` is undefined for those that are open. */
   page(
     workspaceId: string,
     filter: { status?: BatchStatus | undefined },
-    page: { limit: number; offset: number },
-  ): Promise<{ total: number; batches: Batch[] }>;
+    page: Omit<ListPage, 'ascending'>,
+  ): Promise<{ total: number; batches: Batch[]; ends: PageEnds | undefined }>;
   manifest(batch: Batch): Promise<ManifestEntry[]>;
   /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
   requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;

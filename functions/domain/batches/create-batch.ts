@@ -137,21 +137,21 @@ async function newBatch(
 /** Retry-After, seconds. A batch of few requests takes some seconds; how long the others take is unknown. */
 const recheckSeconds = 30;
 
-const rejectAt = (most: number) => (open: number) => {
-  if (open >= most)
-    throw new ServiceError(
-      'rateLimited',
-      `The workspace has ${open} open batches, as many as it may have: wait for the end of one, or cancel one`,
-      { retryAfter: recheckSeconds },
-    );
-};
+const tooManyOpen = (open: number) =>
+  new ServiceError(
+    'rateLimited',
+    `The workspace has ${open} open batches, as many as it may have: wait for the end of one, or cancel one`,
+    { retryAfter: recheckSeconds },
+  );
 
 async function rejectOneTooMany(
   { batches }: CreateServices,
   workspaceId: string,
   mostOpen: number | null,
 ): Promise<void> {
-  if (mostOpen !== null) rejectAt(mostOpen)(await batches.countOpen(workspaceId));
+  if (mostOpen === null) return;
+  const open = await batches.countOpen(workspaceId);
+  if (open >= mostOpen) throw tooManyOpen(open);
 }
 
 /** The id of the batch, the same for all requests with this idempotency key, whichever of them creates the batch. */
@@ -202,9 +202,10 @@ async function storeBatch(
   requests: readonly BatchRequest[],
   mostOpen: number | null,
 ): Promise<Batch | undefined> {
-  // Counted once more, because several requests may have passed the first check concurrently.
-  const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
-  if (await services.batches.create(batch, requests, checkLimit)) return undefined;
+  const outcome = await services.batches.create(batch, requests, mostOpen);
+  if (outcome === 'created') return undefined;
+  // Several requests may have passed the first check concurrently.
+  if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   const first = await services.batches.get(batch.workspaceId, batch.id);
   if (first === undefined) throw new Error(`The batch ${batch.id} is there and is not`);
   return first;

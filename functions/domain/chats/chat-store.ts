@@ -1,3 +1,4 @@
+import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { Chat, Lease } from './chat.ts';
@@ -39,15 +40,15 @@ export interface NewChatStore {
 /** Deletes chats. Only the functions that do so load it. */
 export interface ChatDeletion {
   /**
-   * Takes chats of one workspace out of every list, adds their purges to the outbox, and leaves tombstones that all other
-   * methods treat as no chat. The owner of a lease loses it. As many chats as possible are deleted in one transaction.
+   * Deletes chats of one workspace, takes them out of every list, and adds their purges to the outbox. The owner of a
+   * lease loses it.
    * @returns the chats that this call has deleted, as they were; the others did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
   /** Like `delete`, but only those chats that nobody has used or renamed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Removes those lists of a person whose chats are all deleted. Their keys name the person. */
-  removeLists(person: Person): Promise<void>;
+  /** Removes a person's counts of 0. Their keys name the person. */
+  removeCounts(person: Person): Promise<void>;
 }
 
 /** Reads lists of chats. Only the function that does so loads it. */
@@ -56,10 +57,7 @@ export interface ChatPages {
    * One page of a list, and the number of all chats in the list. A chat that is deleted meanwhile may be missing on the
    * page.
    */
-  page(
-    filter: ChatFilter,
-    page: { limit: number; offset: number; ascending: boolean },
-  ): Promise<{ total: number; chats: Chat[] }>;
+  page(filter: ChatFilter, page: ListPage): Promise<{ total: number; chats: Chat[]; ends: PageEnds }>;
 }
 
 export interface ChatStore {

@@ -35,7 +35,7 @@ export const erasePerson =
     const batchRequests = await eraseRequests(services, run);
     const chats = await deleteChats(services, run);
     const ratings = await removeRatings(services, run);
-    if (hasTime()) await services.chatDeletion.removeLists(erasure);
+    if (hasTime()) await services.chatDeletion.removeCounts(erasure);
     return { chats, ratings, batchRequests };
   };
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { paginate } from '#contract/pagination.ts';
+import { type PageEnds, paginate } from '#contract/pagination.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { tooManyOpen } from '#domain/platform/shares.ts';
@@ -13,6 +13,8 @@ interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
   /** Number of all matching items; undefined for a list without pagination. */
   total?: number;
+  /** Of a list whose links have cursors. */
+  ends?: PageEnds | undefined;
 }
 
 /**
@@ -28,9 +30,9 @@ export const listRoute = <R extends Route, Item>(
     route,
     async (request, open, { awaitRateLimit }) => {
       await awaitRateLimit();
-      const { pages, total } = await list(request);
+      const { pages, total, ends } = await list(request);
       const items = writeItems(pages);
-      const pagination = total === undefined ? undefined : await paginationOf(request, total);
+      const pagination = total === undefined ? undefined : await paginationOf(request, total, ends);
       // The first page is read before the status is sent, so that an error until then gets its own status.
       let text = await items.next();
       const reader = readerOf(open(), request.workspaceId);
@@ -60,9 +62,10 @@ const endOfEnvelope = (pagination: Pagination | undefined): string =>
 const paginationOf = async (
   request: { query: object; address: () => Promise<URL> },
   total: number,
+  ends: PageEnds | undefined,
 ): Promise<Pagination> => {
   const { limit, offset } = request.query as { limit: number; offset: number };
-  return paginate({ limit, offset, total, address: await request.address() });
+  return paginate({ limit, offset, total, ends, address: await request.address() });
 };
 
 /** Milliseconds that a reader may keep an execution waiting before it counts. */

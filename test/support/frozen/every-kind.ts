@@ -1,5 +1,3 @@
-import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
-import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
 import type { Claim } from '#domain/batches/batch-transitions.ts';
@@ -36,11 +34,6 @@ export const eventTexts = [
   'event: three\ndata: {}\n\n',
 ];
 
-/** A workspace with lists of ids so long that some ids are in a chunk (100 ids in one item). */
-export const listsId = 'ws_lists';
-/** One id more than fits into a chunk. */
-export const listLength = 101;
-
 /** Writes items of every kind, in every state that a store writes. Each call writes the same items. */
 export async function writeEveryKind(stores: Stores): Promise<void> {
   await writeWorkspace(stores);
@@ -49,7 +42,6 @@ export async function writeEveryKind(stores: Stores): Promise<void> {
   await writeOthers(stores);
   await writeOpenBatch(stores);
   await writeEndedBatches(stores);
-  await writeLongLists(stores);
   await writeDeletedChats(stores);
 }
 
@@ -245,22 +237,6 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
   const restarted = resent && (await deliveries.restart(resent, at(11)));
   if (!restarted) throw new Error('The delivery did not restart');
   await deliveries.start(restarted, { at: at(11), nextAt: at(12) });
-}
-
-/** Of the chats and batches in the lists, only the first chat and the first batch exist. */
-async function writeLongLists({ table, chats, batches }: Stores): Promise<void> {
-  await chats.create({ workspaceId: listsId, agentId, name: 'The first', externalUserId: userId });
-  const first = batch(9, { workspaceId: listsId, status: 'completed', completedAt: at(8) });
-  const open = { ...first, status: 'in_progress' as const };
-  await batches.create(open, [batchRequest(0)], null);
-  await batches.complete(open, { ...first, completed: 1 }, null);
-  const others = Array.from({ length: listLength - 1 }, (_, index) => index + 2);
-  const chatsOfUser = keys.chatList(listsId, { externalUserId: userId });
-  const chatHead = await readHead<number>(table, chatsOfUser);
-  await table.transact((TableName) => appending(TableName, chatHead, others));
-  const batchHead = await readHead<string>(table, keys.batchList(listsId, 'completed'));
-  const ids = others.map((number) => batch(100 + number).id);
-  await table.transact((TableName) => appending(TableName, batchHead, ids));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { decrypt, encrypt, keyIdOf } from '#local/kms/ciphertext.ts';
 import { databaseName, restoreDatabase } from './database-text.ts';
 import type { FrozenFolder } from './freeze-data-folder.ts';
 import { fixtures } from './read-frozen.ts';
@@ -27,7 +28,9 @@ export async function restoreDataFolder(target: string, options: RestoreOptions)
     return shiftTimes(text, { frozenAt: frozen.frozenAt, by }).replaceAll(frozen.receiver, options.receiver);
   };
   await writeFile(join(target, 'executions.jsonl'), await shifted('executions.jsonl'));
-  restoreDatabase(join(target, databaseName), await shifted(`${databaseName}.sql`));
+  const keys = JSON.parse(await readFile(join(target, 'keys.json'), 'utf8')) as Record<string, string>;
+  const moved = (url: string): string => url.replace(frozen.receiver, options.receiver);
+  restoreDatabase(join(target, databaseName), moveTargets(await shifted(`${databaseName}.sql`), keys, moved));
   await rm(join(target, `${databaseName}.sql`));
   await cp(options.assembly, join(target, 'assembly'), { recursive: true });
   for (const entry of await readdir(target, { recursive: true, withFileTypes: true }))
@@ -35,3 +38,21 @@ export async function restoreDataFolder(target: string, options: RestoreOptions)
   await chmod(target, 0o755);
   return frozen;
 }
+
+/** Changes the targets of webhooks, which are encrypted for their batches. */
+const moveTargets = (
+  database: string,
+  keys: Readonly<Record<string, string>>,
+  moved: (target: string) => string,
+): string =>
+  database.replaceAll(
+    /'S:W#([^#']+)#B#([^#']+)', 'S:BATCH'.*?"target":\{"S":"([^"]+)"/g,
+    (line, workspace: string, batch: string, target: string) => {
+      const ciphertext = Buffer.from(target, 'base64');
+      const id = keyIdOf(ciphertext) ?? '';
+      const key = Buffer.from(keys[id] ?? '', 'base64');
+      const text = decrypt(key, ciphertext, { workspace, batch }).toString();
+      const anew = encrypt(id, key, Buffer.from(moved(text)), { workspace, batch });
+      return line.replace(target, () => anew.toString('base64'));
+    },
+  );

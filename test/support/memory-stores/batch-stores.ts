@@ -5,6 +5,7 @@ import type { Clock } from '#domain/platform/clock.ts';
 import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
 import { memoryBatchTransitions } from './batch-transitions.ts';
 import type { MemoryChatStores } from './chat-stores.ts';
+import { pageOf } from './page-of.ts';
 import type { MemoryReconciliationIndex } from './reconciliation-index.ts';
 import type { MemoryDeliveryStore } from './webhook-stores.ts';
 
@@ -37,21 +38,16 @@ export function memoryBatchStore({
 }): BatchStore & Omit<RequestEraser, 'forget'> & { replaceWebhook: DeliveryStore['replaceWebhook'] } {
   /** In order of creation. */
   const stored = new Map<string, StoredBatch>();
-  /** In order of their ends. */
-  const ended: StoredBatch[] = [];
   const nameOf = (workspaceId: string, batchId: string): string => JSON.stringify([workspaceId, batchId]);
   const find = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): StoredBatch => {
     const found = stored.get(nameOf(workspaceId, id));
     if (found === undefined) throw new Error(`The batch ${id} is missing`);
     return found;
   };
-  /** Newest first. */
   const openBatches = (workspaceId: string): Batch[] =>
     [...stored.values()]
       .map(({ batch }) => batch)
-      .filter((batch) => batch.workspaceId === workspaceId && isOpen(batch))
-      .sort((one, other) => (one.id < other.id ? -1 : 1))
-      .sort((one, other) => other.createdAt.localeCompare(one.createdAt));
+      .filter((batch) => batch.workspaceId === workspaceId && isOpen(batch));
 
   return {
     ...memoryBatchTransitions({
@@ -59,7 +55,6 @@ export function memoryBatchStore({
       chats,
       find,
       onEnd(batch, delivery) {
-        ended.push(find(batch));
         index.deleteOpenBatch(batch.id);
         if (delivery === null) return;
         deliveries.add(delivery);
@@ -67,27 +62,30 @@ export function memoryBatchStore({
       },
     }),
 
-    async create(batch, requests, checkLimit) {
+    async create(batch, requests, mostOpen) {
       const { workspaceId, id } = batch;
-      checkLimit?.(openBatches(workspaceId).filter((open) => open.id !== id).length);
-      if (stored.has(nameOf(workspaceId, id))) return false;
+      if (stored.has(nameOf(workspaceId, id))) return 'exists';
+      if (mostOpen !== null && openBatches(workspaceId).length >= mostOpen) return 'too-many';
       stored.set(
         nameOf(workspaceId, id),
         structuredClone({ batch, requests: [...requests], items: new Map() }),
       );
       index.addOpenBatch({ workspaceId, batchId: id });
-      return true;
+      return 'created';
     },
     countOpen: async (workspaceId) => openBatches(workspaceId).length,
     get: async (workspaceId, batchId) => structuredClone(stored.get(nameOf(workspaceId, batchId))?.batch),
-    async page(workspaceId, { status }, { limit, offset }) {
-      const listed = (status === undefined ? [...stored.values()] : ended)
-        .map(({ batch }) => batch)
-        .filter((batch) => batch.workspaceId === workspaceId)
-        .reverse();
-      const all = status !== undefined && isOpen({ status }) ? openBatches(workspaceId) : listed;
-      const matching = all.filter((batch) => status === undefined || batch.status === status);
-      return { total: matching.length, batches: structuredClone(matching.slice(offset, offset + limit)) };
+    async page(workspaceId, { status }, page) {
+      const all = [...stored.values()].map(({ batch }) => batch);
+      const isListed = (batch: Batch): boolean =>
+        batch.workspaceId === workspaceId && (status === undefined || batch.status === status);
+      const listed = all.flatMap((batch, number) => (isListed(batch) ? [number] : []));
+      const { numbers, total, ends } = pageOf(listed, { ...page, ascending: false });
+      return {
+        total,
+        batches: structuredClone(numbers.flatMap((number) => all[number] ?? [])),
+        ends: status !== undefined && isOpen({ status }) ? undefined : ends,
+      };
     },
     manifest: async (batch) =>
       find(batch).requests.map(({ customId, historyId, next }) => ({ customId, historyId, next })),

@@ -21,6 +21,7 @@ import type { Person } from '#domain/workspaces/person.ts';
 import type { MemoryFileStores } from './file-stores.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
 import { newestMessages } from './newest-messages.ts';
+import { pageOf } from './page-of.ts';
 
 interface StoredChat {
   chat: Chat;
@@ -130,6 +131,21 @@ class StoredChats {
   }
 }
 
+const idsOf = (chats: readonly Chat[]): number[] => chats.map(({ id }) => id);
+
+const chatPages = (stored: StoredChats): ChatPages => ({
+  async page({ workspaceId, agentId, externalUserId }, page) {
+    const listed = stored
+      .of(workspaceId)
+      .flatMap(({ chat, isDeleted }) => (isDeleted ? [] : [chat]))
+      .filter((chat) => agentId === undefined || chat.agentId === agentId)
+      .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
+    const { numbers, ...rest } = pageOf(idsOf(listed), page);
+    const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
+    return { ...rest, chats: structuredClone(chats) };
+  },
+});
+
 const chatStore = (
   stored: StoredChats,
   idempotency: MemoryIdempotencyStore,
@@ -141,16 +157,7 @@ const chatStore = (
       idempotency.add(key, { is: 'chat', chatId: id, createdAt }),
     ),
 
-  async page({ workspaceId, agentId, externalUserId }, { limit, offset, ascending }) {
-    const listed = stored
-      .of(workspaceId)
-      .filter(({ isDeleted }) => !isDeleted)
-      .map(({ chat }) => chat)
-      .filter((chat) => agentId === undefined || chat.agentId === agentId)
-      .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
-    const ordered = ascending ? listed : listed.reverse();
-    return { total: listed.length, chats: structuredClone(ordered.slice(offset, offset + limit)) };
-  },
+  ...chatPages(stored),
 
   async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now, request }) {
     const found = stored.find({ workspaceId, id: chatId });
@@ -226,7 +233,7 @@ const names = (stored: StoredChats): Pick<ChatStore, 'rename' | 'setTitle'> => (
 const chatDeletion = (stored: StoredChats): ChatDeletion => ({
   delete: async (chats, deletedAt) => deleteChats(stored, chats, deletedAt, { unchanged: false }),
   deleteUnchanged: async (chats, deletedAt) => deleteChats(stored, chats, deletedAt, { unchanged: true }),
-  removeLists: async () => undefined,
+  removeCounts: async () => undefined,
 });
 
 function deleteChats(
@@ -332,17 +339,14 @@ const chatTraces = (stored: StoredChats, registeredIn: MemoryFileStores['registe
   async *requests() {},
   removeRequests: async () => undefined,
   async deleteMessages({ workspaceId, chatId: id }) {
-    const found = stored.at({ workspaceId, id });
-    found?.messages.clear();
-    found?.feedback.clear();
+    for (const kind of ['messages', 'feedback'] as const) stored.at({ workspaceId, id })?.[kind].clear();
     return true;
   },
-  async *files({ workspaceId, chatId: id }) {
-    yield [...registeredIn({ workspaceId, id }).values()];
+  async *files(chat) {
+    yield [...registeredIn({ ...chat, id: chat.chatId }).values()];
   },
-  async removeFiles({ workspaceId, chatId: id }, files) {
-    for (const { uuid } of files) registeredIn({ workspaceId, id }).delete(uuid);
-  },
+  removeFiles: async (chat, files) =>
+    files.forEach(({ uuid }) => void registeredIn({ ...chat, id: chat.chatId }).delete(uuid)),
 });
 
 function purgeOutbox(stored: StoredChats): PurgeOutbox {

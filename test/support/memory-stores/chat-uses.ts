@@ -31,10 +31,11 @@ export function memoryChatUses({
         days === null ? [] : [{ workspaceId, days }],
       ),
     async notAdded(workspaceId, limit) {
-      const first = added.get(workspaceId) ?? 0;
+      const last = added.get(workspaceId) ?? 0;
       return allChats(workspaceId)
-        .slice(first, first + limit)
-        .map((chat: Chat | undefined, ahead) => ({ chatId: first + ahead + 1, chat }));
+        .flatMap((chat: Chat | undefined) => (chat === undefined ? [] : [{ chatId: chat.id, chat }]))
+        .filter(({ chatId }) => chatId > last)
+        .slice(0, limit);
     },
     async add(workspaceId, more, upTo) {
       put(workspaceId, more);

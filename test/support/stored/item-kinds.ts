@@ -39,15 +39,13 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#CHAT-USES`, 'CURSOR', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#CHAT-USES`, '[^#]+#(?<chat>\\d+)', (parts) => [chatOf(parts)]),
   kind('^OPERATOR#PURGES', '#(?<workspace>[^#]+)#.+', (parts) => [workspaceOf(parts)]),
-  kind('^OPERATOR#PURGES', '.+', (_, item) => [
-    keys.chat(item.workspace_id as string, item.chat_id as number),
-  ]),
+  kind('^OPERATOR#PURGES', '.+', (_, item) => [keys.workspace(item.workspace_id as string)]),
   kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, item) => [keys.apiKey(item.hash as string)]),
   kind('^OPERATOR#BATCH#(?<batch>[^#]+)', 'BATCH', ({ batch = '' }, item) => [
     keys.batch(item.workspace_id as string, batch),
   ]),
   kind(ws, 'WORKSPACE', ({ workspace = '' }) => [keys.operatorsWorkspace(workspace)]),
-  kind(ws, 'CHATS|CLAIM|AUDIT-KEY', (parts) => [workspaceOf(parts)]),
+  kind(ws, 'AUDIT-KEY', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#KEYS`, '.+', (_, item) => [keys.apiKey(item.hash as string)]),
   kind(`${ws}#WHITELIST`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#AGENTS`, 'DRAFT#(?<agent>.+)', ({ agent = '' }) => [keys.operatorsAgent(agent)]),
@@ -59,7 +57,8 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'VERSION#.+', ({ workspace = '', agent = '' }) => [
     keys.agent(workspace, agent),
   ]),
-  kind(`${ws}#C#(?<chat>\\d+)`, 'CHAT', ({ workspace = '' }) => [keys.chatCount(workspace)]),
+  kind(`${ws}#C#(?<chat>\\d+)`, 'CHAT', ({ workspace = '' }) => [keys.lastNumber(workspace, 'CHATS')]),
+  kind(`${ws}#IDS`, 'CHATS|BATCHES', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'BATCH#.+', (parts) => [chatOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'FILE#.+', (parts) => [chatOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'M#\\d+', (parts) => [chatOf(parts)]),
@@ -71,10 +70,11 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#USER#.+`, 'RATING#(?<chat>\\d+)#(?<position>\\d+)', (parts) => [messageOf(parts)]),
   kind(`${ws}#KNOWLEDGE`, 'HEAD', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#KNOWLEDGE`, 'DOCUMENT#.+', ({ workspace = '' }) => [keys.knowledgeHead(workspace)]),
-  kind(`${ws}#LIST#.*`, 'HEAD|CHUNK#\\d+|GONE#ROOT|GONE#LEAF#\\d+', (parts) => [workspaceOf(parts)]),
-  kind(`${ws}#BATCHES#(?:all|completed|failed|cancelled)`, 'HEAD|CHUNK#\\d+', (parts) => [
-    workspaceOf(parts),
-  ]),
+  kind(`${ws}#CHATS(?:#[^#]+)?`, '\\d{10}', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#USER#.+`, 'CHAT#\\d{10}', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#(?:CHATS-N(?:#[^#]+)?|USER-N#.+)`, '\\d+#\\d+', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#BATCHES#(?:all|completed|failed|cancelled)`, '\\d{10}', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#BATCHES-N#.+`, '\\d+#\\d+|OPEN', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'BATCH', ({ workspace = '', batch = '' }) => [
     keys.batchAcceptsWork(workspace, batch),
     keys.batchManifest(workspace, batch, 0),

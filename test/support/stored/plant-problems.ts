@@ -29,8 +29,11 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
     { ...keys.operatorsOpenBatch('forgotten'), workspace_id: workspace },
     { pk: 'SOMETHING', sk: 'ELSE' },
   ]);
-  const count = Number(items.at(keys.chatCount(workspace))?.count);
-  await table.change(keys.chatCount(workspace), { count: count + 1 });
+  const [count] = items
+    .like(/^W#[^#]+#CHATS-N$/, /./)
+    .filter(({ item }) => item.pk.startsWith(`W#${workspace}#`));
+  if (count === undefined) throw new Error('There is no count to corrupt');
+  await table.change({ pk: count.item.pk, sk: count.item.sk }, { n: Number(count.item.n) + 1 });
   await table.change(keys.chat(workspace, Number(chatId)), { lease_id: 'left', lease_until: 1 });
   await table.change(
     { pk: other.item.pk, sk: 'CHAT' },
@@ -49,7 +52,7 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
     /#FEEDBACK counts \{"sys_helpful":7\}; there are \{\}/,
     /OPEN-BATCHES forgotten is still open/,
     /SOMETHING ELSE is of an unknown kind/,
-    new RegExp(`counts ${count + 1} chats; there are ${count}`),
+    /The count W#\S+#CHATS-N \S+ is \{"n":\d+\}; there are \{"n":\d+\}/,
     /is still under the lease left/,
     /counts \d+ messages; there are \d+/,
     /has a task token/,

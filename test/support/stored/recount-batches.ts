@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { recountLists } from './recount-lists.ts';
 import type { StoredItem } from './snapshot.ts';
 import type { StoredItems } from './stored-items.ts';
 
@@ -12,6 +12,7 @@ export function recountBatches(items: StoredItems): string[] {
   const open = [
     ...items.like(/^W#[^#]+#BATCHES#open$/, /./),
     ...items.like(/^OPERATOR#OPEN-BATCHES$/, /./),
+    ...items.like(/^W#[^#]+#BATCHES-N#open$/, /./).filter(({ item }) => item.n !== 0),
   ].map(({ item }) => `${item.pk} ${item.sk} is still open`);
   return [
     ...open,
@@ -20,7 +21,7 @@ export function recountBatches(items: StoredItems): string[] {
       ...checkItems(items, item, workspace, batch),
       ...checkDelivery(items, item, workspace, batch),
     ]),
-    ...recountLists(items, batches),
+    ...recountListsOfBatches(items),
   ];
 }
 
@@ -84,21 +85,28 @@ function checkDelivery(items: StoredItems, batch: StoredItem, workspace: string,
   ];
 }
 
-function recountLists(items: StoredItems, batches: { item: StoredItem; parts: string[] }[]): string[] {
-  const wanted = new Map<string, string[]>();
-  for (const { item, parts } of batches)
-    for (const list of ['all', item.status as 'completed'] as const) {
-      const { pk } = keys.batchList(parts[0] ?? '', list).head;
-      wanted.set(pk, [...(wanted.get(pk) ?? []), parts[1] ?? '']);
-    }
-  const stored = items
-    .like(/^W#[^#]+#BATCHES#(?:all|completed|failed|cancelled)$/, /./)
-    .map(({ item }) => item.pk);
-  return [...new Set([...wanted.keys(), ...stored])].flatMap((pk) => {
-    const ids = (wanted.get(pk) ?? []).toSorted();
-    const list = items.list(pk);
-    return list.count === ids.length && isDeepStrictEqual((list.ids as string[]).toSorted(), ids)
-      ? []
-      : [`${pk} counts ${list.count} batches and names ${list.ids.length}; there are ${ids.length}`];
+/** Of batches that have ended. */
+export function recountListsOfBatches(items: StoredItems): string[] {
+  const batches = items
+    .like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/)
+    .filter(({ item }) => finals.includes(item.status as string));
+  const listed = batches.flatMap(({ item, parts: [workspaceId = '', batchId = ''] }) => {
+    const one = { id: item.number as number, first: item.number as number, part: batchId };
+    return (['all', item.status as 'completed'] as const).map((of) => ({
+      ...one,
+      list: keys.batchList(workspaceId, of),
+    }));
   });
+  const ofStatus = '(?:all|completed|failed|cancelled)$';
+  const entries = items.like(new RegExp(`^W#[^#]+#BATCHES#${ofStatus}`), /./).map(({ item }) => item);
+  const counts = items.like(new RegExp(`^W#[^#]+#BATCHES-N#${ofStatus}`), /./).map(({ item }) => item);
+  return recountLists(
+    items,
+    listed.map(({ part: _, ...one }) => one),
+    { entries, counts },
+    {
+      of: ({ id }) => id,
+      with: ([one]) => listed.find(({ list, id }) => list === one?.list && id === one.id)?.part,
+    },
+  );
 }

@@ -1,64 +1,78 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { type ListedItem, recountLists } from './recount-lists.ts';
 import type { StoredItem } from './snapshot.ts';
 import type { StoredItems } from './stored-items.ts';
 
-/** Checks chats against their count, their lists and their messages, and feedback against its counts. */
+/** Checks chats against their numbers, their lists and their messages, and feedback against its counts. */
 export function recountChats(items: StoredItems): string[] {
   const chats = items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/);
   return [
     ...recountNumbers(items, chats),
-    ...recountLists(items, chats.filter(isLiving)),
-    ...chats.filter(isLiving).flatMap(({ item }) => checkTurns(items, item)),
+    ...recountListsOfChats(items),
+    ...chats.flatMap(({ item }) => checkTurns(items, item)),
     ...recountFeedback(items),
   ];
 }
 
 type Found = { item: StoredItem; parts: string[] }[];
 
-const isLiving = ({ item }: Found[number]): boolean => item.deleted_at === undefined;
-
 function recountNumbers(items: StoredItems, chats: Found): string[] {
   const problems: string[] = [];
-  const byWorkspace = Map.groupBy(chats, ({ parts: [workspace = ''] }) => workspace);
-  for (const { item, parts } of items.like(/^W#([^#]+)$/, /^CHATS$/)) {
-    const ids = (byWorkspace.get(parts[0] ?? '') ?? []).map((chat) => Number(chat.parts[1])).sort(ascending);
-    if (item.count !== ids.length || ids.some((id, index) => id !== index + 1))
-      problems.push(`${item.pk} counts ${item.count} chats; there are ${ids.length}, up to ${ids.at(-1)}`);
+  for (const { item, parts } of chats) {
+    const last = items.at(keys.lastNumber(parts[0] ?? '', 'CHATS'))?.last_id as number | undefined;
+    if (Number(parts[1]) > (last ?? 0)) problems.push(`${item.pk} is above the last number, ${last}`);
   }
   return problems;
 }
 
-function recountLists(items: StoredItems, chats: Found): string[] {
-  const wanted = new Map<string, number[]>();
-  for (const { item, parts } of chats) {
-    const agentId = item.agent_id as string;
-    const externalUserId = item.external_user_id as string | undefined;
-    const lists =
-      externalUserId === undefined
-        ? [{ agentId }]
-        : [{ agentId }, { externalUserId }, { agentId, externalUserId }];
-    for (const list of lists) {
-      const { pk } = keys.chatList(parts[0] ?? '', list).head;
-      wanted.set(pk, [...(wanted.get(pk) ?? []), Number(parts[1])]);
-    }
-  }
-  const stored = new Set(items.like(/^W#[^#]+#LIST#/, /./).map(({ item }) => item.pk));
-  return [...new Set([...wanted.keys(), ...stored])].flatMap((pk) => {
-    const ids = (wanted.get(pk) ?? []).sort(ascending);
-    const list = items.list(pk);
-    const living = list.ids.filter((_, index) => !isMarked(items, pk, index));
-    return list.count === list.ids.length && isDeepStrictEqual(living, ids)
-      ? []
-      : [`${pk} counts ${list.count} chats and names ${living.length}; there are ${ids.length}`];
-  });
+/** Also checks that the chats of each list are in the order of their entries. */
+export function recountListsOfChats(items: StoredItems): string[] {
+  const listed = items
+    .like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/)
+    .flatMap(({ item, parts: [workspaceId = '', id] }): ListedItem[] => {
+      const agentId = item.agent_id as string;
+      const externalUserId = item.external_user_id as string | undefined;
+      const one = { id: Number(id), first: item.entry as number };
+      return [
+        { ...one, list: keys.chatList(workspaceId, {}) },
+        { ...one, list: keys.chatList(workspaceId, { agentId }) },
+        ...(externalUserId === undefined
+          ? []
+          : [{ ...one, list: keys.chatList(workspaceId, { externalUserId }), part: agentId }]),
+      ];
+    });
+  const entries = [
+    ...items.like(/^W#[^#]+#CHATS(?:#.*)?$/, /./),
+    ...items.like(/^W#[^#]+#USER#/s, /^CHAT#/),
+  ].map(({ item }) => item);
+  const counts = items.like(/^W#[^#]+#(?:CHATS-N|USER-N#)/s, /./).map(({ item }) => item);
+  return [...recountLists(items, listed, { entries, counts }, content), ...interleavings(entries)];
 }
 
-/** Whether a leaf marks the list index as gone. */
-function isMarked(items: StoredItems, pk: string, index: number): boolean {
-  const leaf = items.at({ pk, sk: `GONE#LEAF#${Math.floor(index / 8000)}` });
-  const byte = Buffer.from((leaf?.bits as string | undefined) ?? '', 'base64')[(index % 8000) >> 3] ?? 0;
-  return ((byte >> (index & 7)) & 1) === 1;
+const content = {
+  of: ({ sk, ids, by_agent }: StoredItem): unknown => by_agent ?? ids ?? [Number(sk)],
+  with(listed: readonly ListedItem[]): unknown {
+    if (listed[0]?.part === undefined) return listed.map(({ id }) => id);
+    const byAgent = Map.groupBy(listed, ({ part }) => part);
+    return Object.fromEntries([...byAgent].map(([part, own]) => [part, own.map(({ id }) => id)]));
+  },
+};
+
+function interleavings(entries: readonly StoredItem[]): string[] {
+  const problems: string[] = [];
+  for (const [pk, own] of Map.groupBy(entries, (entry) => entry.pk)) {
+    let last = 0;
+    for (const entry of own.toSorted((one, other) => one.sk.localeCompare(other.sk)))
+      for (const id of [content.of(entry)]
+        .flatMap((ids) => Object.values(ids as number[]))
+        .flat()
+        .sort(ascending)) {
+        if (id <= last) problems.push(`The entries of ${pk} interleave: ${id} comes after ${last}`);
+        last = id;
+      }
+  }
+  return problems;
 }
 
 function checkTurns(items: StoredItems, chat: StoredItem): string[] {

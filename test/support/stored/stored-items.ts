@@ -33,14 +33,9 @@ export class StoredItems {
     });
   }
 
-  /** The ids of a list, in its order. */
-  list(pk: string): { count: number; ids: unknown[] } {
-    const head = this.at({ pk, sk: 'HEAD' });
-    const chunks = this.in(pk)
-      .filter(({ sk }) => sk.startsWith('CHUNK#'))
-      .sort((one, other) => Number(one.sk.slice(6)) - Number(other.sk.slice(6)));
-    const ids = [...chunks.map((chunk) => chunk.ids), head?.newest_ids ?? []].flat() as unknown[];
-    return { count: (head?.count as number | undefined) ?? 0, ids };
+  /** @param name by `nameOf` */
+  named(name: string): StoredItem | undefined {
+    return this.#byKey.get(name);
   }
 }
 

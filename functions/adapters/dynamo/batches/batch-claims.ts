@@ -1,4 +1,4 @@
-import { planChats, readChatLists } from '#adapters/dynamo/chats/plan-chats.ts';
+import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -6,17 +6,13 @@ import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import type { BatchTransitions, Claim, ClaimedItem } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { storedBatchItem } from './batch-item.ts';
-import { inClaimTurn } from './claim-turn.ts';
 
-/**
- * Writes that create chats change the workspace's chat count, so only one of them succeeds at a time. Workers take
- * turns, but clients create chats as well.
- */
+/** Claims meet other creations of chats on one of 64 counts, so two attempts are rare. */
 const attemptsToClaim = 60;
 
 type Lease = Parameters<BatchTransitions['claimItems']>[2];
 
-/** DynamoDB's limit of one transaction. Twenty requests of twenty users need 83 items and up to 41 chunks of lists. */
+/** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 85 writes. */
 const maxWrites = 100;
 
 /**
@@ -24,19 +20,7 @@ const maxWrites = 100;
  * another one. Its first write checks that the batch accepts work. A stop updates the same item, so either the claim or
  * the stop comes first.
  */
-export function claimItems(
-  table: Table,
-  clock: Clock,
-  batch: Batch,
-  claims: readonly Claim[],
-  lease: Lease,
-): Promise<ClaimedItem[]> {
-  const claim = () => claimAll(table, clock, batch, claims, lease);
-  const createsChats = claims.some(({ newChat }) => newChat !== null);
-  return createsChats ? inClaimTurn(table, clock, batch.workspaceId, claim) : claim();
-}
-
-async function claimAll(
+export async function claimItems(
   table: Table,
   clock: Clock,
   batch: Batch,
@@ -63,7 +47,7 @@ async function claimAll(
       return wanted.length === 0 ? { result: [] } : undefined;
     },
   });
-  return [...claimedItems, ...(await claimAll(table, clock, batch, others, lease))];
+  return [...claimedItems, ...(await claimItems(table, clock, batch, others, lease))];
 }
 
 async function plan(
@@ -83,10 +67,7 @@ async function plan(
     ...newChat,
     lease: { id: lease.chat.idOf(requestIndex), until: chatLeaseUntil },
   }));
-  const planned =
-    newChats.length === 0
-      ? { chats: [], writes: () => [] }
-      : planChats(await readChatLists(table, batch.workspaceId, newChats), clock, newChats);
+  const planned = await planChats(table, clock, newChats);
   const chatAt = new Map(withChats.map(({ requestIndex }, index) => [requestIndex, planned.chats[index]]));
   const claimedItems = claims.map(({ request, item }): ClaimedItem => {
     const newChat = chatAt.get(request.requestIndex) ?? null;

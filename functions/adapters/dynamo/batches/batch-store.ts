@@ -1,18 +1,23 @@
-import { appending, listIndexes, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table, Write } from '#adapters/dynamo/table/table.ts';
-import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { dynamoBatchTransitions } from './batch-transitions.ts';
+import { openBatchesUpdate } from './open-batches.ts';
+
+/** With the delays about 4 s. All creations and ends of batches of a workspace change the number of the open ones. */
+const maxAttempts = 20;
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   ...dynamoBatchTransitions(table, clock),
-  create: create(table),
-  countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
+  create: create(table, clock),
+  countOpen: async (workspaceId) =>
+    ((await table.get(keys.openBatches(workspaceId)))?.n as number | undefined) ?? 0,
   get: get(table),
   page: page(table),
   manifest: (batch) => readManifest(table, batch),
@@ -23,34 +28,51 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
 });
 
 const create =
-  (table: Table): BatchStore['create'] =>
-  async (batch, requests, checkLimit) => {
+  (table: Table, clock: Clock): BatchStore['create'] =>
+  async (batch, requests, mostOpen) => {
     await table.putAll(requestItems(batch, requests));
-    return transactIfFirst(table, async () => {
-      const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
-      // The open batches are read after the head of the list. If another batch is created in between, the head changes,
-      // the write fails, and this plan is made again.
-      if (checkLimit !== null)
-        checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
-      return (TableName) => [...batchPuts(TableName, batch), ...appending(TableName, head, [batch.id])];
+    const numbers = keys.lastNumber(batch.workspaceId, 'BATCHES');
+    const { first: number } = await nextNumbers(table, clock, numbers, 1);
+    return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
+      attempts: maxAttempts,
+      plan: async () => ({
+        writes: (TableName) => batchWrites(TableName, batch, number, mostOpen),
+        result: 'created',
+      }),
+      onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
     });
   };
 
-/** Puts a new batch, the item that says whether it accepts work, and the index entries by which it is found. */
-function batchPuts(TableName: string, batch: Batch): Write[] {
-  const entry = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
+/**
+ * Puts a new batch, the item that says whether it accepts work, and the index entries by which it is found. The first two
+ * have conditions: that there is no such batch, and that the workspace may have one more.
+ */
+function batchWrites(TableName: string, batch: Batch, number: number, mostOpen: number | null): Write[] {
+  const { workspaceId, id } = batch;
   const acceptsWork = {
-    ...keys.batchAcceptsWork(batch.workspaceId, batch.id),
+    ...keys.batchAcceptsWork(workspaceId, id),
     open: true,
     expires: Date.parse(batch.expiresAt),
   };
-  const operatorsEntry = { ...keys.operatorsBatch(batch.id), workspace_id: batch.workspaceId };
+  const [all, open] = [keys.batchList(workspaceId, 'all'), keys.batchList(workspaceId, 'open')];
+  const items = [
+    acceptsWork,
+    { ...all.entry(number), id },
+    { ...open.entry(number), id },
+    { ...keys.operatorsOpenBatch(id), workspace_id: workspaceId },
+    ...(batch.webhook === null ? [] : [{ ...keys.operatorsBatch(id), workspace_id: workspaceId }]),
+  ];
   return [
-    { Put: { TableName, Item: storedBatch(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
-    { Put: { TableName, Item: acceptsWork } },
-    { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...entry } } },
-    { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...entry } } },
-    ...(batch.webhook === null ? [] : [{ Put: { TableName, Item: operatorsEntry } }]),
+    {
+      Put: {
+        TableName,
+        Item: { ...storedBatch(batch), number },
+        ConditionExpression: 'attribute_not_exists(pk)',
+      },
+    },
+    openBatchesUpdate(TableName, workspaceId, 1, mostOpen),
+    ...items.map((Item) => ({ Put: { TableName, Item } })),
+    ...counting(TableName, [{ list: all, first: number, added: new Map([['n', 1]]) }]),
   ];
 }
 
@@ -63,18 +85,19 @@ const get =
 
 const page =
   (table: Table): BatchStore['page'] =>
-  async (workspaceId, { status }, { limit, offset }) => {
+  async (workspaceId, { status }, page) => {
     const read = async (ids: string[]): Promise<Batch[]> =>
       (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
     if (status !== undefined && isOpen({ status })) {
+      const { limit, offset } = page;
       const open = (await read(await openIds(table, workspaceId))).filter((batch) => batch.status === status);
-      return { total: open.length, batches: open.slice(offset, offset + limit) };
+      return { total: open.length, batches: open.slice(offset, offset + limit), ends: undefined };
     }
-    const head = await readHead<string>(table, keys.batchList(workspaceId, status ?? 'all'));
-    const last = head.count - offset - 1;
-    if (last < 0) return { total: head.count, batches: [] };
-    const ids = await readIds(table, head, listIndexes(Math.max(last - limit + 1, 0), last));
-    return { total: head.count, batches: await read(ids.reverse()) };
+    const list = keys.batchList(workspaceId, status ?? 'all');
+    const newestFirst = { ...page, ascending: false };
+    const reading = { count: 'n', numbersIn: ({ sk }: Item) => [Number(sk)] };
+    const { total, listed, ends } = await readPage(table, list, newestFirst, reading);
+    return { total, batches: await read(listed.map(({ entry }) => entry.id as string)), ends };
   };
 
 const items =
@@ -114,10 +137,8 @@ const workspaceOf =
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   const pages = table.queryPages({
     KeyConditionExpression: 'pk = :pk',
-    ExpressionAttributeValues: { ':pk': keys.openBatch(workspaceId, '').pk },
+    ExpressionAttributeValues: { ':pk': keys.batchList(workspaceId, 'open').entry(0).pk },
+    ScanIndexForward: false,
   });
-  return (await Array.fromAsync(pages))
-    .flat()
-    .sort((one, other) => (other.created_at as string).localeCompare(one.created_at as string))
-    .map((entry) => entry.sk as string);
+  return (await Array.fromAsync(pages)).flat().map(({ id }) => id as string);
 }

@@ -1,5 +1,5 @@
-import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { counting } from '#adapters/dynamo/table/lists.ts';
 import type { Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
@@ -9,6 +9,7 @@ import type { Batch, StopReason } from '#domain/batches/batch.ts';
 import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import { batchOf } from './batch-item.ts';
+import { openBatchesUpdate } from './open-batches.ts';
 import { keyOf, statusNames } from './update-batch.ts';
 
 export const stop =
@@ -62,13 +63,17 @@ export const complete =
   (table: Table): BatchTransitions['complete'] =>
   (batch, final, delivery) =>
     transactIfFirst(table, async () => {
-      const head = await readHead<string>(table, keys.batchList(batch.workspaceId, final.status));
+      const { workspaceId, id } = batch;
+      const number = (await table.getNamed(keyOf(batch))).number as number;
+      const list = keys.batchList(workspaceId, final.status);
       return (TableName) => [
         finalUpdate(TableName, batch, final),
-        { Delete: { TableName, Key: keys.openBatch(batch.workspaceId, batch.id) } },
-        { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } },
+        openBatchesUpdate(TableName, workspaceId, -1, null),
+        { Delete: { TableName, Key: keys.batchList(workspaceId, 'open').entry(number) } },
+        { Delete: { TableName, Key: keys.operatorsOpenBatch(id) } },
         ...deliveryPuts(TableName, delivery),
-        ...appending(TableName, head, [batch.id]),
+        { Put: { TableName, Item: { ...list.entry(number), id } } },
+        ...counting(TableName, [{ list, first: number, added: new Map([['n', 1]]) }]),
       ];
     });
 

@@ -4,7 +4,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
-import { chatOf, existingChatOf } from './chat-item.ts';
+import { chatOf } from './chat-item.ts';
 import { releasing } from './release-lease.ts';
 
 export const dynamoChatStore = (table: Table): ChatStore => ({
@@ -22,8 +22,10 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
 
 const get =
   (table: Table): ChatStore['get'] =>
-  async (workspaceId, chatId) =>
-    existingChatOf(await table.get(keys.chat(workspaceId, chatId)));
+  async (workspaceId, chatId) => {
+    const item = await table.get(keys.chat(workspaceId, chatId));
+    return item && chatOf(item);
+  };
 
 const rename =
   (table: Table): ChatStore['rename'] =>
@@ -61,7 +63,7 @@ const takeLease =
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
       const item = error.Item && unmarshall(error.Item);
-      const chat = existingChatOf(item);
+      const chat = item && chatOf(item);
       // This request has written the lease: the response was lost, and the SDK retried the write.
       if (chat?.lease?.id === lease.id) return { taken: true, chat };
       const hasStarted = request !== undefined && item?.request_id === request.id;

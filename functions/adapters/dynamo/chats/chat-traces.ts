@@ -45,9 +45,9 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/** What a deletion leaves of the chat itself. */
-const remainsOf = async (table: Table, { workspaceId, chatId }: Purge): Promise<Item> =>
-  (await table.get(keys.chat(workspaceId, chatId))) ?? {};
+/** What a deletion leaves of the chat itself: its purge. */
+const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
+  (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 
 /** The items of the chat's partition that start with the prefix, without texts. */
 const itemsOf = (table: Table, { workspaceId, chatId }: Purge, prefix: string): AsyncGenerator<Item[]> =>

@@ -11,7 +11,6 @@ import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts'
 import { promptFilter } from '#domain/chats/rejected-turns.ts';
 import type { Work } from '#domain/platform/idempotency-record.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
-import { existingChatOf } from './chat-item.ts';
 import { positionsOf } from './message-item.ts';
 import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
 import {
@@ -143,7 +142,7 @@ async function unlessDeleted<Read>(
   try {
     return await read();
   } catch (error) {
-    if (existingChatOf(await table.get(keys.chat(workspaceId, id))) === undefined) return undefined;
+    if ((await table.get(keys.chat(workspaceId, id))) === undefined) return undefined;
     throw error;
   }
 }
@@ -153,7 +152,7 @@ const contentAt =
   async (workspaceId, chatId, position) => {
     const [key, chatKey] = [keys.message(workspaceId, chatId, position), keys.chat(workspaceId, chatId)];
     const item = await table.get(key);
-    if (item === undefined && existingChatOf(await table.get(chatKey)) === undefined) return undefined;
+    if (item === undefined && (await table.get(chatKey)) === undefined) return undefined;
     return unlessDeleted(
       table,
       { workspaceId, id: chatId },

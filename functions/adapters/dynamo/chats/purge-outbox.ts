@@ -3,6 +3,7 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { responseIdOf } from '#domain/chats/chat.ts';
 import {
   type ErasedCounts,
   type ErasedPart,
@@ -22,9 +23,15 @@ export const keyOf = (purge: Purge | Erasure) =>
         createHash('sha256').update(purge.externalUserId).digest('hex'),
       );
 
-/** The item of a new purge, for the transaction of the deletion. */
-export const purgeItem = (purge: Purge | Erasure): Item => ({
+/**
+ * The item of a new purge, for the transaction of the deletion.
+ * @param chat the item of the deleted chat: what only it names is purged as well
+ */
+export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   ...keyOf(purge),
+  ...(chat.created_for !== undefined && { created_for: chat.created_for }),
+  // The events of the reply in progress. No message may ever name them.
+  ...(chat.lease_id !== undefined && { response_id: responseIdOf({ id: chat.lease_id as string }) }),
   workspace_id: purge.workspaceId,
   ...('chatId' in purge ? { chat_id: purge.chatId } : { external_user_id: purge.externalUserId }),
   deleted_at: purge.deletedAt,

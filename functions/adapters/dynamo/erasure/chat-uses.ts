@@ -1,6 +1,8 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { existingChatOf } from '#adapters/dynamo/chats/chat-item.ts';
+import { chatOf } from '#adapters/dynamo/chats/chat-item.ts';
+import { idsIn } from '#adapters/dynamo/chats/chat-writes.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { readPage } from '#adapters/dynamo/table/lists.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { ChatUse, ChatUses } from '#domain/erasure/chat-uses.ts';
 
@@ -16,16 +18,18 @@ export const dynamoChatUses = (table: Table): ChatUses => ({
   },
 
   async notAdded(workspaceId, limit) {
-    const [cursor, counter] = await Promise.all([
-      table.get(keys.chatUseCursor(workspaceId)),
-      table.get(keys.chatCount(workspaceId)),
-    ]);
-    const first = ((cursor?.chat_id as number | undefined) ?? 0) + 1;
-    const length = Math.max(Math.min(limit, ((counter?.count as number | undefined) ?? 0) + 1 - first), 0);
+    const after = ((await table.get(keys.chatUseCursor(workspaceId)))?.chat_id as number | undefined) ?? 0;
+    const cursor = { isAfter: true, id: after, offset: 0 };
+    const { listed } = await readPage(
+      table,
+      keys.chatList(workspaceId, {}),
+      { limit, offset: 0, ascending: true, cursor },
+      { count: 'n', numbersIn: idsIn },
+    );
     return Promise.all(
-      Array.from({ length }, async (_, ahead) => {
-        const chatId = first + ahead;
-        return { chatId, chat: existingChatOf(await table.getNamed(keys.chat(workspaceId, chatId))) };
+      listed.map(async ({ number: chatId }) => {
+        const item = await table.get(keys.chat(workspaceId, chatId));
+        return { chatId, chat: item && chatOf(item) };
       }),
     );
   },
@@ -72,9 +76,9 @@ export const dynamoChatUses = (table: Table): ChatUses => ({
     if (chatIds.length === 0) return new Set();
     const batches = table.queryPages({
       KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.openBatch(workspaceId, '').pk },
+      ExpressionAttributeValues: { ':pk': keys.batchList(workspaceId, 'open').entry(0).pk },
     });
-    for await (const page of batches) for (const { sk } of page) open.add(sk);
+    for await (const page of batches) for (const { id } of page) open.add(id);
     if (open.size === 0) return new Set();
     const found = await Promise.all(
       chatIds.map(async (chatId) => ((await hasRequestOf(table, workspaceId, chatId, open)) ? [chatId] : [])),

@@ -38,7 +38,7 @@ type Trace =
   | { kind: 'names'; users: string[] }
   | { kind: 'requests'; batchId: string; group: number }
   | { kind: 'feedback'; chatId: number; position: number }
-  /** The next run of the erasure finds a chat and its list, and the purge of a chat what belongs to it. */
+  /** The next run of the erasure finds a chat, its entry and its counts, and the purge of a chat what belongs to it. */
   | { kind: 'chat' };
 
 /** What the item has of the person. */
@@ -50,7 +50,7 @@ function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trac
   const prefix = `${keys.workspace(person.workspaceId).pk}#`;
   if (!pk.startsWith(prefix)) return undefined;
   // A user's id may have any character.
-  const [, kind = '', rest = ''] = /^([A-Z]+)#?(.*)$/s.exec(pk.slice(prefix.length)) ?? [];
+  const [, kind = '', rest = ''] = /^([A-Z]+(?:-N)?)#?(.*)$/s.exec(pk.slice(prefix.length)) ?? [];
   return finders[kind]?.({ item, sk, rest, user: person.externalUserId, chatIds });
 }
 
@@ -66,11 +66,12 @@ interface Found {
 /** By the kind of partition. */
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
-  LIST: ({ rest, user }) => (rest.slice(rest.indexOf('#') + 1) === user ? { kind: 'chat' } : undefined),
+  'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),
   USER({ rest, sk, user }) {
     if (rest !== user) return undefined;
     const [kind, ...parts] = sk.split('#');
-    return kind === 'RATING' ? feedbackTrace(parts[0], parts[1]) : { kind: 'item' };
+    if (kind === 'RATING') return feedbackTrace(parts[0], parts[1]);
+    return { kind: kind === 'CHAT' ? 'chat' : 'item' };
   },
   C({ item, rest, sk, user, chatIds }) {
     const [id, part, position] = rest.split('#');

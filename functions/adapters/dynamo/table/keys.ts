@@ -10,31 +10,40 @@ export interface Key {
   sk: string;
 }
 
-/** The keys of a list of ids. */
+/** The keys of a list (adapters/dynamo/table/lists.ts). */
 export interface ListKeys {
-  head: Key;
-  /** The chunk with the list indexes from 100 × chunk on. */
-  chunk(chunk: number): Key;
-  /** Which list indexes are gone (adapters/dynamo/table/gone-indexes.ts). Without a deletion there are no such items. */
-  goneRoot: Key;
-  goneLeaf(leaf: number): Key;
+  /** An entry, by the lowest number of its creation. */
+  entry(first: number): Key;
+  /** One of the counts. They have a partition of their own, so that they do not take the write units of the entries. */
+  count(name: string): Key;
 }
 
 /** Positions have at most 7 digits (2,097,151). Padded with zeros, they sort as text in numerical order. */
 const padded = (position: number): string => String(position).padStart(7, '0');
 
+/** Numbers of lists have at most 10 digits (2^32 - 1). */
+const tenDigits = (number: number): string => String(number).padStart(10, '0');
+
 const workspace = (workspaceId: string): string => `W#${workspaceId}`;
 const chat = (workspaceId: string, chatId: number): string => `W#${workspaceId}#C#${chatId}`;
 
-/** Which list of chats: all of the workspace, those of an agent, those of a user, or those of both. */
+/** Which list of chats: all of the workspace, those of an agent, or those of a user. */
 export type ChatListKind = { agentId?: string | undefined; externalUserId?: string | undefined };
 
-const listAt = (pk: string): ListKeys => ({
-  head: { pk, sk: 'HEAD' },
-  chunk: (chunk) => ({ pk, sk: `CHUNK#${chunk}` }),
-  goneRoot: { pk, sk: 'GONE#ROOT' },
-  goneLeaf: (leaf) => ({ pk, sk: `GONE#LEAF#${leaf}` }),
-});
+function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind): ListKeys {
+  const ws = workspace(workspaceId);
+  if (externalUserId !== undefined)
+    return {
+      entry: (first) => ({ pk: `${ws}#USER#${externalUserId}`, sk: `CHAT#${tenDigits(first)}` }),
+      // Not after the user, whose id may have any character.
+      count: (sk) => ({ pk: `${ws}#USER-N#${externalUserId}`, sk }),
+    };
+  const of = agentId === undefined ? '' : `#${agentId}`;
+  return {
+    entry: (first) => ({ pk: `${ws}#CHATS${of}`, sk: tenDigits(first) }),
+    count: (sk) => ({ pk: `${ws}#CHATS-N${of}`, sk }),
+  };
+}
 
 const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
 
@@ -43,15 +52,6 @@ const batch = (workspaceId: string, batchId: string): string => `${workspace(wor
  * but workers end hundreds of items a second, and up to 1,000 requests are stored at once.
  */
 export const batchItemPartitions = 10;
-
-const chatCount = (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CHATS' });
-
-/** The list of all chats of the workspace has no ids, because they have no gaps; its head is the number of chats. */
-function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind): ListKeys {
-  const list = listAt(`${workspace(workspaceId)}#LIST#${agentId ?? ''}#${externalUserId ?? ''}`);
-  const isOfAll = agentId === undefined && externalUserId === undefined;
-  return isOfAll ? { ...list, head: chatCount(workspaceId) } : list;
-}
 
 export const keys = {
   apiKey: (hash: string): Key => ({ pk: `KEY#${hash}`, sk: 'KEY' }),
@@ -87,10 +87,11 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: `VERSION#${padded(version)}`,
   }),
-  /** The number of chats of the workspace, which is also the newest chat's id. */
-  chatCount,
-  /** Which worker may claim requests with new chats (adapters/dynamo/batches/claim-turn.ts). */
-  claimTurn: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CLAIM' }),
+  /** The last number that was given. */
+  lastNumber: (workspaceId: string, of: 'CHATS' | 'BATCHES'): Key => ({
+    pk: `${workspace(workspaceId)}#IDS`,
+    sk: of,
+  }),
   chat: (workspaceId: string, chatId: number): Key => ({ pk: chat(workspaceId, chatId), sk: 'CHAT' }),
   chatList,
   message: (workspaceId: string, chatId: number, position: number): Key => ({
@@ -192,13 +193,13 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: `WEBHOOK-ATTEMPT#${padded(number)}`,
   }),
-  /** All batches in order of creation, or the batches of one final status in order of their end. */
-  batchList: (workspaceId: string, list: 'all' | BatchStatus): ListKeys =>
-    listAt(`${workspace(workspaceId)}#BATCHES#${list}`),
-  openBatch: (workspaceId: string, batchId: string): Key => ({
-    pk: `${workspace(workspaceId)}#BATCHES#open`,
-    sk: batchId,
+  /** All batches, the open ones, or those of one final status, in order of creation. */
+  batchList: (workspaceId: string, of: 'all' | 'open' | BatchStatus): ListKeys => ({
+    entry: (number) => ({ pk: `${workspace(workspaceId)}#BATCHES#${of}`, sk: tenDigits(number) }),
+    count: (sk) => ({ pk: `${workspace(workspaceId)}#BATCHES-N#${of}`, sk }),
   }),
+  /** The exact number of open batches. Each creation and each end changes it. */
+  openBatches: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#BATCHES-N#open`, sk: 'OPEN' }),
   /** Index of the open batches of all workspaces. Each run of the reconciler checks them. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
   /** Index of the undelivered webhooks of all workspaces, by workspace and the due time of the next attempt. */

@@ -1,0 +1,221 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import type { ListPage, PageEnds } from '#contract/pagination.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import type { Key, ListKeys } from './keys.ts';
+import type { Item, Table, Write } from './table.ts';
+import { transactIfFirst } from './transact-with-retry.ts';
+
+/**
+ * A list has an entry for each creation: its key is the creation's lowest number, and it names all of them that are in
+ * the list. A creation gets its numbers in one step, so entries never interleave, and sorted by their keys they sort
+ * the numbers.
+ */
+const numbersOfCreation = 30;
+
+/**
+ * Numbers of one group. An offset reads the entries of its group alone: at most 131,072 of 84 bytes, 2,700 read units.
+ */
+const groupBits = 17;
+
+/** Counts of one group: 64 creators at once meet in one of a hundred pairs. All 64 are 4.5 KB, two read units. */
+const shardBits = 6;
+
+/** A factor by which the top bits of consecutive numbers differ: 2^32 over the golden ratio. */
+const spreading = 2_654_435_769;
+
+const nameOfCount = (first: number): string =>
+  `${Math.floor(first / 2 ** groupBits)}#${Math.imul(first, spreading) >>> (32 - shardBits)}`;
+
+/**
+ * Gives the next numbers. Numbers and times both rise in the order of the updates, with any clock. A number is given
+ * once, and those of a creation that fails are never used.
+ */
+export async function nextNumbers(
+  table: Table,
+  clock: Clock,
+  Key: Key,
+  count: number,
+): Promise<{ first: number; at: string }> {
+  const add = { Key, ExpressionAttributeNames: { '#id': 'last_id' }, ReturnValues: 'ALL_NEW' } as const;
+  const values = { ':count': count };
+  let item: Item;
+  try {
+    item = await table.update({
+      ...add,
+      UpdateExpression: 'SET last_at = :now ADD #id :count',
+      ConditionExpression: 'attribute_not_exists(last_at) OR last_at <= :now',
+      ExpressionAttributeValues: { ...values, ':now': clock.now().toISOString() },
+    });
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    // The clock of this process is behind that of another one.
+    item = await table.update({
+      ...add,
+      UpdateExpression: 'ADD #id :count',
+      ExpressionAttributeValues: values,
+    });
+  }
+  return { first: (item.last_id as number) - count + 1, at: item.last_at as string };
+}
+
+/** A change of the counts of a creation in a list. */
+export interface CountChange {
+  list: ListKeys;
+  first: number;
+  /** By the name of the attribute: `n` counts all. */
+  added: ReadonlyMap<string, number>;
+}
+
+/** Adds to counts. A creation has one count in each of its lists, spread so that few writers meet, and exact by itself. */
+export function counting(TableName: string, changes: readonly CountChange[]): Write[] {
+  const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
+  for (const { list, first, added } of changes) {
+    const Key = list.count(nameOfCount(first));
+    const name = JSON.stringify(Key);
+    // A transaction may contain an item once.
+    const sum = sums.get(name) ?? { Key, added: new Map() };
+    sums.set(name, sum);
+    for (const [part, number] of added) sum.added.set(part, (sum.added.get(part) ?? 0) + number);
+  }
+  return [...sums.values()].map(({ Key, added }) => {
+    const parts = [...added].map(([name, number], index) => ({ name, number, index }));
+    return {
+      Update: {
+        TableName,
+        Key,
+        UpdateExpression: `ADD ${parts.map(({ index }) => `#p${index} :p${index}`).join(', ')}`,
+        ExpressionAttributeNames: Object.fromEntries(parts.map(({ name, index }) => [`#p${index}`, name])),
+        ExpressionAttributeValues: Object.fromEntries(
+          parts.map(({ number, index }) => [`:p${index}`, number]),
+        ),
+      },
+    };
+  });
+}
+
+/** Deletes the counts of 0. A creation that comes in between keeps its count. */
+export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
+  for (const { sk, n } of await countsOf(table, list)) {
+    if (n !== 0) continue;
+    const Delete = {
+      Key: list.count(sk as string),
+      ConditionExpression: 'n = :none',
+      ExpressionAttributeValues: { ':none': 0 },
+    };
+    await transactIfFirst(table, async () => (TableName) => [{ Delete: { TableName, ...Delete } }]);
+  }
+}
+
+export interface Listed {
+  number: number;
+  entry: Item;
+}
+
+/** How a list is read. */
+interface Reading {
+  /** The attribute of the counts. */
+  count: string;
+  /** The numbers that the entry names, ascending. */
+  numbersIn(entry: Item): number[];
+}
+
+/** One page of a list, and the number of all that it has. */
+export async function readPage(
+  table: Table,
+  list: ListKeys,
+  page: ListPage,
+  reading: Reading,
+): Promise<{ total: number; listed: Listed[]; ends: PageEnds }> {
+  const groups = await readGroups(table, list, reading.count);
+  const total = groups.reduce((sum, [, count]) => sum + count, 0);
+  const { listed, hasMore } = await listedOn(table, list, page, { groups, total, reading });
+  return {
+    ...{ total, listed },
+    ends: { hasMore, first: listed[0]?.number ?? null, last: listed.at(-1)?.number ?? null },
+  };
+}
+
+async function listedOn(
+  table: Table,
+  list: ListKeys,
+  { limit, offset, ascending, cursor }: ListPage,
+  { groups, total, reading }: { groups: [number, number][]; total: number; reading: Reading },
+): Promise<{ listed: Listed[]; hasMore: boolean }> {
+  if (cursor?.isAfter === true && cursor.offset === offset) {
+    const bounds = beyond(cursor.id, ascending);
+    const listed = await readListed(table, list, reading, bounds, { ascending, skip: 0, most: limit + 1 });
+    return { listed: listed.slice(0, limit), hasMore: listed.length > limit };
+  }
+  if (cursor?.isAfter === false && cursor.offset === offset + limit) {
+    const back = { ascending: !ascending, skip: 0, most: limit };
+    const listed = await readListed(table, list, reading, beyond(cursor.id, !ascending), back);
+    return { listed: listed.reverse(), hasMore: true };
+  }
+  let skip = offset;
+  for (const [group, count] of ascending ? groups : groups.toReversed()) {
+    if (skip < count) {
+      const bounds = ascending ? { from: group * 2 ** groupBits } : { to: (group + 1) * 2 ** groupBits - 1 };
+      const listed = await readListed(table, list, reading, bounds, { ascending, skip, most: limit });
+      return { listed, hasMore: offset + limit < total };
+    }
+    skip -= count;
+  }
+  return { listed: [], hasMore: false };
+}
+
+interface Bounds {
+  /** The lowest and the highest key of an entry. */
+  from?: number;
+  to?: number;
+  isIn?: (number: number) => boolean;
+}
+
+/** What comes after a number. Its own entry may name some of them. */
+const beyond = (id: number, ascending: boolean): Bounds =>
+  ascending
+    ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }
+    : { to: id, isIn: (number) => number < id };
+
+async function readListed(
+  table: Table,
+  list: ListKeys,
+  { numbersIn }: Reading,
+  { from = 0, to = 2 ** 32, isIn = () => true }: Bounds,
+  { ascending, skip, most }: { ascending: boolean; skip: number; most: number },
+): Promise<Listed[]> {
+  const [{ pk, sk: first }, { sk: last }] = [list.entry(from), list.entry(to)];
+  const pages = table.queryPages({
+    KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+    ExpressionAttributeValues: { ':pk': pk, ':first': first, ':last': last },
+    ScanIndexForward: ascending,
+    // An entry names at least one number. Those that are not in the bounds may have 30 entries.
+    Limit: skip + most + numbersOfCreation,
+  });
+  const found: Listed[] = [];
+  for await (const page of pages) {
+    for (const entry of page) {
+      const numbers = numbersIn(entry).filter(isIn);
+      for (const number of ascending ? numbers : numbers.reverse()) found.push({ number, entry });
+    }
+    if (found.length >= skip + most) break;
+  }
+  return found.slice(skip, skip + most);
+}
+
+/** The groups that have numbers, ascending, with how many. */
+async function readGroups(table: Table, list: ListKeys, attribute: string): Promise<[number, number][]> {
+  const counts = new Map<number, number>();
+  for (const { sk, [attribute]: count } of await countsOf(table, list)) {
+    const group = Number.parseInt(sk as string, 10);
+    counts.set(group, (counts.get(group) ?? 0) + ((count as number | undefined) ?? 0));
+  }
+  return [...counts].sort(([one], [other]) => one - other);
+}
+
+async function countsOf(table: Table, list: ListKeys): Promise<Item[]> {
+  const pages = table.queryPages({
+    KeyConditionExpression: 'pk = :pk',
+    ExpressionAttributeValues: { ':pk': list.count('').pk },
+  });
+  return (await Array.fromAsync(pages)).flat();
+}
