@@ -166,8 +166,7 @@ const chatStore = (
     const isOpen = chat.externalUserId === null || chat.externalUserId === externalUserId;
     const isRepeated = request !== undefined && found.request?.id === request.id;
     const isOther = !isRepeated || request.isFurtherAttempt;
-    const isFree = [undefined, lease.id].includes(chat.lease?.id);
-    if (chat.agentId === agentId && isOpen && isFree && isOther) {
+    if (chat.agentId === agentId && isOpen && [undefined, lease.id].includes(chat.lease?.id) && isOther) {
       found.chat = structuredClone({ ...chat, lease, updatedAt: now });
       if (request !== undefined) found.request = { id: request.id, startedAt: chat.messageCount + 1 };
     }
@@ -338,10 +337,8 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
 const chatTraces = (stored: StoredChats, registeredIn: MemoryFileStores['registeredIn']): ChatTraces => ({
   async *requests() {},
   removeRequests: async () => undefined,
-  async deleteMessages({ workspaceId, chatId: id }) {
-    for (const kind of ['messages', 'feedback'] as const) stored.at({ workspaceId, id })?.[kind].clear();
-    return true;
-  },
+  deleteMessages: async ({ workspaceId, chatId: id }) =>
+    (['messages', 'feedback'] as const).every((kind) => !stored.at({ workspaceId, id })?.[kind].clear()),
   async *files(chat) {
     yield [...registeredIn({ ...chat, id: chat.chatId }).values()];
   },
