@@ -20,9 +20,32 @@ export function watchFiles(table: MemoryTable): ReadonlySet<string> {
 /** Checks what is left of files, ratings and persons, once all purges have ended. */
 export function checkTraces(world: World): void {
   const items = readItems(world.table);
+  checkSuccesses(world, items);
   checkFiles(world, items);
   checkRatings(world, items);
   checkPersons(world, items);
+}
+
+/** What a client gets as a success is in the chat of the request, as its own turn. */
+function checkSuccesses({ checks }: World, items: StoredItems): void {
+  const ended = items
+    .like(/^W#([^#]+)#B#([^#]+)#I#\d$/, /^\d+$/)
+    .filter(({ item }) => item.status === 'success');
+  for (const { item, parts } of ended) {
+    const [workspaceId = '', batchId = ''] = parts;
+    const [chatId, position] = [item.chat as number, item.message as number];
+    const chat = items.at(keys.chat(workspaceId, chatId));
+    if (chat === undefined || chat.deleted_at !== undefined) continue;
+    const user = items.at(keys.message(workspaceId, chatId, position));
+    const reply = items.at(keys.message(workspaceId, chatId, position + 1));
+    checks.that(
+      'a success is a turn of its request',
+      user?.turn === `batch:${batchId}:${Number(item.sk)}` &&
+        reply !== undefined &&
+        reply.error === undefined,
+      () => `${item.pk} ${item.sk}: ${position} of chat ${chatId}`,
+    );
+  }
 }
 
 function checkFiles({ checks, outside: { objects }, usedFiles }: World, items: StoredItems): void {

@@ -13,6 +13,7 @@ export const invariants = {
   'counts never fall': 'batches 13',
   'completed and failed are counted from items': 'batches 14',
   'a request has one chat and one turn': 'batches 15',
+  'a success is a turn of its request': 'batches 15',
   'requests of a history run in order': 'batches 16',
   'a request is paid once unless its process was disturbed': 'batches 17',
   'every batch ends': 'batches 19',
