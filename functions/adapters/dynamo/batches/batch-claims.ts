@@ -10,6 +10,9 @@ import { storedBatchItem } from './batch-item.ts';
 /** Claims meet other creations of chats on one of 64 counts, so two attempts are rare. */
 const attemptsToClaim = 60;
 
+/** Milliseconds. */
+const longestPlan = 2000;
+
 type Lease = Parameters<BatchTransitions['claimItems']>[2];
 
 /** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 85 writes. */
@@ -47,7 +50,10 @@ export async function claimItems(
       return wanted.length === 0 ? { result: [] } : undefined;
     },
   });
-  return [...claimedItems, ...(await claimItems(table, clock, batch, others, lease))];
+  // The response may have been so late that the leases have ended. Then others have the requests.
+  const now = clock.now().getTime();
+  const owned = claimedItems.filter(({ item }) => item.leaseUntil > now);
+  return [...owned, ...(await claimItems(table, clock, batch, others, lease))];
 }
 
 async function plan(
@@ -68,6 +74,8 @@ async function plan(
     lease: { id: lease.chat.idOf(requestIndex), until: chatLeaseUntil },
   }));
   const planned = await planChats(table, clock, newChats);
+  // The response was late. Leases begin when they are written, so they are planned again, with other ids.
+  if (clock.now().getTime() > now.getTime() + longestPlan) return plan(table, clock, batch, claims, lease);
   const chatAt = new Map(withChats.map(({ requestIndex }, index) => [requestIndex, planned.chats[index]]));
   const claimedItems = claims.map(({ request, item }): ClaimedItem => {
     const newChat = chatAt.get(request.requestIndex) ?? null;
