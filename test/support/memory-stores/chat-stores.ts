@@ -131,8 +131,6 @@ class StoredChats {
   }
 }
 
-const idsOf = (chats: readonly Chat[]): number[] => chats.map(({ id }) => id);
-
 const chatPages = (stored: StoredChats): ChatPages => ({
   async page({ workspaceId, agentId, externalUserId }, page) {
     const listed = stored
@@ -140,7 +138,8 @@ const chatPages = (stored: StoredChats): ChatPages => ({
       .flatMap(({ chat, isDeleted }) => (isDeleted ? [] : [chat]))
       .filter((chat) => agentId === undefined || chat.agentId === agentId)
       .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
-    const { numbers, ...rest } = pageOf(idsOf(listed), page);
+    const ids = listed.map(({ id }) => id);
+    const { numbers, ...rest } = pageOf(ids, page);
     const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
     return { ...rest, chats: structuredClone(chats) };
   },

@@ -50,7 +50,10 @@ export async function claimItems(
       return wanted.length === 0 ? { result: [] } : undefined;
     },
   });
-  return [...claimedItems, ...(await claimItems(table, clock, batch, others, lease))];
+  // The response may have been so late that the leases have ended. Then others have the requests.
+  const now = clock.now().getTime();
+  const owned = claimedItems.filter(({ item }) => item.leaseUntil > now);
+  return [...owned, ...(await claimItems(table, clock, batch, others, lease))];
 }
 
 async function plan(
