@@ -144,7 +144,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
   'prepare-attachment': { reads: [] },
   'purge-chat': {
-    reads: [...batchReader, 'ConditionCheckItem'],
+    reads: batchReader,
     writes: {
       PutItem: chatDeletions.PutItem,
       UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
@@ -223,7 +223,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     stageLimits: true,
   },
   'fail-dead-letters': {
-    reads: [...batchReader, 'ConditionCheckItem'],
+    reads: ['GetItem', 'BatchGetItem', 'ConditionCheckItem'],
     writes: { PutItem: ['batches'], UpdateItem: ['batches'] },
     replySettings: true,
   },
