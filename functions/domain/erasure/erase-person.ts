@@ -2,9 +2,8 @@ import type { BatchServices } from '#domain/batches/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { lastWriteAfter } from '#domain/platform/last-write.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { inGroups, runMilliseconds } from './run.ts';
+import { inGroups, startRun } from './run.ts';
 
 export type EraseServices = Pick<BatchServices, 'batches' | 'requestEraser'> &
   Pick<ChatServices, 'chatDeletion' | 'chatPages' | 'feedback' | 'purgeQueue'> &
@@ -53,17 +52,15 @@ interface Run {
 export const runErasure =
   (services: EraseServices & Pick<ChatServices, 'purgeOutbox'>) =>
   async (erasure: Erasure): Promise<void> => {
-    const { clock, purgeOutbox, purgeQueue } = services;
+    const { purgeOutbox, purgeQueue } = services;
     if (!(await purgeOutbox.has(erasure))) return;
-    const start = clock.now().getTime();
-    const lastWrite = Date.parse(erasure.deletedAt) + lastWriteAfter;
-    const hasTime = () => clock.now().getTime() < start + runMilliseconds;
+    const { start, lastWrite, isLast, hasTime } = startRun(services, erasure);
     const { chats, ...counts } = await erasePerson(services, hasTime)(erasure);
     const erased = { ...counts, chats: chats.length };
     if (!hasTime()) {
       await purgeOutbox.postpone(erasure, start + requeueAfter, erased);
       await purgeQueue.send([erasure]);
-    } else if (start >= lastWrite) await purgeOutbox.remove(erasure);
+    } else if (isLast) await purgeOutbox.remove(erasure);
     else await purgeOutbox.postpone(erasure, lastWrite, erased);
   };
 

@@ -2,9 +2,8 @@ import type { BatchServices } from '#domain/batches/services.ts';
 import type { Purge } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
-import { lastWriteAfter } from '#domain/platform/last-write.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { inGroups, runMilliseconds } from './run.ts';
+import { inGroups, startRun } from './run.ts';
 import type { ErasureServices } from './services.ts';
 
 type EraseChatServices = Pick<ErasureServices, 'chatTraces'> &
@@ -53,12 +52,9 @@ export const purgeChat =
       Pick<PlatformServices, 'clock'>,
   ) =>
   async (purge: Purge): Promise<void> => {
-    const { clock, purgeOutbox, purgeQueue } = services;
+    const { purgeOutbox, purgeQueue } = services;
     if (!(await purgeOutbox.has(purge))) return;
-    const start = clock.now().getTime();
-    const lastWrite = Date.parse(purge.deletedAt) + lastWriteAfter;
-    const isLast = start >= lastWrite;
-    const hasTime = () => clock.now().getTime() < start + runMilliseconds;
+    const { lastWrite, isLast, hasTime } = startRun(services, purge);
     if (!(await eraseChat(services)(purge, { isLast, hasTime }))) await purgeQueue.send([purge]);
     else await (isLast ? purgeOutbox.remove(purge) : purgeOutbox.postpone(purge, lastWrite));
   };

@@ -54,14 +54,11 @@ const preparationLeases = (table: Table): PreparationLeases => ({
     }
   },
   async releaseLease({ workspaceId, uuid }, until) {
-    const release = table.update({
+    await updateIf(table, {
       Key: keys.file(workspaceId, uuid),
       UpdateExpression: 'REMOVE preparing_until',
       ConditionExpression: 'preparing_until = :until',
       ExpressionAttributeValues: { ':until': until },
-    });
-    await release.catch((error: unknown) => {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
     });
   },
 });
@@ -121,17 +118,20 @@ const isAttached =
 
 const close =
   (table: Table): FileIndex['close'] =>
-  async ({ workspaceId, uuid }) => {
-    const closing = table.update({
+  ({ workspaceId, uuid }) =>
+    updateIf(table, {
       Key: keys.file(workspaceId, uuid),
       UpdateExpression: 'SET closed = :true',
       ConditionExpression: 'attribute_exists(pk)',
       ExpressionAttributeValues: { ':true': true },
     });
-    await closing.catch((error: unknown) => {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    });
-  };
+
+/** Changes an item if its condition holds. */
+async function updateIf(table: Table, change: Parameters<Table['update']>[0]): Promise<void> {
+  await table.update(change).catch((error: unknown) => {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+  });
+}
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
