@@ -15,7 +15,6 @@ const sharedLibraries = { isolate: false, setupFiles: ['test/support/fresh-modul
 
 /** Files that run once more with the four Lambda functions that a web function replaces (`chatRoutes`). */
 const filesOfBothEntryPoints = [
-  'contract-send-message',
   'contract-create-chat',
   'contract-stream',
   'stop-reply',

@@ -144,12 +144,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
   'prepare-attachment': { reads: [] },
   'purge-chat': {
-    reads: [...batchReader, 'ConditionCheckItem'],
+    reads: batchReader,
     writes: {
       PutItem: chatDeletions.PutItem,
       UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
       DeleteItem: [...chatDeletions.DeleteItem, 'operatorsPurges'],
-      BatchWriteItem: ['chats', 'files'],
+      BatchWriteItem: ['chats', 'files', 'users'],
     },
     content: ['ListBucket', 'DeleteObject'],
     files: ['DeleteObject'],
@@ -171,7 +171,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: {
       PutItem: ['batches', 'batchLists', 'idempotencyRecords', 'operatorsBatches', 'operatorsOpenBatches'],
       UpdateItem: ['batchLists', 'lastNumbers', 'rateBuckets'],
-      BatchWriteItem: ['batches', 'chats'],
+      BatchWriteItem: ['batches', 'chats', 'users'],
     },
     replySettings: true,
     batchSettings: true,

@@ -36,7 +36,7 @@ const kinds = {
   rateBuckets: { keys: `${workspace}#RATE#*` },
   /** Names the open batch with which the reconciler's next run starts. */
   usage: { keys: `${workspace}#USAGE` },
-  /** What users have: entries and counts of their chats, and their ratings. */
+  /** What users have: entries and counts of their chats, their ratings, and their requests in batches. */
   users: { keys: `${workspace}#USER*` },
   whitelists: { keys: `${workspace}#WHITELIST` },
 } as const satisfies Record<string, { keys: string; attributes?: readonly string[] }>;

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { AgentTest } from '#contract/agent-test.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import { exitCodes } from '../failures.ts';
+import { countOf } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 
 export function agentTestCommand(report: Report): Command {
@@ -39,7 +40,7 @@ function linesOf({ version, model, reply, provider, milliseconds }: AgentTest): 
     ...(provider === null ? [] : [`Provider: ${provider}`]),
     ...(incomplete === undefined ? [] : [`Incomplete: ${incomplete}`]),
     `${token_usage?.total_prompt_tokens ?? 0} + ${token_usage?.total_completion_tokens ?? 0} tokens, ` +
-      `${token_usage?.total_calls ?? 0} model calls, ${(milliseconds / 1000).toFixed(1)} s`,
+      `${countOf(token_usage?.total_calls ?? 0, 'model call')}, ${(milliseconds / 1000).toFixed(1)} s`,
   ];
 }
 

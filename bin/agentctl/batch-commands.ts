@@ -16,7 +16,7 @@ import { downloadResults } from './download-results.ts';
 import { isCsv } from './input-records.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
 import { type Joined, joinResults } from './join-results.ts';
-import { formatBatches, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
+import { countOf, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import { batchesResult, batchListResult, downloadResult, mergeResults } from './report-batches.ts';
 import type { Report, Result } from './result.ts';
 import { findService, withAddress } from './service-address.ts';
@@ -112,9 +112,9 @@ async function status(names: string[], options: { watch?: true }, command: Comma
     if (watch.batches.length < ids.length) return;
     endedBefore ??= ended;
     const counted = [
-      `${formatCount(ended)} of ${formatCount(total)} requests`,
+      `${formatCount(ended)} of ${countOf(total, 'request')}`,
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
-      ...(ids.length > 1 ? [`${formatBatches(watch.open.length)} open`] : []),
+      ...(ids.length > 1 ? [`${countOf(watch.open.length, 'batch', 'batches')} open`] : []),
     ].join(', ');
     line.show({ done: ended, total, from: endedBefore, counted, count: ended - endedBefore });
   });
@@ -217,10 +217,10 @@ async function joinFile(
   ).finally(line.clear);
   process.exitCode = outcome.exitCode;
   return mergeResults(
-    { json: { file: out }, lines: [`${out}: ${formatCount(outcome.total)} rows`] },
+    { json: { file: out }, lines: [`${out}: ${countOf(outcome.total, 'row')}`] },
     outcomeResult(outcome),
   );
 }
 
 const showResults = (line: ProgressLine, count: number, total: number): void =>
-  line.show({ done: count, total, from: 0, counted: `${formatCount(count)} results`, count });
+  line.show({ done: count, total, from: 0, counted: `${countOf(count, 'result')}`, count });

@@ -6,7 +6,7 @@ import { batchClient } from './batch-client.ts';
 import { countRequests, outcomeOf, outcomeResult } from './batch-outcome.ts';
 import { checkInput } from './check-input.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
-import { formatBatches, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
+import { countOf, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import { type CsvColumns, requestFields } from './read-csv.ts';
 import { batchesResult, checkResult, mergeResults, retryResult, submissionResult } from './report-batches.ts';
 import type { Report, Result } from './result.ts';
@@ -157,14 +157,14 @@ async function findRetry(
 ): Promise<number[]> {
   if (size.requests > 0)
     throw new Error(
-      `${formatCount(size.requests)} requests of ${input.file} are not submitted yet: agentctl batch submit continues`,
+      `${countOf(size.requests, 'request')} of ${input.file} not submitted yet: agentctl batch submit continues`,
     );
   await watch.read(batchIdsOf(state));
   if (isRetrying(state, watch)) return [];
   const open = watch.open.length;
   if (open > 0)
     throw new Error(
-      `${formatBatches(open)} of ${input.file} ${open === 1 ? 'has' : 'have'} not ended: agentctl batch status FILE --watch waits`,
+      `${countOf(open, 'batch', 'batches')} of ${input.file} ${open === 1 ? 'has' : 'have'} not ended: agentctl batch status FILE --watch waits`,
     );
   return findFailedLines(client, input, state, watch, line.log);
 }
@@ -274,13 +274,11 @@ class FileRun {
     return [
       open.length === 0
         ? 'Stopped. No batch of the file goes on in the service.'
-        : `Stopped. ${formatBatches(open.length)} with ${formatCount(openRequests)} requests ${open.length === 1 ? 'goes' : 'go'} on in the service.`,
+        : `Stopped. ${countOf(open.length, 'batch', 'batches')} with ${countOf(openRequests, 'request')} ${open.length === 1 ? 'goes' : 'go'} on in the service.`,
       ...(pending === undefined
         ? []
-        : [
-            `${formatCount(pending.requests)} requests were being sent: the next run finds out whether they arrived.`,
-          ]),
-      ...(left > 0 ? [`${formatCount(left)} requests are not submitted yet.`] : []),
+        : [`${countOf(pending.requests, 'request')} being sent: the next run finds out what arrived.`]),
+      ...(left > 0 ? [`${countOf(left, 'request')} not submitted yet.`] : []),
     ];
   }
 
@@ -288,7 +286,7 @@ class FileRun {
     if (this.#progress === undefined) return;
     const { state, requests } = this.#progress;
     const submitted = submittedOf(state);
-    const counted = `${formatCount(submitted)} requests in ${formatBatches(state.accepted.length)}`;
+    const counted = `${countOf(submitted, 'request')} in ${countOf(state.accepted.length, 'batch', 'batches')}`;
     if (this.#options.wait === true) this.#showEnded(this.#progress, submitted);
     else this.#showDone(submitted, totalOf(state, requests), counted);
   }

@@ -1,6 +1,6 @@
 import type { Batch, BatchResult, ChatBatchClient } from '#lib/client/index.ts';
 import { exitCodes } from '../failures.ts';
-import { formatCount } from './progress-line.ts';
+import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
 import type { Result } from './result.ts';
 
@@ -79,9 +79,9 @@ export function outcomeResult({ total, succeeded, failed, reasons }: Outcome): R
   const others = reasons.slice(reasonsShown).reduce((sum, { requests }) => sum + requests, 0);
   const open = total - succeeded - failed;
   const counts = [
-    `${formatCount(succeeded)} of ${formatCount(total)} requests succeeded`,
+    `${formatCount(succeeded)} of ${countOf(total, 'request')} succeeded`,
     ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
-    ...(open > 0 ? [`${formatCount(open)} have no result yet`] : []),
+    ...(open > 0 ? [`${formatCount(open)} without a result yet`] : []),
   ];
   return {
     json: { requests: total, succeeded, failed, reasons },

@@ -6,7 +6,7 @@ import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
 import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
 import { interruptible } from './interruption.ts';
 import { writeWhole } from './partial-file.ts';
-import { formatCount, progressLine } from './progress-line.ts';
+import { countOf, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 
 interface ExportOptions {
@@ -45,7 +45,7 @@ async function exportAll({ workspace, user, out }: ExportOptions): Promise<Resul
     files: { address: async () => '' },
   };
   const counts = { chats: 0, messages: 0 };
-  const countText = () => `${formatCount(counts.chats)} chats with ${formatCount(counts.messages)} messages`;
+  const countText = () => `${countOf(counts.chats, 'chat')} with ${countOf(counts.messages, 'message')}`;
   const unchanged = () =>
     `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`;
   const write = async (file: FileHandle) => {

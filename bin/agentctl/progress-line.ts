@@ -70,11 +70,9 @@ const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 export const formatCount = (count: number): string => numbers.format(count);
 
-export const formatRequests = (count: number): string =>
-  `${formatCount(count)} ${count === 1 ? 'request' : 'requests'}`;
-
-export const formatBatches = (count: number): string =>
-  `${formatCount(count)} ${count === 1 ? 'batch' : 'batches'}`;
+/** A count with its noun: `1 request`, `1,000 requests`. */
+export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${formatCount(count)} ${count === 1 ? noun : plural}`;
 
 export function describeProgress(
   { done, total, from, counted, count }: Progress,

@@ -1,6 +1,6 @@
 import type { Batch } from '#lib/client/index.ts';
 import type { InputSize } from './check-input.ts';
-import { formatBatches, formatCount, formatRequests } from './progress-line.ts';
+import { countOf, formatCount } from './progress-line.ts';
 import type { Result } from './result.ts';
 import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { textTable } from './text-table.ts';
@@ -41,7 +41,7 @@ export function submissionResult(file: string, state: SubmissionState, submitted
     json: { file, requests: sum, submitted: batches.map(acceptedJson), earlier_batches: submittedBefore },
     lines: [
       ...acceptedTable(batches),
-      `${file}: ${formatRequests(sum)} in ${formatBatches(batches.length)}${note}`,
+      `${file}: ${countOf(sum, 'request')} in ${countOf(batches.length, 'batch', 'batches')}${note}`,
     ],
   };
 }
@@ -58,7 +58,7 @@ export function retryResult(file: string, { rounds }: SubmissionState, submitted
     lines: [
       ...acceptedTable(batches),
       isNew
-        ? `${file}: ${formatCount(sum)} failed requests submitted again in ${formatBatches(batches.length)}`
+        ? `${file}: ${countOf(sum, 'failed request')} submitted again in ${countOf(batches.length, 'batch', 'batches')}`
         : `${file}: nothing to submit again`,
     ],
   };
@@ -89,8 +89,8 @@ export function checkResult(
   return {
     json: { file, requests, batches, characters, submitted_before: before },
     lines: [
-      `${file}: ${formatRequests(requests)} in ${formatBatches(batches)}, with ${formatCount(characters)} characters of messages`,
-      ...(before > 0 ? [`${formatCount(before)} other requests were submitted by earlier runs`] : []),
+      `${file}: ${countOf(requests, 'request')} in ${countOf(batches, 'batch', 'batches')}, with ${formatCount(characters)} characters of messages`,
+      ...(before > 0 ? [`${countOf(before, 'other request')} submitted by earlier runs`] : []),
       'Nothing was sent',
     ],
   };
@@ -115,7 +115,7 @@ export function downloadResult(out: string, batches: readonly Batch[], counts: r
       ...batches
         .filter((batch) => !hasEnded(batch))
         .map(({ id, status }) => `${id} is ${status}: the file has only its results so far`),
-      `${out}: ${formatCount(sum)} results`,
+      `${out}: ${countOf(sum, 'result')}`,
     ],
   };
 }

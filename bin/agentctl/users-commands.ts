@@ -7,19 +7,21 @@ import { type ErasedCounts, nothingErased } from '#domain/chats/purge.ts';
 import { type Report as Erased, eraseCompletely } from '#domain/erasure/erase-completely.ts';
 import {
   batches,
-  chatData,
   chatDeletion,
   chatPages,
+  chatTraces,
   clock,
+  erasedObjects,
   erasures,
   feedback,
+  fileIndex,
   personTraces,
   purgeOutbox,
   requestEraser,
   workspaces,
 } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
-import { formatCount, progressLine } from './progress-line.ts';
+import { countOf, formatCount, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 
 export function usersCommands(report: Report): Command {
@@ -36,20 +38,22 @@ export function usersCommands(report: Report): Command {
 
 const eraseHelp = `
 The command ends when nothing of the user is left: it reads the keys of all items of the table, of every workspace, and
-waits for replies in progress. It may be repeated, also after it was stopped. Files that were uploaded before files named
-their chats stay. Backups of the table contain erased data for up to 35 days.`;
+waits for replies in progress. It may be repeated, also after it was stopped. Backups of the table contain erased data for
+up to 35 days.`;
 
 async function erase(user: string, { workspace }: { workspace: string }): Promise<Result> {
   const parsed = externalUserId.safeParse(user);
   if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
   const services = {
+    ...erasedObjects,
     batches: batches(),
-    chatData: chatData(),
     chatDeletion: chatDeletion(),
     chatPages: chatPages(),
+    chatTraces: chatTraces(),
     clock,
     erasures: erasures(),
     feedback: feedback(),
+    fileIndex: fileIndex(),
     personTraces: personTraces(),
     purgeOutbox: purgeOutbox(),
     requestEraser: requestEraser(),
@@ -81,23 +85,19 @@ const countsJson = ({ batchRequests, ...counts }: ErasedCounts) => ({
   batch_requests: batchRequests,
 });
 
-const jsonOf = ({ erased, erasedBefore, itemsScanned, retainedFiles }: Erased) => ({
+const jsonOf = ({ erased, erasedBefore, itemsScanned }: Erased) => ({
   ...countsJson(erased),
   by_previous_runs: countsJson(erasedBefore),
   items_scanned: itemsScanned,
-  retained_files: retainedFiles,
 });
 
 const describe = ({ chats, ratings, batchRequests, others }: ErasedCounts): string =>
-  `${formatCount(chats)} chats, ${formatCount(ratings)} ratings in other chats, ${formatCount(batchRequests)} batch requests and ${formatCount(others)} other items`;
+  `${countOf(chats, 'chat')}, ${countOf(ratings, 'rating')} in other chats, ${countOf(batchRequests, 'batch request')} and ${countOf(others, 'other item')}`;
 
-const linesOf = ({ erased, erasedBefore, itemsScanned, retainedFiles }: Erased): string[] => [
+const linesOf = ({ erased, erasedBefore, itemsScanned }: Erased): string[] => [
   `Erased ${describe(erased)}`,
   ...(isDeepStrictEqual(erasedBefore, nothingErased)
     ? []
     : [`Earlier runs, which did not end, had erased ${describe(erasedBefore)} of these`]),
   `The last scan found nothing; ${formatCount(itemsScanned)} items were read`,
-  ...(retainedFiles.length === 0
-    ? []
-    : [`Files of an earlier version stay, because other chats may attach them: ${retainedFiles.join(', ')}`]),
 ];

@@ -2,15 +2,13 @@ import { route } from '#contract/routes/delete-file.ts';
 import type { DeletedFileResource } from '#contract/upload.ts';
 import { deleteFile } from '#domain/files/delete-file.ts';
 import { files, preparedAttachments } from '#runtime/composition/object-stores.ts';
-import { fileErasures, fileIndex } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { clock, fileIndex } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 
 const deleteOne = deleteFile({
-  fileErasures: fileErasures(),
+  clock,
   fileIndex: fileIndex(),
   files: files(),
-  identifiers,
   preparedAttachments: preparedAttachments(),
 });
 

@@ -1,14 +1,16 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { purgeChat } from '#domain/chats/purge-chat.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
+import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import {
   batches,
-  chatData,
   chatDeletion,
   chatPages,
+  chatTraces,
   clock,
+  erasedObjects,
   feedback,
+  fileIndex,
   log,
   purgeOutbox,
   purgeQueue,
@@ -16,13 +18,15 @@ import {
 } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const purge = purgeChat({ chatData: chatData(), clock, purgeOutbox: purgeOutbox() });
-async function purgeAndLog(deleted: Purge): Promise<void> {
-  const { workspaceId, chatId } = deleted;
-  const { retainedFiles } = await purge(deleted);
-  if (retainedFiles.length > 0)
-    log.info('Files of a deleted chat were retained', { workspaceId, chatId, files: retainedFiles });
-}
+const purge = purgeChat({
+  ...erasedObjects,
+  chatTraces: chatTraces(),
+  clock,
+  fileIndex: fileIndex(),
+  purgeOutbox: purgeOutbox(),
+  purgeQueue: purgeQueue(),
+  requestEraser: requestEraser(),
+});
 
 const erase = runErasure({
   batches: batches(),
@@ -35,16 +39,20 @@ const erase = runErasure({
   requestEraser: requestEraser(),
 });
 
-/** Deletes the data of deleted chats and persons, one after the other. The queue delivers failed ones again. */
+/** Deletes the data of deleted chats and persons. The queue delivers failed ones again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
-  for (const { messageId, body } of Records)
-    try {
-      const deleted = JSON.parse(body) as Purge | Erasure;
-      await ('chatId' in deleted ? purgeAndLog(deleted) : erase(deleted));
-    } catch (error) {
-      log.error('A purge failed', { error });
-      batchItemFailures.push({ itemIdentifier: messageId });
-    }
+  // Concurrently: those of other tenants do not wait for a large one.
+  await Promise.all(
+    Records.map(async ({ messageId, body }) => {
+      try {
+        const deleted = JSON.parse(body) as Purge | Erasure;
+        await ('chatId' in deleted ? purge(deleted) : erase(deleted));
+      } catch (error) {
+        log.error('A purge failed', { error });
+        batchItemFailures.push({ itemIdentifier: messageId });
+      }
+    }),
+  );
   return { batchItemFailures };
 });

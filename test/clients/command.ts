@@ -4,11 +4,16 @@
  * client library; openai, which drives clients of OpenAI's chat completions; use-chat, which drives the page of
  * docs/examples/use-chat. A language whose tools are missing is skipped by name.
  */
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DynamoDBClient, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { marshall } from '@aws-sdk/util-dynamodb';
+import type { Connection } from '../../bin/local/connection.ts';
+import { keys } from '../../functions/adapters/dynamo/table/keys.ts';
 import { languages, type Tools } from './languages.ts';
 import { testOpenAiClients } from './openai/openai-clients.ts';
 import { testUseChat } from './use-chat/use-chat.ts';
@@ -49,7 +54,7 @@ function run(
 }
 
 /** Starts the service on a free port. */
-async function startService(): Promise<{ service: ChildProcess; env: NodeJS.ProcessEnv }> {
+async function startService(): Promise<{ service: ChildProcess; connection: Connection }> {
   const data = join(work, 'data');
   const service = spawn(process.execPath, ['bin/local.js', '--port', '0', '--data', data, '--reset'], {
     cwd: root,
@@ -62,28 +67,41 @@ async function startService(): Promise<{ service: ChildProcess; env: NodeJS.Proc
   }
   service.stdout.resume();
   if (!lines.some((line) => line.includes('Ctrl-C'))) throw new Error(`No service:\n${lines.join('\n')}`);
-  const connection = JSON.parse(readFileSync(join(data, 'connection.json'), 'utf8')) as Record<
-    string,
-    string
-  >;
-  const { base_url: BASE_URL, api_key: API_KEY, agent_id: AGENT_ID } = connection;
-  return { service, env: { BASE_URL, API_KEY, AGENT_ID, CHAT_ID: String(largeChat) } };
+  return {
+    service,
+    connection: JSON.parse(readFileSync(join(data, 'connection.json'), 'utf8')) as Connection,
+  };
 }
 
-async function createChats({ BASE_URL, API_KEY = '', AGENT_ID }: NodeJS.ProcessEnv): Promise<void> {
-  let newest = 0;
-  const createNext = async () => {
-    while (newest < largeChat) {
-      const response = await fetch(`${BASE_URL}/chats`, {
-        method: 'POST',
-        headers: { 'x-api-key': API_KEY, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ name: 'One of many', agent_id: AGENT_ID }),
-      });
-      const { data } = (await response.json()) as { data: { id: number } };
-      newest = Math.max(newest, data.id);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, createNext));
+/** Creates the chat with a large id, as if the workspace had had all chats before it. */
+async function createLargeChat(connection: Connection): Promise<NodeJS.ProcessEnv> {
+  const {
+    base_url: BASE_URL,
+    api_key: API_KEY,
+    agent_id: AGENT_ID,
+    access_key_id,
+    secret_access_key,
+  } = connection;
+  const client = new DynamoDBClient({
+    region: 'us-east-1',
+    endpoint: connection.dynamodb_endpoint,
+    credentials: { accessKeyId: access_key_id ?? '', secretAccessKey: secret_access_key ?? '' },
+  });
+  await client.send(
+    new UpdateItemCommand({
+      TableName: connection.data_table,
+      Key: marshall(keys.lastNumber(connection.workspace_id, 'CHATS')),
+      UpdateExpression: 'SET last_id = :before',
+      ExpressionAttributeValues: marshall({ ':before': largeChat - 1 }),
+    }),
+  );
+  const response = await fetch(`${BASE_URL}/chats`, {
+    method: 'POST',
+    headers: { 'x-api-key': API_KEY, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'A large id', agent_id: AGENT_ID }),
+  });
+  assert.equal(((await response.json()) as { data: { id: number } }).data.id, largeChat);
+  return { BASE_URL, API_KEY, AGENT_ID, CHAT_ID: String(largeChat) };
 }
 
 /** Generates clients of these languages from docs/openapi.json, and runs them. */
@@ -99,8 +117,7 @@ async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
     if (!isQuick)
       run(join(bin, 'redocly'), ['lint', '--extends=recommended', '--max-problems=1', tools.document]);
     console.log(`docs/openapi.json has no warning of Spectral${isQuick ? '' : ' and Redocly'}`);
-    const { env } = await starting;
-    await createChats(env);
+    const env = await createLargeChat((await starting).connection);
     for (const [name, test] of Object.entries(languages)) {
       if (!chosen.includes(name)) continue;
       report(name, test(tools, env));

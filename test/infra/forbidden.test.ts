@@ -94,6 +94,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   operatorsOpenBatch: [keys.operatorsOpenBatch(id), 'operatorsOpenBatches'],
   operatorsWebhook: [keys.operatorsWebhook(w, at, id), 'operatorsWebhooks'],
   userRating: [keys.userRating(w, user, 1, 1), 'users'],
+  userBatch: [keys.userBatch(w, user, at, id), 'users'],
   auditKey: [keys.auditKey(w), 'auditKeys', 'key'],
   operatorsErasure: [keys.operatorsErasure(w, '0'.repeat(64)), 'operatorsPurges'],
   operatorsPurge: [keys.operatorsPurge(at, w, 1), 'operatorsPurges'],

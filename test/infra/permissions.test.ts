@@ -187,7 +187,6 @@ test('every role may do exactly this', () => {
     PurgeChat: [
       'dynamodb:BatchGetItem',
       'dynamodb:BatchWriteItem',
-      'dynamodb:ConditionCheckItem',
       'dynamodb:DeleteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',

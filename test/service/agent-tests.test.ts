@@ -77,7 +77,7 @@ describe('agentctl agents test', () => {
       '',
       'I am Who are you?',
       '',
-      expect.stringMatching(/^\d+ \+ \d+ tokens, 1 model calls, \d+\.\d s$/),
+      expect.stringMatching(/^\d+ \+ \d+ tokens, 1 model call, \d+\.\d s$/),
     ]);
     const added = (await itemsOf(workspaceId)).filter((item) => !before.includes(item));
     expect(added).toEqual([expect.stringMatching(/#USAGE [\d-]+#operators#/)]);

@@ -349,7 +349,7 @@ describe('the results of a file', () => {
     const { code, stdout } = await agentctl.run('batch', 'results', file, '--out', out);
     expect([code, stdout]).toEqual([
       3,
-      expect.stringContaining('0 of 2 requests succeeded, 2 have no result yet'),
+      expect.stringContaining('0 of 2 requests succeeded, 2 without a result yet'),
     ]);
     expect((await readJsonLines(out)).map(({ status }) => status)).toEqual(['pending', 'pending']);
   });
@@ -468,7 +468,7 @@ describe('agentctl batch retry-failed', () => {
         await appendFile(file, 'q2,b\n');
         return file;
       },
-      /1 requests of .* are not submitted yet: agentctl batch submit continues/,
+      /1 request of .* not submitted yet: agentctl batch submit continues/,
     ],
   ])('refuses %s', async (_, prepare, said) => {
     const { code, stderr } = await retry(await prepare());
@@ -517,8 +517,8 @@ describe('agentctl batch submit', () => {
       130,
       [
         'Stopped. 1 batch with 1,000 requests goes on in the service.',
-        '1,000 requests were being sent: the next run finds out whether they arrived.',
-        '500 requests are not submitted yet.',
+        '1,000 requests being sent: the next run finds out what arrived.',
+        '500 requests not submitted yet.',
         expect.stringMatching(/^To go on: /),
       ],
     ]);

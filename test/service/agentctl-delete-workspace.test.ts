@@ -126,9 +126,10 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
   const before = await others();
 
   const all = await allItems();
-  const kinds = 'C B LIST USAGE RATE AUDIT KEYS WHITELIST AGENTS AGENT FILE KNOWLEDGE REQUEST BATCHES'.split(
-    ' ',
-  );
+  const kinds =
+    'C B IDS CHATS USER USAGE RATE AUDIT KEYS WHITELIST AGENTS AGENT FILE KNOWLEDGE REQUEST BATCHES'.split(
+      ' ',
+    );
   for (const kind of kinds) expect(all.join()).toContain(`W#${id}#${kind}`);
   for (const kind of ['WEBHOOKS', 'PURGES', 'BATCH#', 'KEY#', 'AGENT#', 'AUDIT'])
     expect(all.filter(isOfVictim).join()).toContain(`OPERATOR#${kind}`);

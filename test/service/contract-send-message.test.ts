@@ -235,7 +235,7 @@ describe('a refusal', () => {
     const table = dataTableOf(service);
     const file = dataOf(await uploaderOf(service, tenant).file('a.txt', 'The text')) as UploadedFile;
     const item = keys.file(tenant.workspaceId, file.uuid);
-    await table.change(item, { erasing: 'confirmed' });
+    await table.change(item, { closed: true });
     const chat = await tenant.createChat();
     for (const headers of [{}, { 'Idempotency-Key': 'One' }] as Record<string, string>[]) {
       const uuids = [file.uuid];

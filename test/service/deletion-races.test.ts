@@ -283,7 +283,8 @@ describe('a deletion of a file', async () => {
     expect(await remove()).toBe(rejectedDeletion);
     expect(sent).toBe(success);
     expect((await owner.history(chat))[0]?.attached_files).toMatchObject([{ uuid }]);
-    expect(await send()).toBe(success);
+    // It stays for this message alone.
+    expect(await send()).toBe(rejectedSend);
   });
 
   it('at the same moment as a send: one of them wins', async () => {

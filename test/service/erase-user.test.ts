@@ -169,7 +169,7 @@ await talk(shared, 'reader', 'For everybody');
 
 it('erases every item and object of a user, and changes nothing of another one', async () => {
   const [ann, bob] = [await furnish(shared), await furnish(shared)];
-  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, USER: 3, 'USER-N': 2, WHITELIST: 1 });
+  expect(await kindsWith(ann.mark)).toEqual({ B: 1, C: 13, FILE: 1, USER: 4, 'USER-N': 2, WHITELIST: 1 });
   expect(await eventsOf(ann.own)).not.toEqual([]);
   const before = await everythingWith(bob.mark);
   const { body, status } = await client.delete(addressOf(ann.user));
@@ -295,7 +295,7 @@ it('agentctl says what a failed run has erased, and what it and the next one did
   const message = 'User: ann is not authorized to perform: dynamodb:Scan on resource: table';
   const denied = { status: 400, body: JSON.stringify({ __type: 'AccessDeniedException', message }) };
   proxy.handle = async ({ target }, pass) => (target === 'Scan' ? denied : pass());
-  const counts = '3 chats, 1 ratings in other chats, 0 batch requests and 0 other items';
+  const counts = '3 chats, 1 rating in other chats, 0 batch requests and 0 other items';
   expect(await erase()).toMatchObject({
     ...{ code: 1, stdout: '' },
     stderr: expect.stringMatching(

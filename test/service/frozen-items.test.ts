@@ -114,6 +114,7 @@ describe('items of an earlier version', () => {
       chatUse: [],
       chatUseCursor: [],
       userRating: [],
+      userBatch: [],
       auditKey: [],
       chatOfFile: [],
       fileOfChat: [],

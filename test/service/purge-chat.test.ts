@@ -16,7 +16,6 @@ import { stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const logged: string[] = [];
 // The reconciler runs each second.
 const {
   callFor,
@@ -25,7 +24,6 @@ const {
 } = await useScriptedService({
   timer: quickTimer,
   recordCalls: true,
-  onLog: ({ line }) => logged.push(line),
 });
 const table = closeAfterTests(dataTableOf(service));
 const waiting = { timeout: 60_000, interval: 100 };
@@ -235,30 +233,10 @@ describe('files', () => {
     expect(await storedFiles(tenant)).toEqual({ objects: 0, prepared: [], items: [] });
   });
 
-  it('are retained and reported if an earlier version has stored them', async () => {
-    const tenant = await openTenant(service, { titles: false });
-    const chat = await tenant.createChat();
-    const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
-    const { chats_indexed, ...item } = (await table.read(keys.file(tenant.workspaceId, uuid))) ?? {};
-    expect(chats_indexed).toBe(true);
-    await table.writeItems([item]);
-    dataOf(await tenant.send(chat, { attached_file_uuids: [uuid] }));
-    dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-    await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
-    expect(await storedFiles(tenant)).toMatchObject({ objects: 1, items: ['FILE'] });
-    const lines = () => logged.filter((line) => line.includes('Files of a deleted chat were retained'));
-    await expect.poll(lines, waiting).toHaveLength(1);
-    expect(JSON.parse(lines()[0] as string)).toMatchObject({
-      ...{ level: 'INFO', workspaceId: tenant.workspaceId, chatId: chat.id, files: [uuid] },
-    });
-    await purgeLastOf(tenant, chat);
-    expect(lines()).toHaveLength(1);
-  });
-
   it('fail a batch request if they are erased while it runs, which leaves nothing behind', async () => {
     const tenant = await openTenant(service, { titles: false });
     const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
-    await table.change(keys.file(tenant.workspaceId, uuid), { erasing: 'confirmed' });
+    await table.change(keys.file(tenant.workspaceId, uuid), { closed: true });
     const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
     const body = { agent_id: tenant.agentId, requests };
     const batch = dataOf(await tenant.client.post<BatchResource>('/batches', body));

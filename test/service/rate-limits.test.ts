@@ -438,10 +438,10 @@ describe('what it costs', () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: '3/h' } });
     const get = () => client.get('/batches');
     // The runner calls the thread that was used last, so one thread handles all requests.
-    for (const _request of [1, 2, 3]) expect(await costOf(get)).toEqual(['GetItem 0', 'UpdateItem 1']);
+    for (const _request of [1, 2, 3]) expect(await costOf(get)).toEqual(['Query 0', 'UpdateItem 1']);
     expect(await costOf(get)).toEqual([]);
     await operator().workspaces.update(workspaceId, { limits: 'none' });
-    expect(await costOf(get)).toEqual(['GetItem 0']);
+    expect(await costOf(get)).toEqual(['Query 0']);
   });
 
   it('is no read of a rejected list, also in a function that has not seen its bucket', async () => {

@@ -28,11 +28,11 @@ describe.runIf(webFunctions === 'all')('a request that the gateway repeats', () 
     const { client, chatId } = await repeating(when);
     const fields = { name: 'A chat', agent_id: tenant.agentId };
     const { body } = await client.post<ChatResource>('/chats', fields);
-    expect([chatId, body.data.id]).toEqual([1, 2]);
     const key = { headers: { 'Idempotency-Key': 'one' } };
-    expect((await client.post<ChatResource>('/chats', fields, key)).body.data.id).toBe(3);
+    const keyed = await client.post<ChatResource>('/chats', fields, key);
     const list = await client.get<ChatResource[]>('/chats');
-    expect(list.body.data.map(({ id }) => id).sort()).toEqual([1, 2, 3]);
+    // The ids of the repeated requests are not used.
+    expect(list.body.data.map(({ id }) => id)).toEqual([keyed.body.data.id, body.data.id, chatId]);
   });
 
   it('gets the stored reply, as JSON and as a stream, and makes no second turn', async () => {

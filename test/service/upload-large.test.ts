@@ -126,9 +126,9 @@ describe('the distribution', () => {
       });
       return ((await response.json()) as { pagination: { next_page: string } }).pagination.next_page;
     };
-    expect(await linkThrough(service.baseUrl)).toBe(`${service.baseUrl}/chats?limit=1&offset=1`);
+    expect(await linkThrough(service.baseUrl)).toBe(`${service.baseUrl}/chats?limit=1&offset=1&cursor=a2.1`);
     const gateway = `${service.run.endpoints.gateway}/v1`;
-    expect(await linkThrough(gateway)).toBe(`${gateway}/chats?limit=1&offset=1`);
+    expect(await linkThrough(gateway)).toBe(`${gateway}/chats?limit=1&offset=1&cursor=a2.1`);
   });
 
   it('is known by its secret: without it no upload is taken, and no host believed', async () => {

@@ -24,12 +24,23 @@ export interface Ledger {
   renames: (Span & { chat: Chat; name: string; isDone: boolean })[];
   batches: (NewBatch & { batchId: string | undefined; key: string })[];
   keys: Map<string, Set<number>>;
+  /** Uploaded, and maybe deleted. */
+  files: { workspaceId: string; uuid: string }[];
   /** `end` is infinite if the operator does not know that it was requested. */
   erasures: (Span & { workspaceId: string; externalUserId: string })[];
 }
 
 export const newLedger = (): Ledger => ({
-  ...{ chats: [], creations: [], sends: [], renames: [], batches: [], keys: new Map(), erasures: [] },
+  ...{
+    chats: [],
+    creations: [],
+    sends: [],
+    renames: [],
+    batches: [],
+    keys: new Map(),
+    files: [],
+    erasures: [],
+  },
 });
 
 /** An error that a client may retry: the service failed, or its process died. */
@@ -118,7 +129,8 @@ async function send(self: Self): Promise<void> {
   world.ledger.sends.push(entry);
   const resumable = key !== null && world.timeline.chance(0.3);
   let requestId = '';
-  const input = { ...chat, externalUserId: self.externalUserId, message, resumable };
+  const attachedFileUuids = world.timeline.chance(0.4) ? someFiles(self) : [];
+  const input = { ...chat, externalUserId: self.externalUserId, message, resumable, attachedFileUuids };
   const reply = await persistently(
     world,
     `${name} sends ${message} to chat ${chat.chatId} of ${chat.workspaceId}`,
@@ -133,6 +145,49 @@ async function send(self: Self): Promise<void> {
   if (reply?.error === null) entry.reply = reply.content;
 }
 
+/** One or two files of the workspace; none if it has none. */
+function someFiles({ world, workspaceId }: Self): string[] {
+  const { timeline, ledger } = world;
+  const files = ledger.files.filter((file) => file.workspaceId === workspaceId);
+  if (files.length === 0) return [];
+  return [...new Set([timeline.pick(files).uuid, timeline.pick(files).uuid])];
+}
+
+async function upload({ world, workspaceId, name }: Self): Promise<void> {
+  const uuid = world.nextName('file');
+  await persistently(
+    world,
+    `${name} uploads ${uuid}`,
+    async (process) => {
+      await world.operations.upload(process, workspaceId, uuid);
+      world.ledger.files.push({ workspaceId, uuid });
+    },
+    1,
+  );
+}
+
+async function removeFile(self: Self): Promise<void> {
+  const [uuid] = someFiles(self);
+  if (uuid === undefined || self.world.timeline.chance(0.5)) return;
+  const { world, workspaceId, name } = self;
+  await persistently(
+    world,
+    `${name} deletes ${uuid}`,
+    (process) => world.operations.removeFile(process, workspaceId, uuid),
+    1,
+  );
+}
+
+async function rate(self: Self): Promise<void> {
+  const chat = someChat(self);
+  const { world, externalUserId } = self;
+  if (chat === undefined || externalUserId === undefined) return;
+  const input = { ...chat, externalUserId, position: world.timeline.pick([2, 2, 4]) };
+  await persistently(world, `${self.name} rates chat ${chat.chatId}`, (process) =>
+    world.operations.rate(process, input),
+  );
+}
+
 async function rename(self: Self): Promise<void> {
   const { world, externalUserId } = self;
   const chat = someChat(self);
@@ -140,10 +195,13 @@ async function rename(self: Self): Promise<void> {
   const name = world.nextName('name');
   const entry = { chat, name, start: world.timeline.now, end: Infinity, isDone: false };
   world.ledger.renames.push(entry);
-  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) =>
-    world.operations.rename(process, { ...chat, externalUserId, name }),
-  );
-  entry.end = world.timeline.now;
+  let tries = 0;
+  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) => {
+    tries += 1;
+    return world.operations.rename(process, { ...chat, externalUserId, name });
+  });
+  // A request whose client has given up may arrive 40 s after it was sent.
+  entry.end = world.timeline.now + (tries > 1 || done === undefined ? 40_000 : 0);
   entry.isDone = done !== undefined;
 }
 
@@ -194,7 +252,7 @@ async function read(self: Self): Promise<void> {
     );
 }
 
-const actions = [createChat, send, send, send, rename, remove, stop, read];
+const actions = [createChat, send, send, send, send, rename, remove, stop, read, upload, removeFile, rate];
 
 /** A client that creates a batch, and watches it to its end. */
 export async function actAsBatchClient(world: World, index: number): Promise<void> {
@@ -245,8 +303,10 @@ async function tidyUp(world: World, workspaceId: string, batchId: string): Promi
 }
 
 /** Thirty requests: some with a history, which may be that of others, and some with a user. */
-function newBatch({ world, workspaceId }: Self): NewBatch {
+function newBatch(self: Self): NewBatch {
+  const { world, workspaceId } = self;
   const { timeline } = world;
+  const files = () => someFiles(self);
   const histories = world.ledger.chats.filter(
     (chat) => chat.workspaceId === workspaceId && chat.externalUserId === undefined && !chat.isDeleted,
   );
@@ -258,6 +318,7 @@ function newBatch({ world, workspaceId }: Self): NewBatch {
       const chat = timeline.chance(0.4) && histories.length > 0 ? timeline.pick(histories) : undefined;
       return {
         ...{ customId, message: `question of ${customId}`, historyId: chat?.chatId ?? null },
+        files: timeline.chance(0.1) ? files() : [],
         externalUserId: chat === undefined && timeline.chance(0.2) ? `user-${timeline.below(4)}` : null,
       };
     }),

@@ -70,6 +70,17 @@ function checkTurns({ checks }: World, chats: readonly StoredChat[]): void {
     const what = () =>
       `${nameOf(chat)}: ${messages.map(({ position }) => position).join(', ')}; count ${messageCount}`;
     checks.that('positions have no gaps', !hasGap && messages.length >= messageCount, what);
+    for (const { position, content } of messages)
+      if (content.startsWith('Reply to '))
+        checks.that(
+          'a reply belongs to its message',
+          messages.some(
+            (message) =>
+              message.position === position - 1 &&
+              content === `Reply to ${message.content}`.slice(0, content.length),
+          ),
+          () => `${nameOf(chat)} at ${position}: ${content}`,
+        );
     checks.that('a stored turn is counted', messages.length <= messageCount + (isLeased ? 2 : 0), what);
   }
 }

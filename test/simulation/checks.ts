@@ -16,6 +16,7 @@ export const invariants = {
   'counts never fall': 'batches 13',
   'completed and failed are counted from items': 'batches 14',
   'a request has one chat and one turn': 'batches 15',
+  'a success is a turn of its request': 'batches 15',
   'requests of a history run in order': 'batches 16',
   'a request is paid once unless its process was disturbed': 'batches 17',
   'every batch ends': 'batches 19',
@@ -27,8 +28,12 @@ export const invariants = {
   'positions have no gaps': 'turns 23',
   'a stored turn is counted': 'turns 23',
   'a message never changes': 'turns 23',
+  'a reply belongs to its message': 'turns 23',
   'a lease owns its chat alone': 'turns 24',
   'a purged chat leaves nothing': 'erasure 28',
+  'a stored message has its files': 'erasure 27',
+  'a file is gone with its last chat': 'erasure 28',
+  'an erased person has no entries': 'erasure 26',
   'a reply is paid once unless its process was disturbed': 'sends',
   'an erased person is gone': 'erasure 26',
   'what a person does after an erasure stays': 'erasure 29',
@@ -45,7 +50,7 @@ export type Invariant = keyof typeof invariants;
 export const invariantsOfNewCode = [
   'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
-  'erasure 27, 30: files, and runs that end',
+  'erasure 30: runs that end',
 ];
 
 export interface Violation {

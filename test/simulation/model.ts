@@ -130,7 +130,8 @@ function replyStream(
 function lastText(prompt: Parameters<LanguageModelV4['doStream']>[0]['prompt']): string {
   const message = prompt.findLast(({ role }) => role === 'user');
   if (message?.role !== 'user') return '';
-  const text = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  // Attached files come before the text.
+  const text = message.content.map((part) => (part.type === 'text' ? part.text : '')).at(-1) ?? '';
   // After an empty reply, the prompt has the messages of the user in one.
   return text.split('\n\n').at(-1) ?? '';
 }

@@ -4,13 +4,13 @@
  */
 
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
-import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
+import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
-import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatTraces } from '#adapters/dynamo/chats/chat-traces.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
@@ -44,19 +44,20 @@ import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { purgeChat } from '#domain/chats/purge-chat.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
+import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { requestErasure } from '#domain/erasure/request-erasure.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
 import { lazyPorts, type Process } from './process.ts';
 import type { Queue } from './queue.ts';
+import { traceOperations } from './trace-operations.ts';
 import type { Workflow } from './workflow.ts';
 
 export interface Settings {
@@ -73,6 +74,8 @@ export interface Outside {
   purges: Queue<Purge | Erasure>;
   workflow: Workflow;
   contents: ContentStore;
+  /** The uuids of files whose bytes are stored. */
+  objects: Set<string>;
   uuid(): string;
   providerOf(process: Process): ModelProvider;
   receive(url: string, body: string): WebhookResponse;
@@ -84,11 +87,7 @@ export const meter = {
   ...{ replied: nothing, modelFailed: nothing, modelRetried: nothing, requestsProcessed: nothing },
   ...{ batchEnded: nothing, webhookCalled: nothing, keyRejected: nothing, usageNotCounted: nothing },
 };
-const noFiles = {
-  read: async (): Promise<never> => {
-    throw new Error('There are no files in this world');
-  },
-};
+const unreadable = { read: async () => ({ type: 'unreadable' as const, reason: 'is left out' }) };
 const stageLimits = parseLimits(
   'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none',
 );
@@ -104,7 +103,7 @@ function makeServices(process: Process, outside: Outside) {
   const stored = lazyPorts({
     agents: () => dynamoAgentStore(table, audit),
     batches: () => dynamoBatchStore(table, clock),
-    chatData: () => dynamoChatData(table, contents, eraseRequest(table), async () => 'none' as never),
+    chatTraces: () => dynamoChatTraces(table, contents),
     chatDeletion: () => dynamoChatDeletion(table),
     chatPages: () => dynamoChatPages(table),
     chats: () => dynamoChatStore(table),
@@ -117,7 +116,7 @@ function makeServices(process: Process, outside: Outside) {
     newChats: () => dynamoNewChatStore(table, clock),
     purgeOutbox: () => dynamoPurgeOutbox(table),
     reconciliationIndex: () => dynamoReconciliationIndex(table),
-    requestEraser: () => ({ erase: eraseRequest(table) }),
+    requestEraser: () => dynamoRequestEraser(table),
     replyEvents: () => dynamoReplyEventStore(table),
     usage: () => dynamoUsageStore(table, () => 400),
     workspaces: () => dynamoWorkspaceStore(table, audit),
@@ -131,7 +130,7 @@ function makeServices(process: Process, outside: Outside) {
     },
     agentRuntime: aiAgentRuntime({
       providers: { scripted: outside.providerOf(process) },
-      ...{ clock, random, tools: [], attachments: () => noFiles, toolTimeout: 80_000 },
+      ...{ clock, random, tools: [], attachments: () => unreadable, toolTimeout: 80_000 },
       ...{ onRetry: nothing, onRejected: nothing, onToolError: nothing },
     }),
     batchQueue: {
@@ -142,6 +141,11 @@ function makeServices(process: Process, outside: Outside) {
     purgeQueue: {
       send: (purges: readonly (Purge | Erasure)[]) => outside.purges.send(process, 'purgeQueue.send', purges),
     },
+    files: {
+      delete: ({ uuid }: { uuid: string }) =>
+        process.call('files.delete', 'write', () => void outside.objects.delete(uuid)),
+    } as never,
+    preparedAttachments: { delete: atOnce } as never,
     batchWorkflow: outside.workflow.portOf(process),
     batchSettings: { timeout: settings.batchTimeout, item: 240_000 },
     queueSettings: { workspaceSlots: settings.slots, requestsPerWorker: settings.requestsPerWorker },
@@ -184,7 +188,13 @@ export function operationsOf(outside: Outside) {
   const key = (process: Process, workspaceId: string, hash: string) => ({
     ...{ workspaceId, hash, fingerprint: hash, at: process.clock.now().getTime() },
   });
-  return { ...clientOperations(of, key), ...batchOperations(of, key), ...repairs(of), ...operators(of) };
+  return {
+    ...clientOperations(of, key),
+    ...traceOperations(of, outside.objects),
+    ...batchOperations(of, key),
+    ...repairs(of),
+    ...operators(of),
+  };
 }
 
 type Of = (process: Process) => Services;
@@ -218,6 +228,7 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
       chatId: number;
       agentId: string;
       message: string;
+      attachedFileUuids?: string[];
       externalUserId: string | undefined;
       resumable: boolean;
     },
@@ -225,7 +236,7 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
   ): Promise<{ content: string; error: string | null; isReplayed: boolean }> {
     const services = of(process);
     const started = await startTurn(services)(
-      { ...input, apiKeyId: 'key', attachedFileUuids: [] },
+      { attachedFileUuids: [], ...input, apiKeyId: 'key' },
       { requestId, key: key === null ? null : keyOf(process, input.workspaceId, key) },
       { awaitRateLimit: atOnce, deadline: () => 240_000 },
     );
@@ -272,7 +283,13 @@ interface ChatOf {
 export interface NewBatch {
   workspaceId: string;
   agentId: string;
-  requests: { customId: string; message: string; historyId: number | null; externalUserId: string | null }[];
+  requests: {
+    customId: string;
+    message: string;
+    historyId: number | null;
+    externalUserId: string | null;
+    files: string[];
+  }[];
   webhook: boolean;
 }
 
@@ -280,8 +297,8 @@ const batchOperations = (of: Of, keyOf: KeyOf) => ({
   async createBatch(process: Process, { workspaceId, agentId, requests, webhook }: NewBatch, key: string) {
     const body = {
       agent_id: agentId,
-      requests: requests.map(({ customId, message, historyId, externalUserId }) => ({
-        ...{ custom_id: customId, message, attached_file_uuids: [] },
+      requests: requests.map(({ customId, message, historyId, externalUserId, files }) => ({
+        ...{ custom_id: customId, message, attached_file_uuids: files },
         ...(historyId !== null && { history_id: historyId }),
         ...(externalUserId !== null && { external_user_id: externalUserId }),
       })),

@@ -3,6 +3,7 @@ import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { memoryContentStore } from '#support/memory-stores/content-store.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { actAsBatchClient, actAsClient, actAsOperator, newLedger } from './actors.ts';
+import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks, type Violation } from './checks.ts';
 import { type CallType, Coverage, type FaultPlan, planFaults } from './faults.ts';
@@ -36,6 +37,8 @@ export class World implements Surroundings {
   readonly coverage = new Coverage();
   readonly checks: Checks;
   readonly ledger = newLedger();
+  /** The files that a stored message has ever had. */
+  readonly usedFiles: ReadonlySet<string>;
   readonly calls: PaidCall[] = [];
   readonly deliveries: { key: string; status: number; body: string }[] = [];
   readonly workspaces = ['ws-1', 'ws-2', 'ws-3'];
@@ -63,6 +66,7 @@ export class World implements Surroundings {
     this.activeUntil = timeline.now + timeline.between(minute, 2.5 * minute);
     this.#sharesProcess = timeline.chance(0.5);
     watchItems(this.table, timeline, this.checks);
+    this.usedFiles = watchFiles(this.table);
     this.outside = this.#makeOutside();
     this.operations = operationsOf(this.outside);
   }
@@ -174,6 +178,7 @@ export class World implements Surroundings {
           this.invoke('deliver', (process) => this.operations.deliver(process, input), minute),
       }),
       contents: memoryContentStore(),
+      objects: new Set(),
       uuid: () => {
         ids += 1;
         return `id-${String(ids).padStart(5, '0')}`;
@@ -240,6 +245,7 @@ export class World implements Surroundings {
       timeline.sleep(last - timeline.now),
     ]);
     await this.#finish(faultsUntil, last);
+    checkTraces(this);
     await checkWorld(this);
     this.isOver = true;
   }

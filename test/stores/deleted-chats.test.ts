@@ -50,10 +50,10 @@ function openModel() {
       const found = await chats.page({ workspaceId, ...filter }, page);
       const listed = this.listed(filter);
       const ordered = ascending ? listed : listed.reverse();
-      const rows = ordered.slice(offset, offset + pageLength);
+      const shown = ordered.slice(offset, offset + pageLength);
       const name = JSON.stringify({ ...filter, ...page });
-      expect(found, name).toMatchObject({ total: listed.length, chats: rows });
-      if (rows.length === 0) return;
+      expect(found, name).toMatchObject({ total: listed.length, chats: shown });
+      if (shown.length === 0) return;
       const next = offset + pageLength;
       const [after, before] = [
         { isAfter: true, id: found.ends.last ?? 0, offset: next },

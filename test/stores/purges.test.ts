@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Purge } from '#domain/chats/purge.ts';
+import { eraseChat } from '#domain/erasure/purge-chat.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { noObjects } from '#support/memory-stores/file-stores.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 
@@ -12,6 +14,11 @@ const fiveMinutes = 5 * 60_000;
 
 const create = (workspaceId = `ws_${randomUUID()}`): Promise<Chat> =>
   stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+const purge = ({ workspaceId, id: chatId }: Chat) =>
+  eraseChat({ ...stores, ...noObjects })(
+    { workspaceId, chatId, deletedAt: at },
+    { isLast: true, hasTime: () => true },
+  );
 const historyOf = async (chat: Chat) => {
   const pages = stores.messages.range(chat, { first: 1, last: 1000, ascending: true });
   return (await Array.fromAsync(pages)).flat();
@@ -131,10 +138,12 @@ describe('the data of a chat', () => {
     }
     const before = await historyOf(neighbour);
     expect(before).toHaveLength(2);
-    for (let times = 0; times < 2; times += 1)
-      await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
+    for (let times = 0; times < 2; times += 1) await purge(chat);
     expect(await historyOf(chat)).toEqual([]);
     expect(await historyOf(neighbour)).toEqual(before);
+    const { workspaceId } = chat;
+    const ratings = stores.feedback.ofUser({ workspaceId, externalUserId: 'ann' });
+    expect((await Array.fromAsync(ratings)).flat()).toMatchObject([{ chatId: neighbour.id }]);
   });
 
   it('is undefined as the text of a message, which a chat that exists must have', async () => {
@@ -144,7 +153,7 @@ describe('the data of a chat', () => {
     await expect(text(2)).rejects.toThrow('missing');
     await stores.chats.delete([chat], at);
     expect(await text(1)).toBe('Hi');
-    await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
+    await purge(chat);
     expect(await text(1)).toBeUndefined();
   });
 
@@ -157,7 +166,7 @@ describe('the data of a chat', () => {
     for await (const page of pages) {
       read += page.length;
       await stores.chats.delete([chat], at);
-      await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: false });
+      await purge(chat);
     }
     expect(read).toBeGreaterThan(0);
   });
@@ -167,7 +176,7 @@ describe('the data of a chat', () => {
     await Promise.all(
       Array.from({ length: 60 }, (_, index) => stores.messages.put(chat, userMessage(2 * index + 1, 'Hi'))),
     );
-    await stores.chatData.delete({ ...chat, deletedAt: at }, { isLast: true });
+    await purge(chat);
     expect(await historyOf(chat)).toEqual([]);
   });
 });

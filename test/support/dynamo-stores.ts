@@ -1,11 +1,11 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
-import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
+import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
-import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatTraces } from '#adapters/dynamo/chats/chat-traces.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
@@ -13,7 +13,6 @@ import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoChatUses } from '#adapters/dynamo/erasure/chat-uses.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
-import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -26,7 +25,6 @@ import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { memoryContentStore } from './memory-stores/content-store.ts';
-import { eraseFileIn } from './memory-stores/file-stores.ts';
 import { memoryIndexObjects } from './memory-stores/knowledge-stores.ts';
 import type { StoreSettings, Stores } from './open-stores.ts';
 import { sampleTextWorker } from './sample-text-worker.ts';
@@ -36,7 +34,6 @@ import { webhookSourceOf } from './webhook-source.ts';
 export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Stores {
   const audit = auditBy(clock, actor);
   const contents = memoryContentStore();
-  const fileErasures = dynamoFileErasures(table);
   const batches = dynamoBatchStore(table, clock);
   return {
     agents: dynamoAgentStore(table, audit),
@@ -51,10 +48,9 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     },
     chatUses: dynamoChatUses(table),
     deliveries: dynamoDeliveryStore(table, audit),
-    chatData: dynamoChatData(table, () => contents, eraseRequest(table), eraseFileIn({ fileErasures })),
+    chatTraces: dynamoChatTraces(table, () => contents),
     erasures: dynamoErasures(table, clock),
     feedback: dynamoFeedbackStore(table),
-    fileErasures,
     fileIndex: dynamoFileIndex(table),
     idempotency: dynamoIdempotencyStore(table),
     knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects(), sampleTextWorker()),
@@ -62,7 +58,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     purgeOutbox: dynamoPurgeOutbox(table),
     rateBuckets: dynamoRateBucketStore(table),
     reconciliationIndex: dynamoReconciliationIndex(table),
-    requestEraser: { erase: eraseRequest(table) },
+    requestEraser: dynamoRequestEraser(table),
     replyEvents: dynamoReplyEventStore(table),
     usage: dynamoUsageStore(table, () => 400),
     webhookSource: webhookSourceOf(batches),

@@ -31,9 +31,9 @@ export type Stores = {
     ChatServices['chatDeletion'];
 } & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex' | 'requestEraser'> &
-  Pick<ChatServices, 'chatData' | 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
-  Pick<ErasureServices, 'chatUses' | 'erasures'> &
-  Pick<FileServices, 'fileErasures' | 'fileIndex'> &
+  Pick<ChatServices, 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
+  Pick<ErasureServices, 'chatTraces' | 'chatUses' | 'erasures'> &
+  Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &
   Pick<WebhookServices, 'deliveries' | 'webhookSource'> &

@@ -2,9 +2,10 @@ import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { purgeChat } from '#domain/chats/purge-chat.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
+import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
+import { noObjects } from '#support/memory-stores/file-stores.ts';
 
 const minute = 60_000;
 let memory: MemoryChat;
@@ -22,8 +23,9 @@ const remove = () =>
     { workspaceId, chatId: chat.id, externalUserId: chat.externalUserId ?? undefined },
     async () => undefined,
   );
+const purgeOne = (purge: Purge) => purgeChat({ ...memory.services, ...noObjects })(purge);
 const purgeAll = async () => {
-  for (const purge of queue.splice(0)) await purgeChat(memory.services)(purge as Purge);
+  for (const purge of queue.splice(0)) await purgeOne(purge as Purge);
 };
 const reconcile = () => requeuePurges(memory.services)();
 const history = async () => {
@@ -97,11 +99,23 @@ it('does nothing when a message is delivered again after the end', async () => {
   await remove();
   const [purge] = queue.splice(0) as [Purge];
   await memory.clock.advance(20 * minute);
-  await purgeChat(memory.services)(purge);
-  memory.services.chatData = {
-    delete: async () => {
-      throw new Error('Nothing is left');
-    },
+  await purgeOne(purge);
+  memory.services.chatTraces.deleteMessages = async () => {
+    throw new Error('Nothing is left');
   };
-  await purgeChat(memory.services)(purge);
+  await purgeOne(purge);
+});
+
+it('of a chat with very much goes on at the end of the queue after half a minute', async () => {
+  await remove();
+  let left = 3;
+  memory.services.chatTraces.deleteMessages = async (_chat, hasTime) => {
+    for (; left > 0 && hasTime(); left -= 1) await memory.clock.advance(minute / 4);
+    return left === 0;
+  };
+  const [purge] = queue as [Purge];
+  await purgeAll();
+  expect([left, queue]).toEqual([1, [purge]]);
+  await purgeAll();
+  expect([left, queue]).toEqual([0, []]);
 });

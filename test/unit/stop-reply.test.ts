@@ -132,10 +132,9 @@ it('ends a reply in progress whose chat was deleted, and the purge deletes what 
   expect(reply).toMatchObject({ content: 'Half', incomplete: 'stopped', error: null });
   expect(events.at(-1)).toMatchObject({ type: 'response.output_text.completed', incomplete: 'stopped' });
   expect(memory.logged).toEqual([]);
-  await memory.services.chatData.delete(
-    { ...chat, deletedAt: memory.clock.now().toISOString() },
-    { isLast: true },
-  );
+  const { workspaceId, id: chatId } = chat;
+  const purge = { workspaceId, chatId, deletedAt: memory.clock.now().toISOString() };
+  await memory.services.chatTraces.deleteMessages(purge, () => true);
   expect(await memory.history(chat)).toEqual([]);
 });
 

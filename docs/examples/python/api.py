@@ -28,6 +28,17 @@ class ApiError(Exception):
         self.code = envelope.get("error_code")
 
 
+def print_error(kind, error, traceback):
+    """Prints an error of the service or of the connection in one line, and others with their traceback."""
+    if issubclass(kind, (ApiError, OSError)):
+        print(error, file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, traceback)
+
+
+sys.excepthook = print_error
+
+
 def open_response(method, path, body=None, headers=None):
     """Sends a request, and returns the response before its body is read. Raises ApiError."""
     request = urllib.request.Request(

@@ -40,8 +40,12 @@ async function serve(request, response) {
   else await pipeline(result.body, response);
 }
 
-// Without its variables, the server does not start.
-service();
+try {
+  service();
+} catch (error) {
+  console.error(`${error.message}: docs/examples/README.md says how`);
+  process.exit(1);
+}
 const server = createServer((request, response) =>
   // A page that has gone.
   serve(request, response).catch(() => response.destroy()),

@@ -1,13 +1,26 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
+import type { Person } from '#domain/workspaces/person.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
 import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
+
+/** The requests of one user in a batch. */
+export interface RequestsOfUser {
+  batchId: string;
+  /** Of the batch. */
+  createdAt: string;
+  requestIndexes: number[];
+}
 
 /** Erases stored requests. Only the functions that do so load it. */
 export interface RequestEraser {
   /** Erases the texts of a request, and its user. It may be repeated. */
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
+  /** The requests of a user, in pages, those of the oldest batch first. */
+  ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
+  /** Removes the entry of a batch of the user, whose requests are erased. */
+  forget(batch: Pick<Batch, 'workspaceId' | 'id' | 'createdAt'>, user: Person): Promise<void>;
 }
 
 export interface BatchStore extends BatchTransitions {

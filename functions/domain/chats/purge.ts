@@ -1,5 +1,4 @@
 import type { Person } from '#domain/workspaces/person.ts';
-import type { Chat } from './chat.ts';
 
 /** A deleted chat, whose data is to be purged. */
 export interface Purge {
@@ -61,21 +60,4 @@ export interface PurgeOutbox {
 
 export interface PurgeQueue {
   send(purges: readonly (Purge | Erasure)[]): Promise<void>;
-}
-
-/** What is stored for a chat, other than the chat itself. */
-export interface ChatData {
-  /**
-   * Deletes messages, their texts and their feedback, and the files that no other chat attaches. It may be repeated.
-   * @param isLast nothing writes to the chat any more
-   */
-  delete(
-    chat: Pick<Chat, 'workspaceId' | 'id'> & Pick<Purge, 'deletedAt'>,
-    run: { isLast: boolean },
-  ): Promise<Purged>;
-}
-
-export interface Purged {
-  /** Uuids of files that an earlier version has stored. Which chats attach them is unknown. */
-  retainedFiles: string[];
 }

@@ -2,14 +2,13 @@ import type { AgentRuntime } from './agent-runtime.ts';
 import type { ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat-store.ts';
 import type { FeedbackStore } from './feedback-store.ts';
 import type { MessageStore } from './message-store.ts';
-import type { ChatData, PurgeOutbox, PurgeQueue } from './purge.ts';
+import type { PurgeOutbox, PurgeQueue } from './purge.ts';
 import type { ReplyLimits } from './reply-budget.ts';
 import type { ReplyEventStore } from './reply-event-store.ts';
 import type { StopWatch } from './watch-stops.ts';
 
 export interface ChatServices {
   agentRuntime: AgentRuntime;
-  chatData: ChatData;
   chatDeletion: ChatDeletion;
   chatPages: ChatPages;
   chats: ChatStore;

@@ -4,16 +4,15 @@ import {
   type Erasure,
   nothingErased,
   type Purge,
-  type Purged,
   type PurgeQueue,
   sumOfErased,
 } from '#domain/chats/purge.ts';
-import { purgeChat } from '#domain/chats/purge-chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { allEnded } from '#domain/platform/all-ended.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
+import { eraseChat, purgeChat } from './purge-chat.ts';
+import { inGroups } from './run.ts';
 import type { ErasureServices } from './services.ts';
 
 export interface Report {
@@ -23,8 +22,6 @@ export interface Report {
   erasedBefore: ErasedCounts;
   /** In this run. */
   itemsScanned: number;
-  /** Uuids of files of the person's chats that an earlier version has stored: which chats attach them is unknown. */
-  retainedFiles: string[];
 }
 
 export interface Progress {
@@ -40,10 +37,8 @@ const maxRuns = 5;
 /** Milliseconds after the end of a lease, for differences of clocks. */
 const leaseMargin = 2000;
 
-const purgesAtOnce = 10;
-
 type Services = Omit<EraseServices, 'purgeQueue'> &
-  Pick<ChatServices, 'chatData' | 'purgeOutbox'> &
+  Omit<Parameters<typeof purgeChat>[0], 'purgeQueue'> &
   Pick<ErasureServices, 'erasures' | 'personTraces'> &
   Pick<WorkspaceServices, 'workspaces'> & { sleepUntil: (time: number) => Promise<void> };
 
@@ -91,7 +86,7 @@ export const eraseCompletely =
       itemsScanned += items;
       if (found > 0) continue;
       await services.purgeOutbox.remove(erasure);
-      return { erased, erasedBefore, itemsScanned, retainedFiles: [...purger.retainedFiles] };
+      return { erased, erasedBefore, itemsScanned };
     }
     throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
   };
@@ -100,7 +95,6 @@ export const eraseCompletely =
 class Purger implements PurgeQueue {
   /** By the id of the chat. */
   readonly purges = new Map<number, Purge>();
-  readonly retainedFiles = new Set<string>();
   private readonly services: Services;
 
   constructor(services: Services) {
@@ -110,22 +104,13 @@ class Purger implements PurgeQueue {
   async send(purges: readonly (Purge | Erasure)[]): Promise<void> {
     const ofChats = purges.filter((purge): purge is Purge => 'chatId' in purge);
     for (const purge of ofChats) this.purges.set(purge.chatId, purge);
-    await this.each(ofChats, purgeChat(this.services));
+    await inGroups(ofChats, purgeChat({ ...this.services, purgeQueue: this }));
   }
 
   /** For chats of which nothing is written any more. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
     const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
-    await this.each(purges, ({ workspaceId, chatId, deletedAt }) =>
-      this.services.chatData.delete({ workspaceId, id: chatId, deletedAt }, { isLast: true }),
-    );
-  }
-
-  private async each<Work>(works: readonly Work[], purge: (work: Work) => Promise<Purged>): Promise<void> {
-    for (let first = 0; first < works.length; first += purgesAtOnce) {
-      const purged = await allEnded(works.slice(first, first + purgesAtOnce).map(purge));
-      for (const uuid of purged.flatMap(({ retainedFiles }) => retainedFiles)) this.retainedFiles.add(uuid);
-    }
+    await inGroups(purges, (purge) => eraseChat(this.services)(purge, { isLast: true, hasTime: () => true }));
   }
 }
 

@@ -1,10 +1,9 @@
-import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { ErasedPart, Erasure } from '#domain/chats/purge.ts';
+import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { lastWriteAfter } from '#domain/platform/last-write.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import { inGroups, startRun } from './run.ts';
 
 export type EraseServices = Pick<BatchServices, 'batches' | 'requestEraser'> &
   Pick<ChatServices, 'chatDeletion' | 'chatPages' | 'feedback' | 'purgeQueue'> &
@@ -21,82 +20,69 @@ export type OnErased = (erased: ErasedPart) => Promise<void>;
 
 /** As many chats of one agent and one user as one transaction deletes. */
 const chatsPerPage = 44;
-const batchesPerPage = 20;
-
-/** A whole batch, of at most 6 MB. In parts, its reads would wait for each other, and a run has five minutes. */
-const requestsPerRead = 1000;
-
-/** Texts of requests are stored for 30 days after the batch expires. Removal by `ttl` may be some days late. */
-const textsStoredAfterExpiry = 40 * 24 * 60 * 60_000;
 
 /**
  * Erases what a person has done until the time of the erasure: the texts of batch requests, the chats with all that hangs
- * on them, ratings in chats of nobody, and lists. It may be repeated, and goes on after a crash.
+ * on them, ratings in chats of nobody, and lists. It may be repeated, and goes on after a crash: what is gone is its
+ * progress. When the time is over, it leaves the rest to the next run.
  */
 export const erasePerson =
-  (services: EraseServices) =>
+  (services: EraseServices, hasTime: () => boolean = () => true) =>
   async (erasure: Erasure, onErased: OnErased = async () => {}): Promise<Erased> => {
+    const run = { erasure, onErased, hasTime };
     // First, because requests that have not started would create chats.
-    const batchRequests = await eraseRequests(services, erasure, onErased);
-    const chats = await deleteChats(services, erasure, onErased);
-    const ratings = await removeRatings(services, erasure, onErased);
-    await services.chatDeletion.removeCounts(erasure);
+    const batchRequests = await eraseRequests(services, run);
+    const chats = await deleteChats(services, run);
+    const ratings = await removeRatings(services, run);
+    if (hasTime()) await services.chatDeletion.removeCounts(erasure);
     return { chats, ratings, batchRequests };
   };
 
+interface Run {
+  erasure: Erasure;
+  onErased: OnErased;
+  hasTime: () => boolean;
+}
+
 /**
  * Runs an erasure of the outbox, at once and after `lastWriteAfter`, as a purge: until then, a request of a batch that was
- * being started may have created a chat. The run that starts after that time ends the erasure.
+ * being started may have created a chat. The run that starts after that time ends the erasure. After 30 seconds it goes on
+ * at the end of the queue.
  */
 export const runErasure =
   (services: EraseServices & Pick<ChatServices, 'purgeOutbox'>) =>
   async (erasure: Erasure): Promise<void> => {
-    const { clock, purgeOutbox } = services;
+    const { purgeOutbox, purgeQueue } = services;
     if (!(await purgeOutbox.has(erasure))) return;
-    const lastWrite = Date.parse(erasure.deletedAt) + lastWriteAfter;
-    const isLast = clock.now().getTime() >= lastWrite;
-    const { chats, ...counts } = await erasePerson(services)(erasure);
+    const { start, lastWrite, isLast, hasTime } = startRun(services, erasure);
+    const { chats, ...counts } = await erasePerson(services, hasTime)(erasure);
     const erased = { ...counts, chats: chats.length };
-    await (isLast ? purgeOutbox.remove(erasure) : purgeOutbox.postpone(erasure, lastWrite, erased));
+    if (!hasTime()) {
+      await purgeOutbox.postpone(erasure, start + requeueAfter, erased);
+      await purgeQueue.send([erasure]);
+    } else if (isLast) await purgeOutbox.remove(erasure);
+    else await purgeOutbox.postpone(erasure, lastWrite, erased);
   };
 
-async function eraseRequests(services: EraseServices, erasure: Erasure, onErased: OnErased): Promise<number> {
-  const now = services.clock.now().getTime();
+async function eraseRequests(
+  { requestEraser }: EraseServices,
+  { erasure, onErased, hasTime }: Run,
+): Promise<number> {
   let erased = 0;
-  for (let offset = 0; ; offset += batchesPerPage) {
-    const { batches } = await services.batches.page(
-      erasure.workspaceId,
-      {},
-      { limit: batchesPerPage, offset },
-    );
-    for (const batch of batches) {
-      if (Date.parse(batch.expiresAt) + textsStoredAfterExpiry < now) return erased;
-      if (batch.createdAt > erasure.deletedAt) continue;
-      const ofBatch = await eraseRequestsOf(services, batch, erasure);
-      erased += ofBatch;
-      if (ofBatch > 0) await onErased({ batchRequests: ofBatch });
+  for await (const page of requestEraser.ofUser(erasure))
+    for (const { batchId: id, createdAt, requestIndexes } of page) {
+      if (createdAt > erasure.deletedAt || !hasTime()) return erased;
+      const batch = { workspaceId: erasure.workspaceId, id, createdAt };
+      await inGroups(requestIndexes, (requestIndex) => requestEraser.erase(batch, requestIndex));
+      await requestEraser.forget(batch, erasure);
+      erased += requestIndexes.length;
+      await onErased({ batchRequests: requestIndexes.length });
     }
-    if (batches.length < batchesPerPage) return erased;
-  }
-}
-
-async function eraseRequestsOf(services: EraseServices, batch: Batch, erasure: Erasure): Promise<number> {
-  let erased = 0;
-  for (let first = 0; first < batch.total; first += requestsPerRead) {
-    const length = Math.min(requestsPerRead, batch.total - first);
-    const indexes = Array.from({ length }, (_, ahead) => first + ahead);
-    const requests = await services.batches.requests(batch, indexes);
-    for (const { requestIndex, externalUserId } of requests) {
-      if (externalUserId !== erasure.externalUserId) continue;
-      await services.requestEraser.erase(batch, requestIndex);
-      erased += 1;
-    }
-  }
   return erased;
 }
 
 /** @returns the chats as they were before */
-async function deleteChats(services: EraseServices, erasure: Erasure, onErased: OnErased): Promise<Chat[]> {
+async function deleteChats(services: EraseServices, { erasure, onErased, hasTime }: Run): Promise<Chat[]> {
   const { workspaceId, externalUserId } = erasure;
   const { chatDeletion, chatPages, clock, purgeQueue } = services;
   const deleted: Chat[] = [];
@@ -106,7 +92,7 @@ async function deleteChats(services: EraseServices, erasure: Erasure, onErased: 
       { workspaceId, externalUserId },
       { limit: chatsPerPage, offset: skipped, ascending: true },
     );
-    if (page.chats.length === 0) return deleted;
+    if (page.chats.length === 0 || !hasTime()) return deleted;
     const isCovered = await Promise.all(page.chats.map((chat) => isOfErasure(services, erasure, chat)));
     const covered = page.chats.filter((_, index) => isCovered[index]);
     skipped += page.chats.length - covered.length;
@@ -129,10 +115,11 @@ async function isOfErasure(
   return batch !== undefined && batch.createdAt <= deletedAt;
 }
 
-async function removeRatings(services: EraseServices, erasure: Erasure, onErased: OnErased): Promise<number> {
+async function removeRatings(services: EraseServices, { erasure, onErased, hasTime }: Run): Promise<number> {
   const { workspaceId, externalUserId, deletedAt } = erasure;
   let removed = 0;
   for await (const page of services.feedback.ofUser(erasure)) {
+    if (!hasTime()) return removed;
     const covered = page.filter(({ createdAt }) => createdAt <= deletedAt);
     for (const { chatId, position } of covered)
       await services.feedback.remove({ workspaceId, id: chatId }, position, externalUserId);

@@ -1,8 +1,10 @@
 import type { ErasedCounts, ErasedPart, Erasure } from '#domain/chats/purge.ts';
 import type { Person } from '#domain/workspaces/person.ts';
+import type { ChatTraces } from './chat-traces.ts';
 import type { ChatUses } from './chat-uses.ts';
 
 export interface ErasureServices {
+  chatTraces: ChatTraces;
   chatUses: ChatUses;
   erasures: Erasures;
   personTraces: PersonTraces;

@@ -1,29 +1,28 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { eraseFile } from './erase-file.ts';
 import type { FileServices } from './services.ts';
 
-/** An attempt fails if another request or a purge erases the same file at the same moment. One of them decides. */
-const attempts = 3;
+/** Milliseconds. A send takes some 10 ms to take back that its chat attaches a closed file. */
+const pause = 200;
 
 /**
  * Deletes a file that no message has. A send that attaches it at the same moment either has it, and nothing is deleted, or
  * is rejected.
- * @throws notFound `File not found`; badRequest if a message has the file, or if an earlier version has stored it: then
- *   nobody knows which chats have it
+ * @throws notFound `File not found`; badRequest if a message has the file
  */
 export const deleteFile =
-  (services: Pick<FileServices, 'fileIndex'> & Parameters<typeof eraseFile>[0]) =>
+  (
+    services: Pick<FileServices, 'fileIndex'> &
+      Parameters<typeof eraseFile>[0] &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
   async (workspaceId: string, uuid: string): Promise<void> => {
     const file = await services.fileIndex.get(workspaceId, uuid);
     if (file === undefined) throw new ServiceError('notFound', 'File not found');
-    for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const erasure = await eraseFile(services)(file, null);
-      if (erasure === 'erased') return;
-      if (erasure !== 'replaced')
-        throw new ServiceError(
-          'badRequest',
-          'The file is attached to a message: it is deleted with its chat',
-        );
-    }
-    throw new Error(`The file ${uuid} was being erased by others at each attempt`);
+    const erase = eraseFile(services);
+    if (await erase(file, null)) return;
+    await new Promise<void>((resolve) => services.clock.after(pause, resolve));
+    if (await erase(file, null)) return;
+    throw new ServiceError('badRequest', 'The file is attached to a message: it is deleted with its chat');
   };

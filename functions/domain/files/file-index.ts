@@ -19,9 +19,16 @@ export interface FileIndex extends PreparationLeases {
   /** Undefined if the workspace has no such file. */
   get(workspaceId: string, uuid: string): Promise<StoredFile | undefined>;
   /**
-   * Registers that a file is attached in a chat: before the message is stored, so that no purge erases the file after
-   * that. It may be repeated. While an erasure of the file is not decided, it waits for about half a second.
-   * @returns false if the file was erased, or is being erased. Then nothing is registered.
+   * Registers that a file is attached in a chat: before the message is stored, so that no erasure deletes the file after
+   * that. It may be repeated.
+   * @returns false if the file is closed or gone. Then nothing is registered.
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
+  /** Registers that the chat attaches the file no more. */
+  detach(file: FileName, chatId: number): Promise<void>;
+  isAttached(file: FileName): Promise<boolean>;
+  /** From now on, no chat attaches the file. Nothing takes that back. Does nothing if the file is gone. */
+  close(file: FileName): Promise<void>;
+  /** Removes the metadata. */
+  remove(file: FileName): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import type { AttachmentReader } from './attachment-reader.ts';
 import type { ContentDetector } from './content-detector.ts';
-import type { FileErasures } from './file-erasures.ts';
 import type { FileIndex } from './file-index.ts';
 import type { FileStore } from './file-store.ts';
 import type { ImageFitter } from './image-fitter.ts';
@@ -11,7 +10,6 @@ import type { TextExtractor } from './text-extractor.ts';
 export interface FileServices {
   attachments: AttachmentReader;
   contentDetector: ContentDetector;
-  fileErasures: FileErasures;
   fileIndex: FileIndex;
   files: FileStore;
   imageFitter: ImageFitter;

@@ -10,13 +10,13 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
-import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
+import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
-import { dynamoChatData } from '#adapters/dynamo/chats/chat-data.ts';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
 import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatTraces } from '#adapters/dynamo/chats/chat-traces.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
@@ -25,7 +25,6 @@ import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.
 import { dynamoChatUses } from '#adapters/dynamo/erasure/chat-uses.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoPersonTraces } from '#adapters/dynamo/erasure/person-traces.ts';
-import { dynamoFileErasures } from '#adapters/dynamo/files/file-erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
@@ -53,9 +52,9 @@ import type { ContentStore } from '#domain/chats/content-store.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
-import { eraseFile } from '#domain/files/erase-file.ts';
 import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import { Shares } from '#domain/platform/shares.ts';
@@ -136,23 +135,19 @@ export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () =
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
-export const requestEraser = /* @__PURE__ */ lazily(() => ({ erase: eraseRequest(table()) }));
-export const fileErasures = /* @__PURE__ */ lazily(() => dynamoFileErasures(table()));
-export const chatData = /* @__PURE__ */ lazily(() =>
-  dynamoChatData(
-    table(),
-    contents,
-    requestEraser().erase,
-    eraseFile({
-      fileErasures: fileErasures(),
-      files: { delete: async (file) => (await objectStores()).files().delete(file) },
-      preparedAttachments: {
-        delete: async (file) => (await objectStores()).preparedAttachments().delete(file),
-      },
-      identifiers,
-    }),
-  ),
-);
+export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(table()));
+export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
+/** What an erasure of files deletes. */
+export const erasedObjects = {
+  files: {
+    delete: async (file: Parameters<FileServices['files']['delete']>[0]) =>
+      (await objectStores()).files().delete(file),
+  },
+  preparedAttachments: {
+    delete: async (file: Parameters<FileServices['preparedAttachments']['delete']>[0]) =>
+      (await objectStores()).preparedAttachments().delete(file),
+  },
+};
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
 export const chatUses = /* @__PURE__ */ lazily(() => dynamoChatUses(table()));

@@ -122,7 +122,8 @@ async function nameMissingVariables(folder: string): Promise<void> {
   );
   const { code, stderr } = await server.ended;
   assert.equal(code, 1);
-  assert.match(stderr, /Set the variables API_KEY, AGENT_ID/);
+  assert.match(stderr, /Set the variables API_KEY, AGENT_ID: docs/);
+  assert.doesNotMatch(stderr, /\n +at /);
 }
 
 async function drivePage(

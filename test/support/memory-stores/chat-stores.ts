@@ -5,7 +5,6 @@ import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import {
-  type ChatData,
   type ErasedCounts,
   type Erasure,
   nothingErased,
@@ -14,6 +13,7 @@ import {
   requeueAfter,
   sumOfErased,
 } from '#domain/chats/purge.ts';
+import type { ChatTraces } from '#domain/erasure/chat-traces.ts';
 import type { Erasures } from '#domain/erasure/services.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
@@ -45,7 +45,7 @@ export interface MemoryChatStores {
   chats: ChatDeletion & ChatPages & ChatStore & NewChatStore;
   messages: MessageStore;
   feedback: FeedbackStore;
-  chatData: ChatData;
+  chatTraces: ChatTraces;
   purgeOutbox: PurgeOutbox;
   erasures: Erasures;
   /** For the transactions of other stores. */
@@ -57,14 +57,14 @@ export interface MemoryChatStores {
 export function memoryChatStores(
   clock: Clock,
   idempotency: MemoryIdempotencyStore,
-  filesOf: MemoryFileStores['filesOf'],
+  registeredIn: MemoryFileStores['registeredIn'],
 ): MemoryChatStores {
   const stored = new StoredChats(clock);
   return {
     chats: { ...chatStore(stored, idempotency), ...chatDeletion(stored) },
     messages: messageStore(stored, idempotency),
     feedback: feedbackStore(stored),
-    chatData: chatData(stored, filesOf),
+    chatTraces: chatTraces(stored, registeredIn),
     purgeOutbox: purgeOutbox(stored),
     add: (newChats) => newChats.map((newChat) => stored.add(newChat, () => true) as Chat),
     allChats: (workspaceId) =>
@@ -131,6 +131,20 @@ class StoredChats {
   }
 }
 
+const chatPages = (stored: StoredChats): ChatPages => ({
+  async page({ workspaceId, agentId, externalUserId }, page) {
+    const listed = stored
+      .of(workspaceId)
+      .flatMap(({ chat, isDeleted }) => (isDeleted ? [] : [chat]))
+      .filter((chat) => agentId === undefined || chat.agentId === agentId)
+      .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
+    const ids = listed.map(({ id }) => id);
+    const { numbers, ...rest } = pageOf(ids, page);
+    const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
+    return { ...rest, chats: structuredClone(chats) };
+  },
+});
+
 const chatStore = (
   stored: StoredChats,
   idempotency: MemoryIdempotencyStore,
@@ -142,20 +156,7 @@ const chatStore = (
       idempotency.add(key, { is: 'chat', chatId: id, createdAt }),
     ),
 
-  async page({ workspaceId, agentId, externalUserId }, page) {
-    const listed = stored
-      .of(workspaceId)
-      .filter(({ isDeleted }) => !isDeleted)
-      .map(({ chat }) => chat)
-      .filter((chat) => agentId === undefined || chat.agentId === agentId)
-      .filter((chat) => externalUserId === undefined || chat.externalUserId === externalUserId);
-    const { numbers, ...rest } = pageOf(
-      listed.map(({ id }) => id),
-      page,
-    );
-    const chats = numbers.flatMap((id) => stored.find({ workspaceId, id })?.chat ?? []);
-    return { ...rest, chats: structuredClone(chats) };
-  },
+  ...chatPages(stored),
 
   async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now, request }) {
     const found = stored.find({ workspaceId, id: chatId });
@@ -164,8 +165,7 @@ const chatStore = (
     const isOpen = chat.externalUserId === null || chat.externalUserId === externalUserId;
     const isRepeated = request !== undefined && found.request?.id === request.id;
     const isOther = !isRepeated || request.isFurtherAttempt;
-    const isFree = [undefined, lease.id].includes(chat.lease?.id);
-    if (chat.agentId === agentId && isOpen && isFree && isOther) {
+    if (chat.agentId === agentId && isOpen && [undefined, lease.id].includes(chat.lease?.id) && isOther) {
       found.chat = structuredClone({ ...chat, lease, updatedAt: now });
       if (request !== undefined) found.request = { id: request.id, startedAt: chat.messageCount + 1 };
     }
@@ -333,16 +333,16 @@ const feedbackStore = (stored: StoredChats): FeedbackStore => ({
   },
 });
 
-const chatData = (stored: StoredChats, filesOf: MemoryFileStores['filesOf']): ChatData => ({
-  async delete(chat, { isLast }) {
-    const named = [...(stored.at(chat)?.messages.values() ?? [])].flatMap((message) =>
-      message.role === 'user' ? message.attachments : [],
-    );
-    const retainedFiles = await filesOf(chat).erase(named, isLast);
-    stored.at(chat)?.messages.clear();
-    stored.at(chat)?.feedback.clear();
-    return { retainedFiles };
+const chatTraces = (stored: StoredChats, registeredIn: MemoryFileStores['registeredIn']): ChatTraces => ({
+  async *requests() {},
+  removeRequests: async () => undefined,
+  deleteMessages: async ({ workspaceId, chatId: id }) =>
+    (['messages', 'feedback'] as const).every((kind) => !stored.at({ workspaceId, id })?.[kind].clear()),
+  async *files(chat) {
+    yield [...registeredIn({ ...chat, id: chat.chatId }).values()];
   },
+  removeFiles: async (chat, files) =>
+    files.forEach(({ uuid }) => void registeredIn({ ...chat, id: chat.chatId }).delete(uuid)),
 });
 
 function purgeOutbox(stored: StoredChats): PurgeOutbox {

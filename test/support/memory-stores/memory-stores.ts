@@ -19,12 +19,12 @@ import {
 export function memoryStores(settings: StoreSettings): Stores {
   const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
-  const { filesOf, ...fileStores } = memoryFileStores();
+  const { registeredIn, ...fileStores } = memoryFileStores();
   const {
     add: _add,
     allChats: _allChats,
     ...chatStores
-  } = memoryChatStores(settings.clock, idempotency, filesOf);
+  } = memoryChatStores(settings.clock, idempotency, registeredIn);
   // What batches store has no other implementation.
   const { batches, chatUses, deliveries, reconciliationIndex, requestEraser, webhookSource } = dynamoStores(
     openMemoryTable(),

@@ -66,6 +66,7 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#C#(?<chat>\\d+)#F#(?<position>\\d+)`, '.+', (parts) => [messageOf(parts)]),
   kind(`${ws}#FILE#[^#]+`, 'FILE', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#FILE#[^#]+`, 'CHAT#(?<chat>\\d+)', (parts) => [chatOf(parts)]),
+  kind(`${ws}#USER#.+`, 'BATCH#[^#]+#(?<batch>.+)', (parts) => [batchOf(parts)]),
   kind(`${ws}#USER#.+`, 'RATING#(?<chat>\\d+)#(?<position>\\d+)', (parts) => [messageOf(parts)]),
   kind(`${ws}#KNOWLEDGE`, 'HEAD', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#KNOWLEDGE`, 'DOCUMENT#.+', ({ workspace = '' }) => [keys.knowledgeHead(workspace)]),

@@ -2,6 +2,7 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { Batch, BatchRequest, ManifestEntry } from '#domain/batches/batch.ts';
+import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.ts';
 
 /** Ten texts of 1 KB in one item cost 11 write units; one by one, with keys and names, they would cost 20. */
 const requestsPerGroup = 10;
@@ -21,7 +22,7 @@ const manifestBytes = 300_000;
  */
 const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
-type Owner = Pick<Batch, 'workspaceId' | 'id' | 'expiresAt'>;
+type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 
 /** All items of the requests of a new batch. */
 export function requestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
@@ -30,6 +31,13 @@ export function requestItems(batch: Owner, requests: readonly BatchRequest[]): I
   for (const { historyId, requestIndex } of requests)
     if (historyId !== null)
       items.push({ ...keys.chatBatchRequest(batch.workspaceId, historyId, batch.id, requestIndex), ttl });
+  for (const [user, ofUser] of Map.groupBy(requests, ({ externalUserId }) => externalUserId))
+    if (user !== null)
+      items.push({
+        ...keys.userBatch(batch.workspaceId, user, batch.createdAt, batch.id),
+        requests: ofUser.map(({ requestIndex }) => requestIndex),
+        ttl,
+      });
   for (let first = 0; first < requests.length; first += requestsPerGroup) {
     const group = requests.slice(first, first + requestsPerGroup);
     const bytes = group.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
@@ -110,6 +118,26 @@ export async function readRequests(
   );
   return found.filter((request) => request !== undefined);
 }
+
+export const dynamoRequestEraser = (table: Table): RequestEraser => ({
+  erase: eraseRequest(table),
+  async *ofUser({ workspaceId, externalUserId }) {
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :batches)',
+      ExpressionAttributeValues: {
+        ':pk': keys.userBatch(workspaceId, externalUserId, '', '').pk,
+        ':batches': 'BATCH#',
+      },
+    });
+    for await (const page of pages)
+      yield page.map(({ sk, requests }): RequestsOfUser => {
+        const [, createdAt = '', batchId = ''] = (sk as string).split('#');
+        return { batchId, createdAt, requestIndexes: requests as number[] };
+      });
+  },
+  forget: ({ workspaceId, id, createdAt }, { externalUserId }) =>
+    table.deleteAll([keys.userBatch(workspaceId, externalUserId, createdAt, id)]),
+});
 
 /**
  * Erases the texts and the user of a stored request. Its message becomes empty, because a request without a message counts

@@ -69,7 +69,9 @@ const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),
   USER({ rest, sk, user }) {
     if (rest !== user) return undefined;
-    return sk.startsWith('CHAT#') ? { kind: 'chat' } : feedbackTrace(sk.split('#')[1], sk.split('#')[2]);
+    const [kind, ...parts] = sk.split('#');
+    if (kind === 'RATING') return feedbackTrace(parts[0], parts[1]);
+    return { kind: kind === 'CHAT' ? 'chat' : 'item' };
   },
   C({ item, rest, sk, user, chatIds }) {
     const [id, part, position] = rest.split('#');

@@ -1,20 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { backOff } from '#adapters/dynamo/table/back-off.ts';
-import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
-
-/** The value of `erasing` in a file's item from the confirmation on. Before that, it is the id of the erasure. */
-export const confirmed = 'confirmed';
-
-/** With the delays, about 0.6 s: an erasure is decided within milliseconds, unless its function dies. */
-const attemptsToAttach = 8;
 
 export function dynamoFileIndex(table: Table): FileIndex {
   return {
@@ -23,7 +18,6 @@ export function dynamoFileIndex(table: Table): FileIndex {
         Item: {
           ...keys.file(file.workspaceId, file.uuid),
           ...fileItem(file),
-          chats_indexed: true,
           ...ttlOf(file),
         },
       });
@@ -33,6 +27,10 @@ export function dynamoFileIndex(table: Table): FileIndex {
       return item && fileOf(item, workspaceId);
     },
     attach: attach(table),
+    detach: ({ workspaceId, uuid }, chatId) => table.deleteAll([keys.chatOfFile(workspaceId, uuid, chatId)]),
+    isAttached: isAttached(table),
+    close: close(table),
+    remove: ({ workspaceId, uuid }) => table.deleteAll([keys.file(workspaceId, uuid)]),
     ...preparationLeases(table),
   };
 }
@@ -56,14 +54,11 @@ const preparationLeases = (table: Table): PreparationLeases => ({
     }
   },
   async releaseLease({ workspaceId, uuid }, until) {
-    const release = table.update({
+    await updateIf(table, {
       Key: keys.file(workspaceId, uuid),
       UpdateExpression: 'REMOVE preparing_until',
       ConditionExpression: 'preparing_until = :until',
       ExpressionAttributeValues: { ':until': until },
-    });
-    await release.catch((error: unknown) => {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
     });
   },
 });
@@ -76,40 +71,66 @@ const attach =
     const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
     // First, so that a purge of the chat finds the other item, also after a crash.
     await table.put({ Item: { ...fileOfChat, scope, ...ttlOf(file) } });
-    const isNew = await putNew(table, { ...chatOfFile, ...ttlOf(file) });
-    const erasing = await decided(table, keys.file(workspaceId, uuid));
-    if (erasing === undefined) return true;
-    // The chat may have attached the file before. Unless the erasure is confirmed, that must stay registered.
-    const deleted = erasing === confirmed ? [chatOfFile, fileOfChat] : isNew ? [chatOfFile] : [];
-    if (deleted.length > 0)
-      await table.transact((TableName) => deleted.map((Key) => ({ Delete: { TableName, Key } })));
+    const attempt = randomUUID();
+    const { attached } = await table.update({
+      Key: chatOfFile,
+      ...settingAttached(attempt, ttlOf(file)),
+      ReturnValues: 'ALL_OLD',
+    });
+    const item = await table.get(keys.file(workspaceId, uuid));
+    if (item !== undefined && item.closed === undefined) return true;
+    // The SDK may have repeated the update. If the chat has attached the file before it was closed, that stays.
+    const isNew = attached === undefined || attached === attempt;
+    if (isNew)
+      await transactIfFirst(table, async () => (TableName) => [
+        // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
+        {
+          Delete: {
+            TableName,
+            Key: chatOfFile,
+            ConditionExpression: 'attached = :attempt',
+            ExpressionAttributeValues: { ':attempt': attempt },
+          },
+        },
+        { Delete: { TableName, Key: fileOfChat } },
+      ]);
     return false;
   };
 
-/** @returns whether there was no such item */
-async function putNew(table: Table, { pk, sk, ttl = null }: Key & Item): Promise<boolean> {
-  const before = await table.update({
-    Key: { pk, sk },
-    // An update instead of a put, because it returns the item before. An item without expiry has no use for `ttl`.
-    UpdateExpression: ttl === null ? 'SET attached = :true' : 'SET attached = :true, #ttl = :ttl',
-    ...(ttl !== null && { ExpressionAttributeNames: { '#ttl': 'ttl' } }),
-    ExpressionAttributeValues: { ':true': true, ...(ttl !== null && { ':ttl': ttl }) },
-    ReturnValues: 'ALL_OLD',
-  });
-  return before.attached === undefined;
-}
+/** The last attempt to attach, and the expiry of the item, if it has one. */
+const settingAttached = (attempt: string, { ttl }: Item) => ({
+  UpdateExpression: `SET attached = :attempt${ttl === undefined ? '' : ', #ttl = :ttl'}`,
+  ...(ttl !== undefined && { ExpressionAttributeNames: { '#ttl': 'ttl' } }),
+  ExpressionAttributeValues: { ':attempt': attempt, ...(ttl !== undefined && { ':ttl': ttl }) },
+});
 
-/**
- * Waits until an erasure of the file is decided.
- * @returns undefined if there is none; `confirmed` also if the file is gone; the erasure's id if the wait was too short
- */
-async function decided(table: Table, key: Key): Promise<string | undefined> {
-  for (let attempt = 1; ; attempt += 1) {
-    const item = await table.get(key);
-    const erasing = item === undefined ? confirmed : (item.erasing as string | undefined);
-    if (erasing === undefined || erasing === confirmed || attempt === attemptsToAttach) return erasing;
-    await backOff(table, attempt);
-  }
+const isAttached =
+  (table: Table): FileIndex['isAttached'] =>
+  async ({ workspaceId, uuid }) => {
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :chats)',
+      ExpressionAttributeValues: { ':pk': keys.file(workspaceId, uuid).pk, ':chats': 'CHAT#' },
+      Limit: 1,
+    });
+    for await (const page of pages) if (page.length > 0) return true;
+    return false;
+  };
+
+const close =
+  (table: Table): FileIndex['close'] =>
+  ({ workspaceId, uuid }) =>
+    updateIf(table, {
+      Key: keys.file(workspaceId, uuid),
+      UpdateExpression: 'SET closed = :true',
+      ConditionExpression: 'attribute_exists(pk)',
+      ExpressionAttributeValues: { ':true': true },
+    });
+
+/** Changes an item if its condition holds. */
+async function updateIf(table: Table, change: Parameters<Table['update']>[0]): Promise<void> {
+  await table.update(change).catch((error: unknown) => {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+  });
 }
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>

@@ -217,6 +217,11 @@ export const keys = {
     pk: `${workspace(workspaceId)}#USER#${externalUserId}`,
     sk: `RATING#${chatId}#${position}`,
   }),
+  /** The requests of a person in a batch, so that an erasure finds them. */
+  userBatch: (workspaceId: string, externalUserId: string, createdAt: string, batchId: string): Key => ({
+    pk: `${workspace(workspaceId)}#USER#${externalUserId}`,
+    sk: `BATCH#${createdAt}#${batchId}`,
+  }),
   /** The key of the hashes by which the audit log names external users. */
   auditKey: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'AUDIT-KEY' }),
   /** In the outbox of purges, before the purges of chats: `#` sorts before every time. */

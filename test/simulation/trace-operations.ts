@@ -1,0 +1,33 @@
+import { messageId } from '#domain/chats/message.ts';
+import { recordFeedback } from '#domain/chats/record-feedback.ts';
+import { deleteFile } from '#domain/files/delete-file.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { Process } from './process.ts';
+
+type Services = Parameters<typeof recordFeedback>[0] &
+  Parameters<typeof deleteFile>[0] &
+  Pick<FileServices, 'fileIndex'>;
+
+/** What clients do with files and ratings. */
+export const traceOperations = (of: (process: Process) => Services, objects: Set<string>) => ({
+  async upload(process: Process, workspaceId: string, uuid: string): Promise<void> {
+    objects.add(uuid);
+    await of(process).fileIndex.put({
+      ...{ uuid, workspaceId, name: 'a.txt', contentType: 'text/plain', size: 1, scope: 'persistent' },
+      ...{ createdAt: process.clock.now().toISOString(), expiresAt: null },
+    });
+  },
+  removeFile: (process: Process, workspaceId: string, uuid: string) =>
+    deleteFile(of(process))(workspaceId, uuid),
+  rate: (
+    process: Process,
+    input: { workspaceId: string; chatId: number; externalUserId: string; position: number },
+  ) =>
+    recordFeedback(of(process))(
+      {
+        ...input,
+        ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: undefined },
+      },
+      async () => undefined,
+    ),
+});
