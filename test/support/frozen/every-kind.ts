@@ -1,9 +1,10 @@
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
 import type { Claim } from '#domain/batches/batch-transitions.ts';
+import { epochsPerSlot } from '#domain/batches/slots.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import { sampleItem as firstItem } from '../sample-batches.ts';
+import { sampleItem } from '../sample-batches.ts';
 import {
   agent,
   agentId,
@@ -141,17 +142,21 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
     requests[position] = batchRequest(position, { message: 't'.repeat(150_001) });
   await batches.create(open, requests, webhook, null);
   await batches.saveTaskToken(open, 'token-of-the-task', at(1));
-  await batches.topUp(open, [1, 2], start + 60_000);
+  await batches.topUp(open, [1, 2, 3], start + 60_000);
   const owner = { name: 'worker', until: start + 30_000 };
-  const acquired = await batches.acquire(open, { number: 1, epoch: 0 }, owner);
-  if (acquired === undefined) throw new Error('The slot was not acquired');
-  await batches.take(open, { ...acquired.slot, takes: 0 }, { size: 20, named: { 2: 2 } });
+  const [first, second] = [
+    await batches.acquire(open, { number: 1, epoch: 0 }, owner),
+    await batches.acquire(open, { number: 2, epoch: epochsPerSlot }, owner),
+  ];
+  if (first === undefined || second === undefined) throw new Error('The slots were not acquired');
+  await batches.take(open, { ...first.slot, takes: 0 }, { size: 20, named: { 2: 2 } });
+  await batches.pass(open, second.slot, { until: start + 60_000, isClean: false });
   await batches.incrementExecutionNumber(open);
 
   const claims = [0, 1, 2, 4].map(
     (position): Claim => ({
       request: batchRequest(position),
-      item: firstItem(position, { messagePosition: position === 1 ? null : 1 }),
+      item: sampleItem(position, { messagePosition: position === 1 ? null : 1 }),
       newChat: position === 1 ? null : { workspaceId, agentId, name: `id-${position}`, externalUserId: null },
     }),
   );
@@ -264,7 +269,7 @@ async function writeDeletedChats({ chats, batches, replyEvents }: Stores): Promi
   const owner = batch(10, { workspaceId: deletedId, total: 2 });
   await batches.create(owner, [batchRequest(0), batchRequest(1, { historyId: 1 })], null, null);
   const idOf = (requestIndex: number) => `batch:${owner.id}:${requestIndex}`;
-  const claim = { request: batchRequest(0), item: firstItem(0, { messagePosition: 1 }), newChat };
+  const claim = { request: batchRequest(0), item: sampleItem(0, { messagePosition: 1 }), newChat };
   await batches.claim(owner, [claim], { idOf, until: start + 270_000 });
   const fourth = await chats.get(deletedId, 4);
   if (fourth === undefined) throw new Error('The batch request has no chat');

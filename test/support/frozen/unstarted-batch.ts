@@ -31,8 +31,8 @@ export async function createUnstarted(
   return made;
 }
 
-/** Resolves when a batch's counters say that all its requests have ended. */
-export async function untilCounted({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> {
+/** Resolves when workers have ended all requests of a batch. */
+export async function untilProcessed({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> {
   const deadline = Date.now() + 60_000;
   for (;;) {
     const now = await batches().get(workspaceId, id);
