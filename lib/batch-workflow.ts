@@ -42,8 +42,7 @@ const visibilitySeconds = 6 * workerTimeoutSeconds;
 const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
 
 /**
- * Processes batches: a queue of requests with its workers, and a state machine that waits until all requests have
- * ended.
+ * Processes batches: a queue that offers slots to workers, and a state machine that waits until all requests have ended.
  */
 export class BatchWorkflow extends Construct {
   readonly queue: Queue;
@@ -63,11 +62,10 @@ export class BatchWorkflow extends Construct {
     this.queue = this.createQueue();
     const worker = functionOf('process-batch-items');
     const advancer = functionOf('advance-batch');
-    const failer = functionOf('fail-batch');
     const dispatcher = functionOf('dispatch-batch');
     const reconciler = functionOf('reconcile-batches');
     const slots = Math.max(Math.floor(settings.batchWorkspaceShare * concurrency.batchWorkers), 1);
-    for (const handler of [worker, dispatcher, advancer, failer, reconciler]) {
+    for (const handler of [worker, dispatcher, advancer, reconciler]) {
       handler.sendsTo(this.queue);
       handler.addEnvironment(variables.batchWorkspaceSlots, String(slots));
       handler.addEnvironment(variables.requestsPerWorker, String(settings.requestsPerWorker));
@@ -79,7 +77,7 @@ export class BatchWorkflow extends Construct {
       {
         dispatcher,
         advancer,
-        failer,
+        failer: functionOf('fail-batch'),
         deliverer: functionOf('deliver-webhook'),
       },
       settings,

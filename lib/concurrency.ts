@@ -37,7 +37,7 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'resume-stream': 50,
   // A reply waits for its model. As an event function, it has less than `send-message`: its clients retry by themselves.
   'complete-chat': 50,
-  // A batch of 1,000 requests takes 2 s, so 20 executions dispatch ten batches a second.
+  // A batch takes less than a second, whatever its size, so 20 executions dispatch 20 batches a second.
   'dispatch-batch': 20,
   // What an account of 1,000 has left; a larger account gives it the rest.
   'send-message': 257,

@@ -199,7 +199,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'reject-openai-path': { reads: ['GetItem'], writes: limited },
   'process-batch-items': {
-    reads: [...batchReader, 'ConditionCheckItem'],
+    reads: batchReader,
     writes: {
       PutItem: ['batches', ...chatCreations.PutItem, 'slotReports'],
       UpdateItem: ['batches', 'chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
@@ -222,7 +222,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     usage: true,
     stageLimits: true,
   },
-  'dispatch-batch': { reads: batchReader, writes: { PutItem: ['batches'], UpdateItem: ['batches'] } },
+  'dispatch-batch': { reads: ['GetItem'], writes: { PutItem: ['batches'], UpdateItem: ['batches'] } },
   'advance-batch': { reads: batchReader, writes: batchEnds },
   'fail-batch': { reads: batchReader, writes: batchEnds },
   'deliver-webhook': {
@@ -274,7 +274,8 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
     timeoutSeconds: workerTimeoutSeconds,
   },
   'dispatch-batch': {
-    description: 'Sends the requests of a batch to the queue, and stores the task token of its workflow',
+    description:
+      'Makes the slots of a batch, sends their messages, and stores the task token of its workflow',
     timeoutSeconds: 120,
   },
   'advance-batch': {

@@ -34,7 +34,6 @@ const kinds = {
   operatorsWebhooks: { keys: 'OPERATOR#WEBHOOKS' },
   slotReports: { keys: 'SLOTS' },
   rateBuckets: { keys: `${workspace}#RATE#*` },
-  /** Names the open batch with which the reconciler's next run starts. */
   usage: { keys: `${workspace}#USAGE` },
   /** What users have: entries and counts of their chats, their ratings, and their requests in batches. */
   users: { keys: `${workspace}#USER*` },

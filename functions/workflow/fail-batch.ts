@@ -1,12 +1,12 @@
 import { failBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import { chats, log, meter, queueServices, replyEvents, turns } from '#runtime/composition/services.ts';
+import { batches, chats, clock, meter, replyEvents, turns } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const fail = failBatch({
-  ...queueServices(),
+  batches: batches(),
   chats: chats(),
-  log,
+  clock,
   messages: turns(),
   meter,
   replyEvents: replyEvents(),

@@ -13,7 +13,7 @@ export function watchBatches(
   const maxima = { period: fiveMinutes, statistic: 'Maximum' };
   alarms.add('RequestsWait', {
     summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
-    // Not the age of the queue's oldest message: a message stands for any requests of its batch.
+    // Not the age of the queue's oldest message: a message only offers a slot.
     metric: serviceMetric(alarms, 'oldestRequestWait', {}, maxima),
     threshold: Math.ceil(batchTimeoutSeconds / 4),
   });

@@ -113,7 +113,7 @@ test('a worker has one message, twenty work at most, and a workspace has places 
   const slotsOf = (id: string, given = resource) =>
     (given('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
       .Variables.BATCH_WORKSPACE_PLACES;
-  for (const id of ['ProcessBatchItems', 'AdvanceBatch', 'FailBatch', 'DispatchBatch', 'ReconcileBatches'])
+  for (const id of ['ProcessBatchItems', 'AdvanceBatch', 'DispatchBatch', 'ReconcileBatches'])
     expect(slotsOf(id)).toBe('15');
   const { resource: of } = synthesize({
     settings: JSON.stringify({ webFunctions: 'none', batchWorkspaceShare: 0.01 }),

@@ -216,13 +216,7 @@ for (const stage of ['production-eu', 'production2', 'productio', 'staging', 'of
     }
 
 const senders = {
-  BatchesRequests: among(
-    'DispatchBatch',
-    'ProcessBatchItems',
-    'AdvanceBatch',
-    'FailBatch',
-    'ReconcileBatches',
-  ),
+  BatchesRequests: among('DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch', 'ReconcileBatches'),
   PurgePurges: among('DeleteChat', 'EraseUser', 'DeleteUnusedChats', 'PurgeChat', 'ReconcileBatches'),
   PurgeDeadLetters: among(),
 };

@@ -28,15 +28,6 @@ const listed = ['dynamodb:PutItem', 'dynamodb:Query', limited];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 /** What Lambda does with the function's role on the queue of its event source. */
 const receive = ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'];
-/** To claim requests in one transaction with a check that the batch still accepts work. */
-const claim = [
-  'dynamodb:BatchGetItem',
-  'dynamodb:ConditionCheckItem',
-  'dynamodb:GetItem',
-  'dynamodb:PutItem',
-  'dynamodb:Query',
-  'dynamodb:UpdateItem',
-];
 /** To end a batch, which also deletes its index entries of open batches. */
 const close = [
   'dynamodb:BatchGetItem',
@@ -149,7 +140,12 @@ test('every role may do exactly this', () => {
     ListBatchResults: [...read, ...listed, ...logs, 's3:GetObject'],
     CancelBatch: [...read, 'dynamodb:Query', 'dynamodb:UpdateItem', ...logs, 'states:SendTaskSuccess'],
     ProcessBatchItems: [
-      ...[...claim, 'dynamodb:DeleteItem'].toSorted(),
+      'dynamodb:BatchGetItem',
+      'dynamodb:DeleteItem',
+      'dynamodb:GetItem',
+      'dynamodb:PutItem',
+      'dynamodb:Query',
+      'dynamodb:UpdateItem',
       'lambda:InvokeFunction',
       ...logs,
       's3:DeleteObject',
@@ -163,16 +159,15 @@ test('every role may do exactly this', () => {
       'states:SendTaskSuccess',
     ],
     DispatchBatch: [
-      ...read,
+      'dynamodb:GetItem',
       'dynamodb:PutItem',
-      'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
       'sqs:SendMessage',
       'states:SendTaskSuccess',
     ],
     AdvanceBatch: [...close, ...logs, 'sqs:SendMessage'],
-    FailBatch: [...close, ...logs, 'sqs:SendMessage'],
+    FailBatch: [...close, ...logs],
     DeleteUnusedChats: [
       'dynamodb:BatchGetItem',
       'dynamodb:BatchWriteItem',
@@ -207,7 +202,6 @@ test('every role may do exactly this', () => {
       'dynamodb:UpdateItem',
       ...logs,
       // To the batch queue, and to the queue of purges.
-      'sqs:SendMessage',
       'sqs:SendMessage',
       'states:DescribeExecution',
       'states:SendTaskSuccess',

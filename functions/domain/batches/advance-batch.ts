@@ -15,11 +15,12 @@ import { releaseChats } from './release-chats.ts';
 import type { BatchServices } from './services.ts';
 import { type SlotServices, topUpSlots } from './slots.ts';
 
-interface AdvanceServices
+interface EndServices
   extends CloseTurnServices,
-    SlotServices,
     Pick<BatchServices, 'batches'>,
-    Pick<PlatformServices, 'log' | 'meter'> {}
+    Pick<PlatformServices, 'clock' | 'meter'> {}
+
+type AdvanceServices = EndServices & SlotServices & Pick<PlatformServices, 'log'>;
 
 interface BatchIds {
   workspaceId: string;
@@ -64,7 +65,7 @@ const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== unde
  * @returns undefined if the batch was deleted with its workspace
  */
 export const failBatch =
-  (services: AdvanceServices) =>
+  (services: EndServices) =>
   async (input: BatchIds): Promise<Batch | undefined> => {
     const found = await read(services, input);
     if (!isOpenBatch(found)) return found;
@@ -139,7 +140,7 @@ const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'er
 });
 
 /** @returns false if requests have not ended; true does not mean that this call has closed the batch */
-async function closeIfEnded(services: AdvanceServices, batch: Batch): Promise<boolean> {
+async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolean> {
   const requests = await readRequests(services, batch);
   const statuses = requests.map(
     ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
