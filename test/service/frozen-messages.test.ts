@@ -122,6 +122,15 @@ describe('what an earlier version has sent', () => {
     await receiver.close();
   });
 
+  it('offers the slots of a batch that has ended to the others of its workspace', async () => {
+    const other = await createUnstarted(tenant);
+    await runFrozenWorkflow(await createUnstarted(tenant));
+    // Nothing has dispatched this batch.
+    await expect.poll(() => statusesOf(other)).toEqual(allSucceeded);
+    await runFrozenWorkflow(other);
+    expect(await batchAt(client, other.id)).toMatchObject({ completed_requests: other.total });
+  });
+
   it('is answered in the words of the earlier definition', async () => {
     const unstarted = await createUnstarted(tenant, {
       url: 'https://receiver.example/hook',
