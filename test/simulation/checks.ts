@@ -1,5 +1,6 @@
 /** What must hold in every world, by the name under which a failure is printed. Numbers are those of the design. */
 export const invariants = {
+  'a world ends': 'simulation',
   'an id is given once, and later ones are higher': 'lists 1',
   'created_at never falls with a rising id': 'lists 2',
   'lists and counts agree with the chats': 'lists 3, 4',

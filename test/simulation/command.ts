@@ -43,7 +43,7 @@ async function explore(worlds: number): Promise<void> {
   const seconds = (Date.now() - started) / 1000;
   console.log(
     `Seeds ${first} to ${first + worlds - 1}: ${sum.faults} faults, at least ${sum.fewestFaults} a world, ` +
-      `${sum.events} events, ${seconds.toFixed(1)} s`,
+      `${sum.events} events, at most ${sum.mostEvents} a world, ${seconds.toFixed(1)} s`,
   );
   const unknown = sum.violations.filter(({ invariant }) => !isKnown(sum, invariant));
   console.log(`${unknown.length} violations, ${sum.violations.length - unknown.length} known ones`);

@@ -17,6 +17,9 @@ import { Workflow } from './workflow.ts';
 
 const minute = 60_000;
 
+/** Worlds have 2,800 events on average, and hardly ever 5,000. */
+const mostEvents = 20_000;
+
 export interface WorldResult {
   seed: number;
   violations: readonly Violation[];
@@ -215,10 +218,13 @@ export class World implements Surroundings {
     });
     await this.timeline.run(() => {
       events += 1;
-      return this.isOver;
+      return this.isOver || events > mostEvents;
     });
-    if (failure !== undefined) throw failure;
-    await life;
+    this.checks.that(
+      'a world ends',
+      this.isOver && failure === undefined,
+      () => `after ${events} events: ${failure === undefined ? 'it goes on' : String(failure)}`,
+    );
     return {
       ...{ seed: this.seed, violations: this.checks.violations, counts: this.checks.counts },
       ...{ coverage: this.coverage, faults: this.faults.count, history: this.history, events },
