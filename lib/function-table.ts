@@ -158,8 +158,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
     writes: {
       ...chatDeletions,
-      UpdateItem: [...chatDeletions.UpdateItem, 'chatUses'],
-      BatchWriteItem: ['chatUses'],
+      UpdateItem: [...chatDeletions.UpdateItem, 'operatorsRetention'],
     },
   },
   'record-feedback': {

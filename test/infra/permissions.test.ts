@@ -175,7 +175,6 @@ test('every role may do exactly this', () => {
     FailBatch: [...close, ...logs, 'sqs:SendMessage'],
     DeleteUnusedChats: [
       'dynamodb:BatchGetItem',
-      'dynamodb:BatchWriteItem',
       'dynamodb:DeleteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',
