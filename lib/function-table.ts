@@ -98,7 +98,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: { ...chatDeletions, UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'] },
   },
   'erase-user': {
-    reads: ['GetItem'],
+    reads: ['GetItem', 'Query'],
     writes: {
       PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
       UpdateItem: ['rateBuckets'],
