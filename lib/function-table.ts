@@ -98,7 +98,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: { ...chatDeletions, UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'] },
   },
   'erase-user': {
-    reads: ['GetItem'],
+    reads: ['GetItem', 'Query'],
     writes: {
       PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
       UpdateItem: ['rateBuckets'],
@@ -158,8 +158,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
     writes: {
       ...chatDeletions,
-      UpdateItem: [...chatDeletions.UpdateItem, 'chatUses'],
-      BatchWriteItem: ['chatUses'],
+      UpdateItem: [...chatDeletions.UpdateItem, 'operatorsRetention'],
     },
   },
   'record-feedback': {

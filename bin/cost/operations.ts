@@ -156,8 +156,12 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 /** The calls of the deletion of unused chats if no workspace has retention. */
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
-/** What a workspace with retention adds to each run, and each chat that is deleted (`test/service/unused-chats.test.ts`). */
+/**
+ * What a workspace with retention adds each day, with each old chat that is used, and each chat that is deleted
+ * (`test/service/unused-chats.test.ts`).
+ */
 export const retention = {
-  idleReadUnits: 5,
-  deletedChat: { readUnits: 5.2, writeUnits: 14.1 },
+  idlePass: { readUnits: 3, writeUnits: 1 },
+  usedChatReadUnits: 1.2,
+  deletedChat: { readUnits: 4.1, writeUnits: 12.1 },
 } as const;

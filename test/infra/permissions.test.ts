@@ -81,7 +81,14 @@ test('every role may do exactly this', () => {
       ...logs,
       's3:DeleteObject',
     ],
-    EraseUser: ['dynamodb:GetItem', 'dynamodb:PutItem', limited, ...logs, 'sqs:SendMessage'],
+    EraseUser: [
+      'dynamodb:GetItem',
+      'dynamodb:PutItem',
+      'dynamodb:Query',
+      limited,
+      ...logs,
+      'sqs:SendMessage',
+    ],
     ListMessages: [...read, ...listed, ...logs, 's3:GetObject'],
     SendMessage: [
       'dynamodb:BatchGetItem',
@@ -170,7 +177,6 @@ test('every role may do exactly this', () => {
     FailBatch: [...close, ...logs],
     DeleteUnusedChats: [
       'dynamodb:BatchGetItem',
-      'dynamodb:BatchWriteItem',
       'dynamodb:DeleteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',

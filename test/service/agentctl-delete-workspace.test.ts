@@ -93,10 +93,6 @@ async function fill(tenant: OpenTenant): Promise<{ batchId: string }> {
   await waitForBatchEnd(client, batch.id);
   await operator().workspaces.addToWhitelist(workspaceId, ['ann']);
   await operator().workspaces.update(workspaceId, { retentionDays: 30 });
-  await table.writeItems([
-    { ...keys.chatUseCursor(workspaceId), chat_id: chat.id },
-    { ...keys.chatUse(workspaceId, chat.updated_at, chat.id) },
-  ]);
   const document = join(service.dataDir, 'opening-hours.txt');
   await writeFile(document, 'Open from nine to five');
   await agentctl.json('knowledge', 'add', '--workspace', workspaceId, document);

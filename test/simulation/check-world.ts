@@ -227,6 +227,7 @@ function checkErasures({ checks, ledger }: World, chats: readonly StoredChat[]):
         own.every(({ createdAt }) => Date.parse(createdAt) > start - clockDifference),
         () => `${externalUserId}: ${own.map(nameOf).join(', ')}`,
       );
+    if (ledger.retentions.some((retention) => retention.workspaceId === workspaceId)) continue;
     for (const { id, ...creation } of ledger.creations) {
       const made = ledger.chats.find((chat) => chat.workspaceId === workspaceId && chat.chatId === id);
       if (creation.workspaceId !== workspaceId || made?.externalUserId !== externalUserId) continue;

@@ -35,6 +35,8 @@ export const invariants = {
   'a stored message has its files': 'erasure 27',
   'a file is gone with its last chat': 'erasure 28',
   'an erased person has no entries': 'erasure 26',
+  'a used chat is not deleted as unused': 'retention',
+  'an unused chat goes within a day': 'retention',
   'a reply is paid once unless its process was disturbed': 'sends',
   'an erased person is gone': 'erasure 26',
   'what a person does after an erasure stays': 'erasure 29',

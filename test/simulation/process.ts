@@ -19,6 +19,8 @@ export interface Surroundings {
   table: MemoryTable;
   faults: FaultPlan;
   coverage: Coverage;
+  /** The process that makes the call of the table which is under way. */
+  caller?: Process;
   /** Adds a line to the history of the world. */
   note(line: string): void;
 }
@@ -192,7 +194,11 @@ export class Process {
     const name = currentMethod.getStore() ?? operation;
     const errors = (kind: FailureKind) => tableError(kind, command);
     const type = reads.has(operation) ? 'read' : 'write';
-    return this.call(name, type, () => this.world.table.execute(command), errors);
+    const apply = () => {
+      this.world.caller = this;
+      return this.world.table.execute(command);
+    };
+    return this.call(name, type, apply, errors);
   }
 
   #makeClock(): Clock {

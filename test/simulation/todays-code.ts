@@ -17,6 +17,7 @@ import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
+import { dynamoRetention } from '#adapters/dynamo/erasure/retention.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
@@ -117,6 +118,7 @@ function makeServices(process: Process, outside: Outside) {
     purgeOutbox: () => dynamoPurgeOutbox(table),
     reconciliationIndex: () => dynamoReconciliationIndex(table),
     requestEraser: () => dynamoRequestEraser(table),
+    retention: () => dynamoRetention(table),
     replyEvents: () => dynamoReplyEventStore(table),
     usage: () => dynamoUsageStore(table, () => 400),
     workspaces: () => dynamoWorkspaceStore(table, audit),

@@ -3,6 +3,7 @@ import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { memoryContentStore } from '#support/memory-stores/content-store.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { actAsBatchClient, actAsClient, actAsOperator, newLedger } from './actors.ts';
+import { checkRetention, retainChats, retentionName, watchRetention } from './check-retention.ts';
 import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks, type Violation } from './checks.ts';
@@ -51,6 +52,9 @@ export class World implements Surroundings {
   /** Until then, clients act. */
   readonly activeUntil: number;
   isOver = false;
+  caller?: Process;
+  /** Then nothing happens by a schedule. */
+  isQuiet = false;
   readonly #hasFaults: boolean;
   readonly #sharesProcess: boolean;
   #webProcess: Process | undefined;
@@ -70,6 +74,7 @@ export class World implements Surroundings {
     this.#sharesProcess = timeline.chance(0.5);
     watchItems(this.table, timeline, this.checks);
     this.usedFiles = watchFiles(this.table);
+    watchRetention(this);
     this.outside = this.#makeOutside();
     this.operations = operationsOf(this.outside);
   }
@@ -247,12 +252,13 @@ export class World implements Surroundings {
     const batchClients = Array.from({ length: 2 }, (_, index) => actAsBatchClient(this, index));
     const last = timeline.now + this.outside.settings.batchTimeout + 10 * minute;
     await Promise.race([
-      Promise.all([...clients, ...batchClients, actAsOperator(this)]),
+      Promise.all([...clients, ...batchClients, actAsOperator(this), retainChats(this)]),
       timeline.sleep(last - timeline.now),
     ]);
     await this.#finish(faultsUntil, last);
     checkTraces(this);
     await checkWorld(this);
+    await checkRetention(this);
     this.isOver = true;
   }
 
@@ -261,12 +267,18 @@ export class World implements Surroundings {
     const { timeline } = this;
     const every = (milliseconds: number, call: () => void): void => {
       timeline.at(timeline.now + milliseconds, () => {
+        if (this.isQuiet) return;
         call();
         every(milliseconds, call);
       });
     };
     every(minute, () => {
       this.invoke('reconciler', (process) => this.operations.reconcile(process), 55_000).catch(
+        () => undefined,
+      );
+    });
+    every(15_000, () => {
+      this.invoke(retentionName, (process) => this.operations.deleteUnused(process), 5 * minute).catch(
         () => undefined,
       );
     });

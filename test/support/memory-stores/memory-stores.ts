@@ -26,7 +26,7 @@ export function memoryStores(settings: StoreSettings): Stores {
     ...chatStores
   } = memoryChatStores(settings.clock, idempotency, registeredIn);
   // What batches store has no other implementation.
-  const { batches, chatUses, deliveries, reconciliationIndex, requestEraser, webhookSource } = dynamoStores(
+  const { batches, deliveries, reconciliationIndex, requestEraser, retention, webhookSource } = dynamoStores(
     openMemoryTable(),
     settings,
   );
@@ -36,7 +36,6 @@ export function memoryStores(settings: StoreSettings): Stores {
     apiKeys: memoryApiKeyStore(audit),
     auditLog,
     batches,
-    chatUses,
     deliveries,
     idempotency,
     knowledge: memoryKnowledgeStore(audit),
@@ -45,6 +44,7 @@ export function memoryStores(settings: StoreSettings): Stores {
     rateBuckets: memoryRateBucketStore(),
     reconciliationIndex,
     requestEraser,
+    retention,
     replyEvents: memoryReplyEventStore(),
     usage: memoryUsageStore(),
     webhookSource,

@@ -36,8 +36,6 @@ const itemKinds: readonly ItemKind[] = [
     keys.agent(item.workspace_id as string, agent),
   ]),
   kind('^OPERATOR#RETENTION', '(?<workspace>.+)', (parts) => [workspaceOf(parts)]),
-  kind(`${ws}#CHAT-USES`, 'CURSOR', (parts) => [workspaceOf(parts)]),
-  kind(`${ws}#CHAT-USES`, '[^#]+#(?<chat>\\d+)', (parts) => [chatOf(parts)]),
   kind('^OPERATOR#PURGES', '#(?<workspace>[^#]+)#.+', (parts) => [workspaceOf(parts)]),
   kind('^OPERATOR#PURGES', '.+', (_, item) => [keys.workspace(item.workspace_id as string)]),
   kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, item) => [keys.apiKey(item.hash as string)]),

@@ -234,14 +234,7 @@ export const keys = {
     pk: 'OPERATOR#PURGES',
     sk: `${deletedAt}#${workspaceId}#${chatId}`,
   }),
-  /** A chat of a workspace with retention, by its last known use. */
-  chatUse: (workspaceId: string, lastUse: string, chatId: number): Key => ({
-    pk: `${workspace(workspaceId)}#CHAT-USES`,
-    sk: `${lastUse}#${chatId}`,
-  }),
-  /** Names the newest chat that was added to the chat uses. Sorts after every time. */
-  chatUseCursor: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#CHAT-USES`, sk: 'CURSOR' }),
-  /** Index of the workspaces that delete unused chats, with their days. */
+  /** Index of the workspaces that delete unused chats, with their days, and how far their walks are. */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
   /** The slots that a process of any function has given. Functions read and write them. */
   slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),
