@@ -113,8 +113,6 @@ describe('items of an earlier version', () => {
       operatorsPurge: [keys.operatorsPurge(at(6), deletedId, 2), keys.operatorsPurge(at(7), deletedId, 4)],
       operatorsErasure: [],
       operatorsRetention: [],
-      chatUse: [],
-      chatUseCursor: [],
       userRating: [],
       userBatch: [],
       auditKey: [],
