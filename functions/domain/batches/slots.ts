@@ -5,8 +5,11 @@ import type { BatchServices } from './services.ts';
 export type SlotServices = Pick<BatchServices, 'batchQueue' | 'batches' | 'queueSettings'> &
   Pick<PlatformServices, 'clock'>;
 
-/** Milliseconds from the sending of a slot's message until the slot is silent, unless a worker acquires it. */
-export const messageMilliseconds = 60_000;
+/**
+ * Milliseconds from the sending of a slot's message until the slot is silent, unless a worker acquires it. Less than a minute:
+ * the reconciler runs each minute, and its next run finds the slot.
+ */
+export const messageMilliseconds = 55_000;
 
 /** A new slot starts with a multiple of this epoch: a slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
