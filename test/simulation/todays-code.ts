@@ -118,7 +118,7 @@ function makeServices(process: Process, outside: Outside) {
     reconciliationIndex: () => dynamoReconciliationIndex(table),
     requestEraser: () => dynamoRequestEraser(table),
     replyEvents: () => dynamoReplyEventStore(table),
-    usage: () => dynamoUsageStore(table, () => 400),
+    usage: () => dynamoUsageStore(table, () => 400, outside.uuid),
     workspaces: () => dynamoWorkspaceStore(table, audit),
   });
   let stops: StopWatch | undefined;
