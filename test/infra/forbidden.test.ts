@@ -79,7 +79,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   knowledgeHead: [keys.knowledgeHead(w)],
   knowledgeDocument: [keys.knowledgeDocument(w, id)],
   idempotencyKey: [keys.idempotencyKey(w, '0'.repeat(64)), 'idempotencyRecords'],
-  usage: [keys.usage(w, at.slice(0, 10), 'key', id), 'usage'],
+  usage: [keys.usage(w, at.slice(0, 10), 'key', id, 'process_1'), 'usage'],
   batch: [keys.batch(w, id), 'batches'],
   batchToken: [keys.batchToken(w, id), 'batches'],
   batchWebhook: [keys.batchWebhook(w, id), 'batches'],

@@ -196,7 +196,7 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
   await invoke('ReconcileBatches', {});
   await expect.poll(() => service.run.workers().filter(({ busy }) => busy)).toEqual([]);
   expect(logged.filter(({ line }) => line.includes('"level":"ERROR"'))).toEqual([]);
-  await table.writeItems([{ ...keys.usage(id, '2027-01-01', victim.apiKeyId, null), turns: 1 }]);
+  await table.writeItems([{ ...keys.usage(id, '2027-01-01', victim.apiKeyId, null, 'process_1'), turns: 1 }]);
 
   // The wait ends 20 minutes after the workspace was disabled.
   const startedAt = new Date(Date.now() - 20 * 60_000).toISOString();

@@ -82,8 +82,8 @@ describe('items of an earlier version', () => {
       knowledgeDocument: [keys.knowledgeDocument(workspaceId, document.id)],
       idempotencyKey: [keys.idempotencyKey(workspaceId, 'chat')],
       usage: [
-        keys.usage(workspaceId, day, 'key_frozen1', agentId),
-        keys.usage(workspaceId, day, 'key_frozen1', null),
+        keys.usage(workspaceId, day, 'key_frozen1', agentId, 'process_1'),
+        keys.usage(workspaceId, day, 'key_frozen1', null, 'process_1'),
       ],
       batch: [keys.batch(workspaceId, openId)],
       batchToken: [keys.batchToken(workspaceId, openId)],

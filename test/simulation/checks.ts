@@ -12,6 +12,7 @@ export const invariants = {
   'the next request never falls': 'batches 9',
   'a request is in the take of its slot': 'batches 10',
   'only the newest owner of a slot changes its requests': 'batches 11',
+  'an epoch has one owner': 'batches 11',
   'nothing starts after a stop': 'batches 12',
   'a result never changes': 'batches 13',
   'counts never fall': 'batches 13',

@@ -120,7 +120,7 @@ function makeServices(process: Process, outside: Outside) {
     requestEraser: () => dynamoRequestEraser(table),
     retention: () => dynamoRetention(table),
     replyEvents: () => dynamoReplyEventStore(table),
-    usage: () => dynamoUsageStore(table, () => 400),
+    usage: () => dynamoUsageStore(table, () => 400, outside.uuid),
     workspaces: () => dynamoWorkspaceStore(table, audit),
   });
   let stops: StopWatch | undefined;

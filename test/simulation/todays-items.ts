@@ -1,6 +1,7 @@
 /** How today's stored items are read, and what must hold of them. What replaces the code replaces this file too. */
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { epochsPerSlot } from '#domain/batches/slots.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { recountListsOfBatches } from '#support/stored/recount-batches.ts';
@@ -67,6 +68,7 @@ function checkToken(checks: Checks, before?: WireItem, after?: WireItem): void {
 
 function checkBatch(checks: Checks, before: WireItem | undefined, after: WireItem): void {
   if (before !== undefined) {
+    checkEpochs(checks, before, after);
     const [next, grown] = [Number(before.next?.N), Number(after.next?.N)];
     checks.that(
       'the next request never falls',
@@ -94,6 +96,20 @@ function checkBatch(checks: Checks, before: WireItem | undefined, after: WireIte
       status === changed,
       () => `${after.pk?.S}: ${status}, then ${changed}`,
     );
+}
+
+/** Items name their workers by epochs. A new slot starts above all those that were given before. */
+function checkEpochs(checks: Checks, before: WireItem, after: WireItem): void {
+  for (const [number, slot] of Object.entries(after.slots?.M ?? {})) {
+    const old = before.slots?.M?.[number];
+    const epoch = Number(slot.M?.e?.N);
+    const isRenewed = old?.M?.e?.N !== undefined && [0, 1].includes(epoch - Number(old.M.e.N));
+    checks.that(
+      'an epoch has one owner',
+      old === undefined ? epoch >= Number(before.made?.N ?? 0) * epochsPerSlot : isRenewed,
+      () => `${after.pk?.S}, slot ${number}: ${JSON.stringify(old)}, then ${JSON.stringify(slot)}`,
+    );
+  }
 }
 
 function checkItem(table: MemoryTable, checks: Checks, before: WireItem | undefined, after: WireItem): void {

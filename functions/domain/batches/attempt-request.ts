@@ -23,7 +23,7 @@ export interface Attempt {
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
   /** As it is stored, with one broken reply more if the reply was broken. */
   item: BatchItem;
-  /** The calls of models that are to be counted. */
+  /** The calls of models that this attempt has made. Each attempt counts its own, so a call is counted once. */
   calls: readonly CountedCall[];
   retryAfter: number | undefined;
 }
@@ -43,7 +43,7 @@ export async function attemptRequest(
   const attempt: Omit<Attempt, 'outcome'> = { item: claimed.item, calls: [], retryAfter: undefined };
   try {
     const end = await respond(services, batch, claimed, { attempt, stop });
-    if (end.type === 'ended') return await finish(services, batch, { ...claimed, ...attempt }, end.result);
+    if (end.type === 'ended') return await finish(services, batch, attempt, end.result);
     if (end.type === 'lost') return { ...attempt, outcome: 'lost' };
     if (end.type === 'chat-in-use') return { ...attempt, outcome: 'blocked' };
     const { item } = attempt;
@@ -55,7 +55,7 @@ export async function attemptRequest(
     const fields = { batchId: batch.id, position: requestIndex, error };
     services.log.error('A request of a batch was not handled', fields);
     if (attempt.item.attempt < mostAttempts) return { ...attempt, outcome: 'blocked' };
-    return finish(services, batch, { ...claimed, ...attempt }, failed(unprocessed).result);
+    return finish(services, batch, attempt, failed(unprocessed).result);
   }
 }
 
@@ -83,23 +83,15 @@ async function respond(
   });
 }
 
-/**
- * Stores the result. A stored reply is counted once: by the attempt that has made it, or if that one was lost, by the one
- * that stores the result.
- */
+/** Stores the result. */
 async function finish(
   { batches, clock }: AttemptServices,
   batch: Batch,
-  { item, wasLost, calls }: Pick<ClaimedRequest, 'item' | 'wasLost'> & Pick<Attempt, 'calls'>,
+  { item, calls }: Pick<Attempt, 'item' | 'calls'>,
   result: RequestResult,
 ): Promise<Attempt> {
   const outcome = result.error === null ? 'success' : 'failed';
   const ended: BatchItem = { ...item, ...result, status: outcome, processedAt: clock.now().toISOString() };
-  const isOwn = result.calls === calls;
-  const attempt = { item: ended, retryAfter: undefined };
-  if (await batches.replaceItem(batch, item, ended))
-    return { ...attempt, outcome, calls: isOwn || !wasLost ? calls : [...calls, ...result.calls] };
-  const current = await batches.item(batch, item.requestIndex);
-  const isCounted = isOwn && (current?.status === 'success' || current?.status === 'processing');
-  return { ...attempt, outcome: 'lost', calls: isCounted ? [] : calls };
+  const isStored = await batches.replaceItem(batch, item, ended);
+  return { outcome: isStored ? outcome : 'lost', item: ended, calls, retryAfter: undefined };
 }

@@ -13,7 +13,7 @@ export interface Claim {
 }
 
 /** What identifies the item that a write replaces. */
-export type ItemVersion = Pick<BatchItem, 'epoch' | 'attempt' | 'status'>;
+export type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 
 /**
  * Every write that changes a batch or one of its items after its creation. Each is one conditional write, or one
@@ -37,7 +37,7 @@ export interface BatchTransitions {
   topUp(batch: Batch, slots: readonly number[], until: number): Promise<Batch | undefined>;
   /**
    * Makes the caller the owner of a slot.
-   * Writer: a worker with a message. Condition: the batch is open, and the slot has the epoch of the message. After a
+   * Writer: a worker with a message. Condition: the slot has the epoch of the message; a final batch has no slots. After a
    * crash, here and for the next two: the slot is silent after `until`, and its next owner finds what it has started.
    * @param owner random name, by which a repeated write is known
    */
@@ -79,7 +79,7 @@ export interface BatchTransitions {
   stop(batch: BatchKey, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /**
    * Ends the batch with exact counts, and starts the delivery of its webhook, in one transaction.
-   * Writers: advance-batch and fail-batch. Condition: status and stop are those that were read.
+   * Writers: advance-batch and fail-batch. Condition: the status is as it was read.
    * After a crash before the write: the workflow retries the function.
    */
   complete(

@@ -17,8 +17,6 @@ export interface ClaimedRequest {
   /** The chat that was created with the claim. */
   newChat: Chat | null;
   prepared: Prepared | Invalid;
-  /** The worker of the last attempt was lost, and may have stored the turn. */
-  wasLost: boolean;
 }
 
 export interface Claimant {
@@ -74,7 +72,7 @@ export async function claimRequests(
   const missing = requests.filter(({ requestIndex }) => !isClaimed.has(requestIndex));
   const others = await Promise.all(missing.map((each) => services.batches.item(batch, each.requestIndex)));
   return {
-    claimed: claimed.map((each) => ({ ...each, prepared: preparedOf(each.request), wasLost: false })),
+    claimed: claimed.map((each) => ({ ...each, prepared: preparedOf(each.request) })),
     others: others.filter((item) => item !== undefined),
   };
 }
@@ -112,7 +110,6 @@ export async function prepareRequest(
   services: ClaimServices,
   { batch, workspace }: Claimant,
   item: BatchItem,
-  wasLost: boolean,
 ): Promise<ClaimedRequest> {
   const requests = await services.batches.requests(batch, [item.requestIndex]);
   const [request] = requests;
@@ -122,7 +119,7 @@ export async function prepareRequest(
   const found = prepared.get(item.requestIndex) as Prepared | Invalid;
   // A request that was invalid at its claim got no chat.
   return {
-    ...{ request, item, newChat: null, wasLost },
+    ...{ request, item, newChat: null },
     prepared: hasChat || 'invalid' in found ? found : { invalid: 'Agent version not found' },
   };
 }

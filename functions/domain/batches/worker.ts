@@ -180,7 +180,7 @@ class Worker {
       if (item.status !== 'processing') continue;
       // Of a write of this worker whose response was lost.
       if (item.epoch === claimant.slot.epoch)
-        this.#buffer.push(await prepareRequest(this.#services, claimant, item, false));
+        this.#buffer.push(await prepareRequest(this.#services, claimant, item));
       else this.#lost.push(item);
     }
   }
@@ -203,7 +203,7 @@ class Worker {
     if (item.status === 'waiting') this.#waiting.push(item);
     else if (item.epoch > slot.epoch) this.#owner.lose();
     else {
-      const claimed = await prepareRequest(this.#services, claimant, item, found.status === 'processing');
+      const claimed = await prepareRequest(this.#services, claimant, item);
       if (item.status === 'processing') return claimed;
       // A former owner has ended it meanwhile.
       await this.#startNext(claimed);

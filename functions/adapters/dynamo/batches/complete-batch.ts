@@ -40,11 +40,9 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
       TableName,
       Key: keys.batch(batch.workspaceId, batch.id),
       UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE slots`,
-      // The write fails if the batch was stopped or cancelled after it was read. A later stop changes the results, and
-      // a later cancel changes the final status.
-      ConditionExpression: `#status = :before AND ${
-        batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
-      }`,
+      // A cancel changes the final status, and another completion may have been first. A stop after the last result
+      // changes nothing.
+      ConditionExpression: '#status = :before',
       ExpressionAttributeNames: { '#status': 'status' },
       ExpressionAttributeValues: {
         ':status': status,
@@ -52,7 +50,6 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
         ':failed': failed,
         ...(completedAt !== null && { ':completedAt': completedAt }),
         ...(cancelledAt !== null && { ':cancelledAt': cancelledAt }),
-        ...(batch.stop !== null && { ':reason': batch.stop.reason }),
         ':before': batch.status,
       },
     },

@@ -92,11 +92,10 @@ export const replaceItem =
         ...(before === undefined
           ? { ConditionExpression: 'attribute_not_exists(pk)' }
           : {
-              ConditionExpression: 'e = :e AND attempt = :attempt AND #status = :status',
+              // Each owner of a request makes another attempt.
+              ConditionExpression: 'attempt = :attempt AND #status = :status',
               ExpressionAttributeNames: { '#status': 'status' },
-              ExpressionAttributeValues: {
-                ...{ ':e': before.epoch, ':attempt': before.attempt, ':status': before.status },
-              },
+              ExpressionAttributeValues: { ':attempt': before.attempt, ':status': before.status },
             }),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });

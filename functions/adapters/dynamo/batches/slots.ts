@@ -103,7 +103,6 @@ export const slotTransitions = (table: Table): SlotTransitions => ({
 const acquire =
   (table: Table): SlotTransitions['acquire'] =>
   async (batch, { number, epoch }, { name, until }) => {
-    let isRepeated = false;
     const item = await updateBatch(
       table,
       batch,
@@ -112,18 +111,13 @@ const acquire =
           ...['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x'],
           'slots.#k.t = :t',
         ],
-        condition: 'slots.#k.e = :e AND #status IN (:progress, :cancelling)',
-        names: { '#k': String(number), '#status': 'status' },
-        values: {
-          ...{ ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
-          ...openStatuses,
-        },
+        // A final batch has no slots.
+        ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
+        values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',
       },
-      (stored) => {
-        isRepeated = slotIn(stored, number)?.w === name;
-        return isRepeated;
-      },
+      // Then it is read as it was left by this write: not clean.
+      (stored) => slotIn(stored, number)?.w === name,
     );
     if (item === undefined) return undefined;
     const read = batchOf(item);
@@ -133,7 +127,7 @@ const acquire =
     return {
       batch: { ...read, slots: { ...read.slots, [number]: owned } },
       slot: { number, epoch: epoch + 1 },
-      wasClean: !isRepeated && before.isClean,
+      wasClean: before.isClean,
     };
   };
 
@@ -181,11 +175,6 @@ const stop =
       (item) => item.status === status && item.stop_reason === reason && item.stopped_at === at,
     );
   };
-
-const openStatuses = {
-  ':progress': 'in_progress',
-  ':cancelling': 'cancelling',
-} satisfies Record<string, BatchStatus>;
 
 /** Silent slots get a new time, and missing ones are made. */
 function topUp(batch: Batch, slots: readonly number[], until: number) {

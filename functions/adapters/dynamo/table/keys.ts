@@ -153,12 +153,18 @@ export const keys = {
     sk: 'REQUEST',
   }),
   /**
-   * The usage of an API key and agent on a day, such as `2027-01-31`. A turn writes it once; the workspace's partition
-   * takes 1,000 writes a second.
+   * The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. A turn writes it once; the
+   * workspace's partition takes 1,000 writes a second.
    */
-  usage: (workspaceId: string, day: string, apiKeyId: string, agentId: string | null): Key => ({
+  usage: (
+    workspaceId: string,
+    day: string,
+    apiKeyId: string,
+    agentId: string | null,
+    processId: string,
+  ): Key => ({
     pk: `${workspace(workspaceId)}#USAGE`,
-    sk: `${day}#${apiKeyId}#${agentId ?? ''}`,
+    sk: `${day}#${apiKeyId}#${agentId ?? ''}#${processId}`,
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
   /** The newest token of the workflow's task, and when the workflow has entered its state. */
