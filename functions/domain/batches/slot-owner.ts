@@ -110,13 +110,13 @@ export class SlotOwner {
   }
 
   /** New requests are shared by all slots to the end, so that none is idle while others have requests in their buffers. */
-  groupsToTake(idlePlaces: number): number {
+  groupsToTake(idleCapacity: number): number {
     const left = leftOf(this.#batch);
     if (this.slot.number > this.#share || left === 0) return 0;
     const slots = Math.max(Object.keys(this.#batch.slots).length, 1);
     return Math.min(
       Math.ceil(left / (requestsPerGroup * slots)),
-      Math.max(2, Math.ceil(idlePlaces / requestsPerGroup)),
+      Math.max(2, Math.ceil(idleCapacity / requestsPerGroup)),
     );
   }
 

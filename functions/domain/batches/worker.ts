@@ -135,7 +135,7 @@ class Worker {
       });
   }
 
-  #idlePlaces = (): number => this.#services.queueSettings.requestsPerWorker - this.#running;
+  #idleCapacity = (): number => this.#services.queueSettings.requestsPerWorker - this.#running;
 
   #due = (): BatchItem[] => this.#waiting.filter(({ due }) => (due ?? 0) <= this.#now());
 
@@ -143,7 +143,7 @@ class Worker {
     if (this.#isFilling || this.#isAlone || this.#buffer.length + this.#lost.length > 0) return false;
     if (this.#owner.isEnding()) return false;
     return (
-      this.#ready.length > 0 || this.#due().length > 0 || this.#owner.groupsToTake(this.#idlePlaces()) > 0
+      this.#ready.length > 0 || this.#due().length > 0 || this.#owner.groupsToTake(this.#idleCapacity()) > 0
     );
   }
 
@@ -151,14 +151,14 @@ class Worker {
   async #fill(): Promise<void> {
     await this.#owner.readWorkspace();
     if (this.#owner.isEnding()) return;
-    const most = Math.max(this.#idlePlaces(), 1);
+    const most = Math.max(this.#idleCapacity(), 1);
     const due = this.#due().slice(0, most);
     const ready = this.#ready.slice(0, most - due.length);
     const named = Object.fromEntries([
       ...due.map(({ requestIndex, attempt }) => [requestIndex, attempt + 1]),
       ...ready.map((requestIndex) => [requestIndex, 1]),
     ]) as Record<number, number>;
-    const groups = this.#owner.groupsToTake(this.#idlePlaces() - due.length - ready.length);
+    const groups = this.#owner.groupsToTake(this.#idleCapacity() - due.length - ready.length);
     const block = await this.#owner.take(groups, named);
     if (block === undefined) return;
     this.#waiting = this.#waiting.filter((item) => !due.includes(item));
