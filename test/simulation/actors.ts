@@ -28,6 +28,8 @@ export interface Ledger {
   files: { workspaceId: string; uuid: string }[];
   /** When an operator has set a time after which unused chats of a workspace are deleted, and to how many milliseconds. */
   retentions: { workspaceId: string; start: number; unused: number }[];
+  /** When each chat was written, by its partition: a creation that froze writes an old one. */
+  chatsWrittenAt: Map<string, number>;
   /** `end` is infinite if the operator does not know that it was requested. */
   erasures: (Span & { workspaceId: string; externalUserId: string })[];
 }
@@ -42,6 +44,7 @@ export const newLedger = (): Ledger => ({
     keys: new Map(),
     files: [],
     retentions: [],
+    chatsWrittenAt: new Map(),
     erasures: [],
   },
 });

@@ -30,12 +30,15 @@ export async function retainChats(world: World): Promise<void> {
   }
 }
 
-/** Checks each chat that a process deletes as unused, when it does so. */
+/** Checks each chat that a process deletes as unused, when it does so. Notes when each chat is written. */
 export function watchRetention(world: World): void {
-  const { table, timeline, checks } = world;
+  const { ledger, table, timeline, checks } = world;
   const { onWrite } = table;
   table.onWrite = (before, after) => {
     onWrite(before, after);
+    const pk = after?.pk?.S;
+    if (before === undefined && after?.sk?.S === 'CHAT' && pk !== undefined)
+      ledger.chatsWrittenAt.set(pk, timeline.now);
     const isDeleted = before?.sk?.S === 'CHAT' && after === undefined;
     if (!isDeleted || world.caller?.name.startsWith(retentionName) !== true) return;
     const { updated_at: usedAt, lease_id: lease, lease_until: until } = before;
@@ -72,6 +75,7 @@ export async function checkRetention(world: World): Promise<void> {
   const unused = left().filter(
     ({ item }) =>
       item.created_for === undefined &&
+      (ledger.chatsWrittenAt.get(item.pk as string) ?? Infinity) < last.start &&
       Date.parse(item.updated_at as string) < last.start - last.unused - 2 * clockDifference &&
       items.in(item.pk).length === 1,
   );
