@@ -105,4 +105,4 @@ export const rareCalls: Readonly<Record<string, CallType>> = {
 };
 
 /** Calls of which most worlds make none: three times as many faults aim at them. */
-export const seldomCalls = ['batches.pass', 'batches.stop', 'deliveries.get'] as const;
+export const scarceCalls = ['batches.pass', 'batches.stop', 'deliveries.get'] as const;
