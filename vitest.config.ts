@@ -51,6 +51,10 @@ export default defineConfig({
           // The files share their modules: 5 s instead of 12 s.
           isolate: false,
           include: ['test/unit/**/*.test.ts', 'test/stores/**/*.test.ts'],
+          // What batches store has only one implementation.
+          exclude: ['batches', 'batch-slots', 'chat-uses', 'reconciliation-index', 'webhooks'].map(
+            (name) => `test/stores/${name}.test.ts`,
+          ),
           provide: { stores: 'memory' },
         },
       },

@@ -36,24 +36,16 @@ import type { Settings } from './settings.ts';
 /** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 /**
- * Workers requeue a request by a new message, so SQS redelivers a message only after a crash of its worker. After ten
- * crashes, the message itself is probably the cause.
- */
-const maxDeliveries = 10;
-
-/**
  * A run of the reconciler that cannot start within a minute is dropped. 60 s is the minimum of EventBridge and of
  * Lambda.
  */
 const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
 
 /**
- * Processes batches: a queue of requests with its workers, and a state machine that waits until all requests have
- * ended.
+ * Processes batches: a queue that offers slots to workers, and a state machine that waits until all requests have ended.
  */
 export class BatchWorkflow extends Construct {
   readonly queue: Queue;
-  readonly deadLetters: Queue;
   readonly machine: StateMachine;
 
   constructor(
@@ -67,36 +59,30 @@ export class BatchWorkflow extends Construct {
   ) {
     super(scope, id);
     const { functionOf, concurrency, settings } = props;
-    this.deadLetters = this.createQueue('DeadLetters');
-    this.queue = this.createQueue('Requests', this.deadLetters);
+    this.queue = this.createQueue();
     const worker = functionOf('process-batch-items');
-    const deadLetterHandler = functionOf('fail-dead-letters');
+    const advancer = functionOf('advance-batch');
     const dispatcher = functionOf('dispatch-batch');
     const reconciler = functionOf('reconcile-batches');
     const slots = Math.max(Math.floor(settings.batchWorkspaceShare * concurrency.batchWorkers), 1);
-    for (const handler of [worker, deadLetterHandler, dispatcher, reconciler]) {
+    for (const handler of [worker, dispatcher, advancer, reconciler]) {
       handler.sendsTo(this.queue);
       handler.addEnvironment(variables.batchWorkspaceSlots, String(slots));
       handler.addEnvironment(variables.requestsPerWorker, String(settings.requestsPerWorker));
     }
-    for (const handler of [worker, reconciler]) handler.readsDepthOf(this.queue);
+    worker.readsDepthOf(this.queue);
     // One message makes one worker.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: concurrency.batchWorkers });
-    deadLetterHandler.receivesFrom(this.deadLetters, {
-      batchSize: 10,
-      maxConcurrency: concurrency.deadLetterHandlers,
-    });
-
     this.machine = this.createMachine(
       {
         dispatcher,
-        advancer: functionOf('advance-batch'),
+        advancer,
         failer: functionOf('fail-batch'),
         deliverer: functionOf('deliver-webhook'),
       },
       settings,
     );
-    for (const handler of [worker, deadLetterHandler, reconciler]) handler.completesCallbacksOf(this.machine);
+    for (const handler of [worker, reconciler]) handler.completesCallbacksOf(this.machine);
     reconciler.starts(this.machine);
     reconciler.readsExecutionsOf(this.machine);
     Validations.of(reconciler.role ?? reconciler).acknowledge({
@@ -116,8 +102,8 @@ export class BatchWorkflow extends Construct {
     });
     new Rule(this, 'Reconciliation', {
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
-      // With a batch item lease of 30 s, the reconciler requeues the requests of a dead worker within two minutes. A
-      // run costs two reads if no batch is open and every webhook is delivered.
+      // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
+      // open and every webhook is delivered.
       schedule: Schedule.rate(Duration.minutes(1)),
       targets: [
         new LambdaFunction(reconciler.alias, {
@@ -134,16 +120,19 @@ export class BatchWorkflow extends Construct {
     });
   }
 
-  private createQueue(id: string, deadLetters?: Queue): Queue {
-    return new Queue(this, id, {
+  /** Its messages only offer slots, and the reconciler sends those of silent slots once more: there are no dead letters. */
+  private createQueue(): Queue {
+    const queue = new Queue(this, 'Requests', {
       encryption: QueueEncryption.SQS_MANAGED,
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
       visibilityTimeout: Duration.seconds(visibilitySeconds),
-      ...(deadLetters !== undefined && {
-        deadLetterQueue: { queue: deadLetters, maxReceiveCount: maxDeliveries },
-      }),
     });
+    Validations.of(queue).acknowledge({
+      id: 'AwsSolutions-SQS3',
+      reason: 'A worker deletes every message. The reconciler replaces those that are lost.',
+    });
+    return queue;
   }
 
   private createMachine(
@@ -181,7 +170,7 @@ export class BatchWorkflow extends Construct {
         resultPath: JsonPath.DISCARD,
       });
     // Workers complete the task callback when no request is in work any more. If a worker has crashed, the workflow
-    // waits until the batch item leases have ended; ten seconds more are for differences of clocks.
+    // waits until the leases of the slots have ended; ten seconds more are for differences of clocks.
     const finishSeconds = settings.leaseSeconds + 10;
     const waits = [
       wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),

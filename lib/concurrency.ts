@@ -10,10 +10,7 @@ export const minUnreservedExecutions = 100;
 /** With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
 
-/** Lambda's minimum for the maximum concurrency of an event source. Dead letters are rare. */
-const deadLetterHandlers = 2;
-
-/** Lambda's minimum as well. A purge may wait: the chat is deleted for clients. */
+/** Lambda's minimum for the maximum concurrency of an event source. A purge may wait: the chat is deleted for clients. */
 const purgers = 2;
 
 /**
@@ -40,10 +37,10 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'resume-stream': 50,
   // A reply waits for its model. As an event function, it has less than `send-message`: its clients retry by themselves.
   'complete-chat': 50,
-  // A batch of 1,000 requests takes 2 s, so 20 executions dispatch ten batches a second.
+  // A batch takes less than a second, whatever its size, so 20 executions dispatch 20 batches a second.
   'dispatch-batch': 20,
   // What an account of 1,000 has left; a larger account gives it the rest.
-  'send-message': 255,
+  'send-message': 257,
 };
 
 /** Two concurrent runs would resume the same batches, so this one is the same in every account. */
@@ -66,7 +63,6 @@ export interface ConcurrencyPlan {
   /** What the account's functions without a reservation share, if no other stack has reserved a part of it. */
   readonly unreserved: number;
   readonly batchWorkers: number;
-  readonly deadLetterHandlers: number;
   readonly purgers: number;
   /** The reason why nothing is reserved although the settings request it. */
   readonly warning: string | undefined;
@@ -101,7 +97,6 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
     webhooks: partOf(usualWebhooks, scale),
     unreserved: accountConcurrency - sumOf(reserved.values()),
     batchWorkers: workersOf(settings),
-    deadLetterHandlers,
     purgers,
     warning: reservedConcurrency && !isReserved ? describeUnreserved(settings) : undefined,
   };
@@ -230,8 +225,7 @@ const wholeOf = (settings: ConcurrencySettings, reserved: ReadonlyMap<FunctionNa
   settings.otherStacksConcurrency;
 
 /** What the maximum concurrency of the event sources lets run at once, in every account. */
-const ofEventSources = (settings: ConcurrencySettings): number =>
-  workersOf(settings) + deadLetterHandlers + purgers;
+const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;
 
 function describeUnreserved(settings: ConcurrencySettings): string {
   const waiting = entryPointsOfChats(settings).functions ? 'A few concurrent replies, or the' : 'The';

@@ -165,7 +165,7 @@ export class Dashboard extends Construct {
     ];
   }
 
-  private batches({ queue, deadLetters, machine }: BatchWorkflow): GraphWidget[] {
+  private batches({ queue, machine }: BatchWorkflow): GraphWidget[] {
     return [
       graph('Requests of batches', {
         left: [
@@ -190,10 +190,7 @@ export class Dashboard extends Construct {
             { period, statistic: 'Maximum', label: 'oldest request, s' },
           ),
         ],
-        right: [
-          deadLetters.metricNumberOfMessagesReceived({ period, label: 'dead letters' }),
-          machine.metricFailed({ period, label: 'failed executions' }),
-        ],
+        right: [machine.metricFailed({ period, label: 'failed executions' })],
       }),
       graph('Webhooks', {
         left: [this.search('webhookAttempts', 'outcome')],
@@ -204,7 +201,7 @@ export class Dashboard extends Construct {
 
   /** Graphs of what costs money. Not S3: its request metrics cost extra, and invocations and turns show enough. */
   private costs({
-    batches: { queue, deadLetters },
+    batches: { queue },
     functions,
     table,
   }: {
@@ -246,11 +243,9 @@ export class Dashboard extends Construct {
       }),
       graph('Queues, workflow, keys and secrets (the last three of the whole account)', {
         left: [
-          ...[queue, deadLetters].flatMap((each) => [
-            each.metricNumberOfMessagesSent({ ...sum }),
-            each.metricNumberOfMessagesReceived({ ...sum }),
-            each.metricNumberOfEmptyReceives({ ...sum }),
-          ]),
+          queue.metricNumberOfMessagesSent({ ...sum }),
+          queue.metricNumberOfMessagesReceived({ ...sum }),
+          queue.metricNumberOfEmptyReceives({ ...sum }),
           new Metric({
             namespace: 'AWS/States',
             metricName: 'ConsumedCapacity',

@@ -2,7 +2,6 @@ import type { RouteName } from '#contract/routes.ts';
 
 export type BatchFunctionName =
   | 'process-batch-items'
-  | 'fail-dead-letters'
   | 'dispatch-batch'
   | 'advance-batch'
   | 'fail-batch'

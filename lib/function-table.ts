@@ -98,7 +98,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     writes: { ...chatDeletions, UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'] },
   },
   'erase-user': {
-    reads: ['GetItem'],
+    reads: ['GetItem', 'Query'],
     writes: {
       PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
       UpdateItem: ['rateBuckets'],
@@ -158,8 +158,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     reads: ['GetItem', 'BatchGetItem', 'Query'],
     writes: {
       ...chatDeletions,
-      UpdateItem: [...chatDeletions.UpdateItem, 'chatUses'],
-      BatchWriteItem: ['chatUses'],
+      UpdateItem: [...chatDeletions.UpdateItem, 'operatorsRetention'],
     },
   },
   'record-feedback': {
@@ -178,7 +177,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     webhooks: 'accepted',
   },
   'list-batches': { reads: batchReader, writes: listed, originSecret: true, shares: true },
-  'get-batch': { reads: ['GetItem', 'Query'], writes: limited },
+  'get-batch': { reads: batchReader, writes: limited },
   'list-batch-results': {
     reads: batchReader,
     writes: listed,
@@ -186,7 +185,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     originSecret: true,
     shares: true,
   },
-  'cancel-batch': { reads: ['GetItem', 'Query'], writes: { UpdateItem: ['batches', 'rateBuckets'] } },
+  'cancel-batch': { reads: batchReader, writes: { UpdateItem: ['batches', 'rateBuckets'] } },
   'list-models': { reads: ['GetItem', 'BatchGetItem', 'Query'], writes: limited },
   'get-model': { reads: ['GetItem'], writes: limited },
   'complete-chat': {
@@ -199,7 +198,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'reject-openai-path': { reads: ['GetItem'], writes: limited },
   'process-batch-items': {
-    reads: [...batchReader, 'ConditionCheckItem'],
+    reads: batchReader,
     writes: {
       PutItem: ['batches', ...chatCreations.PutItem, 'slotReports'],
       UpdateItem: ['batches', 'chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
@@ -222,12 +221,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     usage: true,
     stageLimits: true,
   },
-  'fail-dead-letters': {
-    reads: ['GetItem', 'BatchGetItem', 'ConditionCheckItem'],
-    writes: { PutItem: ['batches'], UpdateItem: ['batches'] },
-    replySettings: true,
-  },
-  'dispatch-batch': { reads: batchReader, writes: { UpdateItem: ['batches'] } },
+  'dispatch-batch': { reads: ['GetItem'], writes: { PutItem: ['batches'], UpdateItem: ['batches'] } },
   'advance-batch': { reads: batchReader, writes: batchEnds },
   'fail-batch': { reads: batchReader, writes: batchEnds },
   'deliver-webhook': {
@@ -239,8 +233,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'reconcile-batches': {
     reads: batchReader,
     writes: {
-      PutItem: ['operatorsWebhooks', 'reconcilerCursor'],
-      UpdateItem: ['batches', 'operatorsOpenBatches', 'operatorsPurges'],
+      PutItem: ['operatorsWebhooks'],
+      UpdateItem: ['batches', 'operatorsPurges'],
       DeleteItem: ['operatorsOpenBatches', 'operatorsWebhooks'],
     },
     replySettings: true,
@@ -278,12 +272,9 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
     description: 'Processes the requests of batches',
     timeoutSeconds: workerTimeoutSeconds,
   },
-  'fail-dead-letters': {
-    description: 'Fails requests of batches whose messages are in the dead-letter queue',
-    timeoutSeconds: 60,
-  },
   'dispatch-batch': {
-    description: 'Sends the requests of a batch to the queue, and stores the task token of its workflow',
+    description:
+      'Makes the slots of a batch, sends their messages, and stores the task token of its workflow',
     timeoutSeconds: 120,
   },
   'advance-batch': {

@@ -22,7 +22,6 @@ const kinds = {
   chatLists: { keys: `${workspace}#CHATS*` },
   /** Chats with their messages, events, and feedback. */
   chats: { keys: `${workspace}#C#*` },
-  chatUses: { keys: `${workspace}#CHAT-USES` },
   files: { keys: `${workspace}#FILE#*` },
   /** The last numbers of chats and batches. */
   lastNumbers: { keys: `${workspace}#IDS` },
@@ -31,11 +30,11 @@ const kinds = {
   operatorsBatches: { keys: 'OPERATOR#BATCH#*' },
   operatorsOpenBatches: { keys: 'OPERATOR#OPEN-BATCHES' },
   operatorsPurges: { keys: 'OPERATOR#PURGES' },
+  /** For the progress of a walk. `days` are only in its condition. */
+  operatorsRetention: { keys: 'OPERATOR#RETENTION', attributes: ['days', 'walked_at', 'walked_to'] },
   operatorsWebhooks: { keys: 'OPERATOR#WEBHOOKS' },
   slotReports: { keys: 'SLOTS' },
   rateBuckets: { keys: `${workspace}#RATE#*` },
-  /** Names the open batch with which the reconciler's next run starts. */
-  reconcilerCursor: { keys: 'OPERATOR#RECONCILER' },
   usage: { keys: `${workspace}#USAGE` },
   /** What users have: entries and counts of their chats, their ratings, and their requests in batches. */
   users: { keys: `${workspace}#USER*` },

@@ -114,7 +114,7 @@ async function secretsOf(batchId: string): Promise<readonly string[]> {
 
 async function reasonForNone({ workspaceId, batchId }: DeliveryOwner): Promise<string> {
   const batch = await batches().get(workspaceId, batchId);
-  return `Nothing to deliver so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhook?.events.join(', ') || 'no event'}`;
+  return `Nothing to deliver so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhookEvents.join(', ') || 'no event'}`;
 }
 
 const jsonOf = (delivery: WebhookDelivery) => ({

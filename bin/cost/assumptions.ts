@@ -29,8 +29,8 @@ export const assumptions = {
    * Write units that a batch request takes by writes that fail, such as cancelled transactions. DynamoDB bills them too.
    * The minimum and the maximum of local runs: they depend on how many requests meet, so no budget contains them.
    */
-  minimumFailedWrites: 0.02,
-  maximumFailedWrites: 0.3,
+  minimumFailedWrites: 0,
+  maximumFailedWrites: 0.003,
   /** The setting requestsPerWorker: batch requests that one worker processes at once, the maximum. */
   requestsPerWorker: 25,
 } as const;

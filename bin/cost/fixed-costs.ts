@@ -4,14 +4,14 @@
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
-  alarmMetrics: 86,
+  alarmMetrics: 82,
   dashboards: 1,
   keys: 2,
   secrets: 4,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
   metrics: 3,
   /** Queues that Lambda polls. */
-  polledQueues: 3,
+  polledQueues: 2,
   /** Minutes between two runs of the reconciler. */
   reconcilerMinutes: 1,
   /** Hours between two runs of the deletion of unused chats. */

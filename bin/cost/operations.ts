@@ -42,8 +42,8 @@ const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): Operati
 });
 
 const batchWithWebhook = callsOfBatch(
-  { BatchGetItem: 4, GetItem: 10, PutItem: 30, Query: 10, TransactWriteItems: 5, UpdateItem: 19 },
-  [35, 141],
+  { BatchGetItem: 3, GetItem: 12, PutItem: 31, Query: 11, TransactWriteItems: 5, UpdateItem: 19 },
+  [28, 140],
 );
 
 /**
@@ -122,23 +122,20 @@ export const operations = {
     { BatchGetItem: 1, GetItem: 2, Query: 10, UpdateItem: 1 },
     [62, 1],
   ),
-  'cancel-batch': callsOf(
-    'CancelBatch',
-    { GetItem: 2, Query: 1, TransactWriteItems: 1, UpdateItem: 1 },
-    [3, 5],
-    { 'sfn SendTaskSuccess': 1 },
-  ),
+  'cancel-batch': callsOf('CancelBatch', { GetItem: 3, Query: 1, UpdateItem: 2 }, [4, 2], {
+    'sfn SendTaskSuccess': 1,
+  }),
   'batch of 10': callsOfBatch(
-    { BatchGetItem: 3, GetItem: 10, PutItem: 30, Query: 10, TransactWriteItems: 3, UpdateItem: 19 },
-    [33, 127],
+    { BatchGetItem: 2, GetItem: 12, PutItem: 31, Query: 11, TransactWriteItems: 3, UpdateItem: 19 },
+    [26, 124],
   ),
   'batch of 30': callsOfBatch(
-    { BatchGetItem: 4, GetItem: 10, PutItem: 90, Query: 10, TransactWriteItems: 3, UpdateItem: 40 },
-    [36, 290],
+    { BatchGetItem: 2, GetItem: 12, PutItem: 91, Query: 11, TransactWriteItems: 3, UpdateItem: 39 },
+    [28, 286],
   ),
   'batch of 70': callsOfBatch(
-    { BatchGetItem: 10, GetItem: 16, PutItem: 210, Query: 10, TransactWriteItems: 5, UpdateItem: 88 },
-    [48, 640],
+    { BatchGetItem: 4, GetItem: 16, PutItem: 211, Query: 11, TransactWriteItems: 5, UpdateItem: 83 },
+    [36, 630],
   ),
   'batch of 10, with a webhook': {
     ...batchWithWebhook,
@@ -156,8 +153,12 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 /** The calls of the deletion of unused chats if no workspace has retention. */
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
-/** What a workspace with retention adds to each run, and each chat that is deleted (`test/service/unused-chats.test.ts`). */
+/**
+ * What a workspace with retention adds each day, with each old chat that is used, and each chat that is deleted
+ * (`test/service/unused-chats.test.ts`).
+ */
 export const retention = {
-  idleReadUnits: 5,
-  deletedChat: { readUnits: 5.2, writeUnits: 14.1 },
+  idlePass: { readUnits: 3, writeUnits: 1 },
+  usedChatReadUnits: 1.2,
+  deletedChat: { readUnits: 4.1, writeUnits: 12.1 },
 } as const;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assumptions, secondsOf } from './assumptions.ts';
 import { dollarsOfMessages } from './dollars-of.ts';
-import { firewallRules, retentionRuns } from './fixed-costs.ts';
+import { daysPerMonth, firewallRules } from './fixed-costs.ts';
 import { money, whole } from './format-number.ts';
 import { breakEvenConcurrency, environmentMonthDollars, messagesAt } from './functions.ts';
 import { retention } from './operations.ts';
@@ -45,8 +45,15 @@ const figures: Readonly<Record<string, string | number>> = {
   firewallsMonth: money(firewallMonth(firewallRules.firewall) + firewallMonth(firewallRules.originFirewall)),
   firewallRequests: money(million * priceOf('firewallRequest')),
   firewallsRequests: money(2 * million * priceOf('firewallRequest')),
-  retentionReads: retention.idleReadUnits,
-  retentionDollars: money(1000 * retentionRuns * retention.idleReadUnits * priceOf('readUnit')),
+  retentionReads: retention.idlePass.readUnits,
+  retentionDollars: money(
+    1000 *
+      daysPerMonth *
+      (retention.idlePass.readUnits * priceOf('readUnit') +
+        retention.idlePass.writeUnits * priceOf('writeUnit')),
+  ),
+  usedChatReads: retention.usedChatReadUnits,
+  usedChatsDollars: money(million * daysPerMonth * retention.usedChatReadUnits * priceOf('readUnit')),
   deletedChatReads: retention.deletedChat.readUnits,
   deletedChatWrites: retention.deletedChat.writeUnits,
   deletedChatsDollars: money(

@@ -53,10 +53,12 @@ export interface PreparedAgent {
    * Calls the model.
    * @param exchange the output of the previous calls of the task, and the results of their tools
    * @param toolChoice `none`: the model must return text
+   * @param onCall as of `RetryingModel`
    */
   stream(
     exchange: LanguageModelV4Prompt,
     toolChoice: 'auto' | 'none',
+    onCall: (isCalled: boolean) => void,
   ): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
@@ -104,8 +106,8 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
     isWithoutRejected: () => previous.isWithoutRejected,
-    async stream(exchange, toolChoice) {
-      const open = () => model.stream(optionsOf(exchange, toolChoice));
+    async stream(exchange, toolChoice, onCall) {
+      const open = () => model.stream(optionsOf(exchange, toolChoice), onCall);
       const stream = await streamWithinContext(previous, open, mayRetryShortened);
       return meta.reasoning_tags === true ? withoutTaggedReasoning(stream) : stream;
     },

@@ -79,7 +79,7 @@ export class ReplyLoop {
 
   /**
    * Emits the usage of the call. A call that fails before its first output has no usage; after an abort the usage is
-   * unknown.
+   * unknown. While a rejected call waits for its retry, none is under way.
    * @param calls starts the model's tool calls; undefined if the model must return text
    */
   private async callModel(
@@ -92,15 +92,19 @@ export class ReplyLoop {
       callType: this.isReply ? 'chat' : 'consultant_call_agent',
     };
     let usage = noUsage;
-    this.emit({ type: 'call start', call });
+    let isCalled = false;
+    const onCall = (isNowCalled: boolean): void => {
+      isCalled = isNowCalled;
+      this.emit(isCalled ? { type: 'call start', call } : { type: 'call end', call, usage });
+    };
     try {
-      const stream = await agent.stream(exchange, calls === undefined ? 'none' : 'auto');
+      const stream = await agent.stream(exchange, calls === undefined ? 'none' : 'auto', onCall);
       usage = unknownUsage;
       const response = await this.readResponse(stream, calls);
       usage = response.usage;
       return response;
     } catch (error) {
-      if (this.task.signal.aborted) usage = unknownUsage;
+      if (this.task.signal.aborted && isCalled) usage = unknownUsage;
       throw error;
     } finally {
       this.emit({ type: 'call end', call, usage });

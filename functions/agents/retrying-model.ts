@@ -80,20 +80,27 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
  */
 export interface RetryingModel {
   generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
-  /** Resolves at the model's first output. Failures before it reject. */
-  stream(options: LanguageModelV4CallOptions): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
+  /**
+   * Resolves at the model's first output. Failures before it reject.
+   * @param onCall called with true before each call, and with false after each one that the provider has rejected
+   */
+  stream(
+    options: LanguageModelV4CallOptions,
+    onCall?: (isCalled: boolean) => void,
+  ): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
 export function retryingModel(model: LanguageModelV4, timing: Timing & Partial<RetryTiming>): RetryingModel {
   const times: RetryTiming = { ...defaults, ...timing };
   return {
     generate: (options) => withRetries(model, () => model.doGenerate(options), options.abortSignal, times),
-    async stream(options) {
+    async stream(options, onCall) {
       const { buffered, reader } = await withRetries(
         model,
         async () => upToFirstOutput((await model.doStream(options)).stream.getReader(), times),
         options.abortSignal,
         times,
+        onCall,
       );
       return streamFrom(buffered, reader, options.abortSignal, times);
     },
@@ -126,13 +133,16 @@ async function withRetries<Result>(
   call: () => PromiseLike<Result>,
   signal: AbortSignal | undefined,
   timing: RetryTiming,
+  onCall: (isCalled: boolean) => void = () => undefined,
 ): Promise<Result> {
   for (let attempt = 1, delay = 0; ; attempt += 1)
     try {
       await waitUntilReady(model, delay, signal, timing);
+      onCall(true);
       return await call();
     } catch (error) {
       if (signal?.aborted) throw error;
+      onCall(false);
       if (APICallError.isInstance(error)) timing.onRejected(error);
       const failure = errorOfCall(error, timing.now());
       if (!(failure instanceof ModelFailure)) throw failure;

@@ -1,6 +1,6 @@
-import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
-import { processBatchItems } from '#domain/batches/process-batch-items.ts';
+import type { SQSEvent } from 'aws-lambda';
+import type { SlotMessage } from '#domain/batches/batch-queue.ts';
+import { workOnSlot } from '#domain/batches/worker.ts';
 import {
   agents,
   batchAgentRuntime,
@@ -19,16 +19,18 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const process = processBatchItems({
+const work = workOnSlot({
   ...queueServices(),
   agentRuntime: batchAgentRuntime(),
   agents: agents(),
   batchSettings: batchSettings(),
   chats: chats(),
   fileIndex: fileIndex(),
+  identifiers,
   log,
   meter,
   messages: messages(),
@@ -41,20 +43,18 @@ const process = processBatchItems({
   workspaces: workspaces(),
 });
 
-/**
- * Processes requests of batches. If some requests of a message were not processed, the queue delivers that message
- * again.
- */
-export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
-  const failures = await Promise.all(
-    Records.map(async ({ messageId, body, attributes }) => {
-      const wasDeliveredBefore = Number(attributes.ApproximateReceiveCount) > 1;
-      const message = JSON.parse(body) as QueuedRequests;
-      // The queue delivers one message to an invocation.
-      annotateInvocation({ workspace_id: message.workspaceId, batch_id: message.batchId });
-      const isDone = await process(message, wasDeliveredBefore);
-      return isDone ? [] : [{ itemIdentifier: messageId }];
+/** Works on the slots of batches. A message is never delivered again: the reconciler sends those of lost slots anew. */
+export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
+  await Promise.all(
+    Records.map(async ({ body }) => {
+      try {
+        const message = JSON.parse(body) as SlotMessage;
+        // The queue delivers one message to an invocation.
+        annotateInvocation({ workspace_id: message.workspaceId, batch_id: message.batchId });
+        await work(message);
+      } catch (error) {
+        log.error('A slot of a batch was not worked on', { error });
+      }
     }),
   );
-  return { batchItemFailures: failures.flat() };
 });

@@ -1,15 +1,15 @@
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
-import { chatDeletion, chats, chatUses, clock, log, purgeQueue } from '#runtime/composition/services.ts';
+import { chatDeletion, chatPages, clock, log, purgeQueue, retention } from '#runtime/composition/services.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const deleteUnused = deleteUnusedChats({
   chatDeletion: chatDeletion(),
-  chats: chats(),
-  chatUses: chatUses(),
+  chatPages: chatPages(),
   clock,
   log,
   purgeQueue: purgeQueue(),
+  retention: retention(),
 });
 
 /** Deletes the chats that are unused for longer than their workspace retains them. */

@@ -8,6 +8,7 @@ import {
   purgeOutbox,
   purgeQueue,
   queueServices,
+  random,
   reconciliationIndex,
   replySettings,
 } from '#runtime/composition/services.ts';
@@ -18,6 +19,7 @@ const reconcile = reconcileBatches({
   ...queueServices(),
   deliveries: deliveries(),
   log,
+  random,
   reconciliationIndex: reconciliationIndex(),
   replySettings: replySettings(),
 });

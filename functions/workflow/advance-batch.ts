@@ -1,12 +1,12 @@
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import { batches, chats, clock, meter, replyEvents, turns } from '#runtime/composition/services.ts';
+import { chats, log, meter, queueServices, replyEvents, turns } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const advance = advanceBatch({
-  batches: batches(),
+  ...queueServices(),
   chats: chats(),
-  clock,
+  log,
   messages: turns(),
   meter,
   replyEvents: replyEvents(),

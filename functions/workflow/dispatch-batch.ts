@@ -3,7 +3,7 @@ import { queueServices } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 /**
- * Stores the task token of the workflow's wait, and enqueues the first requests. The worker of the last request ends
- * the wait.
+ * Stores the task token of the workflow's wait, makes the slots of the batch, and sends their messages. The worker that
+ * leaves the last slot ends the wait.
  */
 export const handler = observed(dispatchBatch(queueServices()));

@@ -6,29 +6,16 @@ import { watchSchedule } from './watch-schedule.ts';
 
 export function watchBatches(
   alarms: Alarms,
-  { queue, deadLetters, machine }: BatchWorkflow,
+  { queue, machine }: BatchWorkflow,
   { reconciler, batchTimeoutSeconds }: { reconciler: ServiceFunction; batchTimeoutSeconds: number },
 ): void {
   const sums = { period: fiveMinutes, statistic: 'Sum' };
   const maxima = { period: fiveMinutes, statistic: 'Maximum' };
   alarms.add('RequestsWait', {
     summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
-    // Not the age of the queue's oldest message: a message stands for any requests of its batch, and a worker that takes
-    // them keeps it.
+    // Not the age of the queue's oldest message: a message only offers a slot.
     metric: serviceMetric(alarms, 'oldestRequestWait', {}, maxima),
     threshold: Math.ceil(batchTimeoutSeconds / 4),
-  });
-  alarms.add('DeadLetters', {
-    summary: 'Requests have crashed their worker ten times and were abandoned.',
-    // The dead-letter handler receives dead letters at once, so received messages count as well as waiting ones.
-    metric: sumOf(
-      {
-        received: deadLetters.metricNumberOfMessagesReceived(sums),
-        waiting: deadLetters.metricApproximateNumberOfMessagesVisible(maxima),
-      },
-      fiveMinutes,
-    ),
-    threshold: 1,
   });
   alarms.add('ExecutionsFailed', {
     summary: 'Executions of the batch workflow have failed or timed out.',

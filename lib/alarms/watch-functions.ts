@@ -41,7 +41,6 @@ export const functionGroups = {
   BatchRoute: ['create-batch', 'list-batches', 'get-batch', 'list-batch-results', 'cancel-batch'],
   BatchWork: [
     'process-batch-items',
-    'fail-dead-letters',
     'dispatch-batch',
     'advance-batch',
     'fail-batch',

@@ -8,8 +8,7 @@ export const batchSettings = {
     .default(86_400)
     .describe(`
       How long a batch may take: one day by default. Requests that have not started by then time out. The
-      maximum is 13 days: SQS deletes messages after 14 days, and one day is for messages that are
-      requeued shortly before the end.`),
+      maximum is 13 days: SQS deletes messages after 14 days.`),
 
   batchItemSeconds: z
     .int()
@@ -17,8 +16,8 @@ export const batchSettings = {
     .max(270)
     .default(240)
     .describe(`
-      How long the reply to one request of a batch may take. A worker may run for 900 s: it starts requests
-      for a minute, and the rest of the time is for the last replies and for outages.`),
+      How long the reply to one request of a batch may take. A worker may run for 900 s: it starts
+      requests for up to five minutes, and the rest of the time is for the last replies and for outages.`),
 
   batchWorkers: z
     .int()

@@ -31,9 +31,9 @@ export const replySettings = {
     .meta({
       limits: withinReplyTimeout,
       description: `
-        How long a chat, or a request of a batch, stays locked after its function has crashed. A function
-        renews its lease after each third of this time: 30 s survive two failed renewals, and less than 3
-        s would need more than one renewal a second.`,
+        How long a chat, or a slot of a batch, stays locked after its function has crashed. A function
+        renews the lease of a chat after each third of this time, and a worker its slot after each sixth:
+        30 s survive two failed renewals of a chat, and less than 3 s would need more than one a second.`,
     }),
 
   historyCharacters: z

@@ -7,7 +7,7 @@ import type { BatchQueue } from '#domain/batches/batch-queue.ts';
 import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
 import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
-import { processBatchItems } from '#domain/batches/process-batch-items.ts';
+import { workOnSlot } from '#domain/batches/worker.ts';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
 import {
   agents,
@@ -58,14 +58,13 @@ const work = new Set<Promise<void>>();
 const batchQueue: BatchQueue = {
   async send(bodies) {
     for (const body of bodies) {
-      const done = processMessage(body, false).then((isDone) => {
-        if (!isDone) throw new Error('A message was not processed');
+      const done = processMessage(body).then(() => {
         work.delete(done);
       });
       work.add(done);
     }
   },
-  depth: async () => 'drained',
+  isFilled: async () => false,
 };
 const batchWorkflow: BatchWorkflow = {
   start: async () => undefined,
@@ -102,7 +101,7 @@ const services = {
     limits: { modelCalls: 8, toolUses: 8, toolsAtOnce: 4, replyBytes: 1_000_000 },
   },
 };
-const processMessage = processBatchItems(services);
+const processMessage = workOnSlot(services);
 
 async function submit({ workspaceId, agentId, apiKeyId }: Tenant): Promise<Batch> {
   const requests = Array.from({ length: requestsPerBatch }, (_, index) => ({
@@ -123,7 +122,9 @@ const submitAll = (tenant: Tenant, count: number): Promise<Batch[]> =>
 async function run(submitted: readonly Batch[]): Promise<void> {
   await Promise.all(
     submitted.map(({ workspaceId, id: batchId }) =>
-      dispatchBatch(services)({ workspaceId, batchId, taskToken: batchId }),
+      dispatchBatch(services)({
+        ...{ workspaceId, batchId, taskToken: batchId, enteredAt: new Date().toISOString() },
+      }),
     ),
   );
   while (work.size > 0) await Promise.all(work);

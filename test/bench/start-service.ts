@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { startProgram } from '#support/command.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
@@ -54,7 +55,9 @@ const tableOf = ({ data_table, dynamodb_endpoint: dynamodb }: Connection) =>
 async function useScriptedModel(connection: Connection): Promise<void> {
   const table = tableOf(connection);
   const { workspace_id: workspaceId, agent_id: agentId } = connection;
-  await table.setModel({ workspaceId, agentId, model: 'openai:scripted' });
+  await table.change(keys.agentVersion(workspaceId, agentId, 1), {
+    'definition.llm_model': 'openai:scripted',
+  });
   table.close();
 }
 

@@ -52,11 +52,11 @@ test('the authorizer and all that may run for long have reservations, which leav
     PrepareAttachment: 50,
     ReconcileBatches: 1,
     ResumeStream: 50,
-    SendMessage: 255,
+    SendMessage: 257,
   });
-  expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2, PurgeChat: 2 });
+  expect(sources).toEqual({ ProcessBatchItems: 20, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
-  expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + 2 + otherStacks);
+  expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + otherStacks);
   // Only functions that run once for a request, a batch or an hour, and end soon, have no limit.
   expect(names.filter((name) => !(name in reserved) && !(name in sources)).toSorted()).toEqual([
     'AdvanceBatch',
@@ -104,13 +104,13 @@ test.each([{ webFunctions: 'all' }, { webFunctions: 'all', bothEntryPoints: true
 );
 
 test('send-message has what the others leave of a large account, and its part of a small one', () => {
-  expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2255);
+  expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2257);
   const given = { ...plain, authorizerConcurrency: 100, shortRouteConcurrency: 50 };
   const { reserved, unreserved } = plan({ ...given, otherStacksConcurrency: 400 });
-  // Of 1,000, 575 are given, the reconciler's and of the event sources, and the usual parts of the others are 475.
+  // Of 1,000, 573 are given, the reconciler's and of the event sources, and the usual parts of the others are 477.
   expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([
     100,
-    Math.floor((255 * (1000 - 575)) / 475),
+    Math.floor((257 * (1000 - 573)) / 477),
   ]);
   expect(unreserved).toBe(1000 - sum(reserved.values()));
 });
@@ -145,8 +145,8 @@ test.each(['all', 'uploads', 'none'])(
           : {
               ...always,
               'is not warned of': warning === undefined,
-              // Lambda's minimum, and the workers, dead letters, purges and as many short routes as authorizers.
-              'leaves enough': unreserved >= 100 + batchWorkers + 2 + 2 + authorizers,
+              // Lambda's minimum, and the workers, purges and as many short routes as authorizers.
+              'leaves enough': unreserved >= 100 + batchWorkers + 2 + authorizers,
               'has authorizers': authorizers >= 10,
               'has one reconciler': reserved.get('reconcile-batches') === 1,
               'can send': (reserved.get('send-message') ?? 10) >= 10,
@@ -185,13 +185,13 @@ test.each([10, 1000])(
 );
 
 test('what an operator sets is never scaled, and what does not fit is rejected with the sum', () => {
-  // Of the usual parts of the others, 475, a twentieth must fit.
-  const given = { ...plain, authorizerConcurrency: 500, shortRouteConcurrency: 351 };
+  // Of the usual parts of the others, 477, a twentieth must fit.
+  const given = { ...plain, authorizerConcurrency: 500, shortRouteConcurrency: 353 };
   expect(reservedIn(given, 'authorize-request')).toBe(500);
-  expect(() => parseSettings({ ...given, shortRouteConcurrency: 352 })).toThrow(
-    'accountConcurrency: 1000 has no room for 500 authorizerConcurrency + 352 shortRouteConcurrency + 100 other stacks and the other functions; lower or leave out what you have set, or set reservedConcurrency to false',
+  expect(() => parseSettings({ ...given, shortRouteConcurrency: 354 })).toThrow(
+    'accountConcurrency: 1000 has no room for 500 authorizerConcurrency + 354 shortRouteConcurrency + 100 other stacks and the other functions; lower or leave out what you have set, or set reservedConcurrency to false',
   );
-  expect(plan({ ...given, shortRouteConcurrency: 352, reservedConcurrency: false }).reserved.size).toBe(0);
+  expect(plan({ ...given, shortRouteConcurrency: 354, reservedConcurrency: false }).reserved.size).toBe(0);
   expect(() => parseSettings({ accountConcurrency: 20, batchWorkers: 20 })).toThrow(
     'batchWorkers is 20, and leaves nothing of 20 to other functions',
   );
@@ -201,7 +201,7 @@ test('what an operator sets is never scaled, and what does not fit is rejected w
 test('an account of 10, as new ones have, reserves nothing, has two workers, and is warned of', () => {
   const { reserved, sources, template, warnings } = concurrencyOf({ accountConcurrency: 10 });
   expect(reserved).toEqual({});
-  expect(sources).toEqual({ ProcessBatchItems: 2, FailDeadLetters: 2, PurgeChat: 2 });
+  expect(sources).toEqual({ ProcessBatchItems: 2, PurgeChat: 2 });
   expect(warnings).toEqual([
     expect.stringContaining(
       'Nothing is reserved: Lambda keeps 100 executions unreserved, and accountConcurrency is 10. A few concurrent replies, or the 2 workers',

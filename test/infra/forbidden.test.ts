@@ -79,9 +79,10 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   knowledgeHead: [keys.knowledgeHead(w)],
   knowledgeDocument: [keys.knowledgeDocument(w, id)],
   idempotencyKey: [keys.idempotencyKey(w, '0'.repeat(64)), 'idempotencyRecords'],
-  usage: [keys.usage(w, at.slice(0, 10), 'key', id), 'usage'],
+  usage: [keys.usage(w, at.slice(0, 10), 'key', id, 'process_1'), 'usage'],
   batch: [keys.batch(w, id), 'batches'],
-  batchAcceptsWork: [keys.batchAcceptsWork(w, id), 'batches'],
+  batchToken: [keys.batchToken(w, id), 'batches'],
+  batchWebhook: [keys.batchWebhook(w, id), 'batches'],
   batchManifest: [keys.batchManifest(w, id, 0), 'batches'],
   batchRequests: [keys.batchRequests(w, id, 0), 'batches'],
   batchText: [keys.batchText(w, id, 0), 'batches'],
@@ -97,10 +98,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   auditKey: [keys.auditKey(w), 'auditKeys', 'key'],
   operatorsErasure: [keys.operatorsErasure(w, '0'.repeat(64)), 'operatorsPurges'],
   operatorsPurge: [keys.operatorsPurge(at, w, 1), 'operatorsPurges'],
-  chatUse: [keys.chatUse(w, at, 1), 'chatUses'],
-  chatUseCursor: [keys.chatUseCursor(w), 'chatUses'],
-  operatorsRetention: [keys.operatorsRetention(w)],
-  reconcilerCursor: [keys.reconcilerCursor(), 'reconcilerCursor'],
+  operatorsRetention: [keys.operatorsRetention(w), 'operatorsRetention', 'days', 'walked_at', 'walked_to'],
   operatorsBatch: [keys.operatorsBatch(id), 'operatorsBatches'],
   audit: [keys.audit(w, at, id), 'audit'],
   operatorsAudit: [keys.operatorsAudit(at, id), 'operatorsAudit'],
@@ -216,18 +214,16 @@ for (const stage of ['production-eu', 'production2', 'productio', 'staging', 'of
     }
 
 const senders = {
-  BatchesRequests: among('DispatchBatch', 'ProcessBatchItems', 'FailDeadLetters', 'ReconcileBatches'),
+  BatchesRequests: among('DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch', 'ReconcileBatches'),
   PurgePurges: among('DeleteChat', 'EraseUser', 'DeleteUnusedChats', 'PurgeChat', 'ReconcileBatches'),
-  BatchesDeadLetters: among(),
   PurgeDeadLetters: among(),
 };
 const receivers = {
   BatchesRequests: among('ProcessBatchItems'),
   PurgePurges: among('PurgeChat'),
-  BatchesDeadLetters: among('FailDeadLetters'),
   PurgeDeadLetters: among(),
 };
-for (const name of ['BatchesRequests', 'PurgePurges', 'BatchesDeadLetters', 'PurgeDeadLetters'] as const) {
+for (const name of ['BatchesRequests', 'PurgePurges', 'PurgeDeadLetters'] as const) {
   const queue = arn('AWS::SQS::Queue', name);
   request('sqs:SendMessage', queue, senders[name]);
   for (const action of ['ReceiveMessage', 'DeleteMessage']) request(`sqs:${action}`, queue, receivers[name]);
@@ -239,7 +235,7 @@ request('states:StartExecution', machine, among('CreateBatch', 'ReconcileBatches
 request(
   'states:SendTaskSuccess',
   machine,
-  among('CancelBatch', 'DispatchBatch', 'ProcessBatchItems', 'FailDeadLetters', 'ReconcileBatches'),
+  among('CancelBatch', 'DispatchBatch', 'ProcessBatchItems', 'ReconcileBatches'),
 );
 for (const action of ['UpdateStateMachine', 'DeleteStateMachine', 'SendTaskFailure'])
   request(`states:${action}`, machine);
@@ -319,12 +315,11 @@ test('functions write exactly these of the keys and of the items of operators', 
       ]),
       'ReconcileBatches DeleteItem OPERATOR#OPEN-BATCHES',
       'ReconcileBatches DeleteItem OPERATOR#WEBHOOKS',
-      'ReconcileBatches PutItem OPERATOR#RECONCILER',
       'ReconcileBatches PutItem OPERATOR#WEBHOOKS',
-      'ReconcileBatches UpdateItem OPERATOR#OPEN-BATCHES',
       'ReconcileBatches UpdateItem OPERATOR#PURGES',
       'DeleteChat PutItem OPERATOR#PURGES',
       'DeleteUnusedChats PutItem OPERATOR#PURGES',
+      'DeleteUnusedChats UpdateItem OPERATOR#RETENTION',
       'EraseUser PutItem OPERATOR#AUDIT',
       'EraseUser PutItem OPERATOR#PURGES',
       'PurgeChat DeleteItem OPERATOR#PURGES',

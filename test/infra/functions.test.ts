@@ -11,7 +11,6 @@ const functions = Object.entries(resources('AWS::Lambda::Function')).map(
 const withoutRoute = [
   'authorize-request',
   'process-batch-items',
-  'fail-dead-letters',
   'dispatch-batch',
   'advance-batch',
   'fail-batch',

@@ -28,15 +28,6 @@ const listed = ['dynamodb:PutItem', 'dynamodb:Query', limited];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 /** What Lambda does with the function's role on the queue of its event source. */
 const receive = ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'];
-/** To claim requests in one transaction with a check that the batch still accepts work. */
-const claim = [
-  'dynamodb:BatchGetItem',
-  'dynamodb:ConditionCheckItem',
-  'dynamodb:GetItem',
-  'dynamodb:PutItem',
-  'dynamodb:Query',
-  'dynamodb:UpdateItem',
-];
 /** To end a batch, which also deletes its index entries of open batches. */
 const close = [
   'dynamodb:BatchGetItem',
@@ -90,7 +81,14 @@ test('every role may do exactly this', () => {
       ...logs,
       's3:DeleteObject',
     ],
-    EraseUser: ['dynamodb:GetItem', 'dynamodb:PutItem', limited, ...logs, 'sqs:SendMessage'],
+    EraseUser: [
+      'dynamodb:GetItem',
+      'dynamodb:PutItem',
+      'dynamodb:Query',
+      limited,
+      ...logs,
+      'sqs:SendMessage',
+    ],
     ListMessages: [...read, ...listed, ...logs, 's3:GetObject'],
     SendMessage: [
       'dynamodb:BatchGetItem',
@@ -145,17 +143,16 @@ test('every role may do exactly this', () => {
       'states:StartExecution',
     ],
     ListBatches: [...read, ...listed, ...logs],
-    GetBatch: ['dynamodb:GetItem', 'dynamodb:Query', limited, ...logs],
+    GetBatch: [...read, 'dynamodb:Query', limited, ...logs],
     ListBatchResults: [...read, ...listed, ...logs, 's3:GetObject'],
-    CancelBatch: [
+    CancelBatch: [...read, 'dynamodb:Query', 'dynamodb:UpdateItem', ...logs, 'states:SendTaskSuccess'],
+    ProcessBatchItems: [
+      'dynamodb:BatchGetItem',
+      'dynamodb:DeleteItem',
       'dynamodb:GetItem',
+      'dynamodb:PutItem',
       'dynamodb:Query',
       'dynamodb:UpdateItem',
-      ...logs,
-      'states:SendTaskSuccess',
-    ],
-    ProcessBatchItems: [
-      ...[...claim, 'dynamodb:DeleteItem'].toSorted(),
       'lambda:InvokeFunction',
       ...logs,
       's3:DeleteObject',
@@ -168,26 +165,18 @@ test('every role may do exactly this', () => {
       'sqs:SendMessage',
       'states:SendTaskSuccess',
     ],
-    FailDeadLetters: [
-      ...claim.filter((action) => action !== 'dynamodb:Query'),
-      ...logs,
-      ...receive,
-      'sqs:SendMessage',
-      'states:SendTaskSuccess',
-    ],
     DispatchBatch: [
-      ...read,
-      'dynamodb:Query',
+      'dynamodb:GetItem',
+      'dynamodb:PutItem',
       'dynamodb:UpdateItem',
       ...logs,
       'sqs:SendMessage',
       'states:SendTaskSuccess',
     ],
-    AdvanceBatch: [...close, ...logs],
+    AdvanceBatch: [...close, ...logs, 'sqs:SendMessage'],
     FailBatch: [...close, ...logs],
     DeleteUnusedChats: [
       'dynamodb:BatchGetItem',
-      'dynamodb:BatchWriteItem',
       'dynamodb:DeleteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',
@@ -218,9 +207,7 @@ test('every role may do exactly this', () => {
       'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
-      'sqs:GetQueueAttributes',
       // To the batch queue, and to the queue of purges.
-      'sqs:SendMessage',
       'sqs:SendMessage',
       'states:DescribeExecution',
       'states:SendTaskSuccess',

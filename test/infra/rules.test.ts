@@ -50,6 +50,7 @@ test('the rules are looked at: without its acknowledgements the stack breaks som
     'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<BatchesMachine.Name>:*]',
     'AwsSolutions-S1',
     'AwsSolutions-SMG4',
+    'AwsSolutions-SQS3',
   ]);
 });
 

@@ -1,14 +1,5 @@
 import { expect, it } from 'vitest';
-import { queueRequest } from '#support/batch-queue.ts';
-import {
-  checkChats,
-  checkEnded,
-  requestsOf,
-  resultsOf,
-  submit,
-  tally,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, submit, tally, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
@@ -129,72 +120,6 @@ it.concurrent('a reply that breaks off twice is had the third time, and stands o
   await checkChats(tenant.client, requests, results);
 });
 
-it.concurrent('a request that the queue gives up fails, unless it is over or being done', async ({
-  expect,
-}) => {
-  const tenant = await open();
-  const calls: ModelCall[] = [];
-  let down = true;
-  scripts.set('Give up', (call, message) => {
-    if (message.endsWith('waits') && down) call.fail(503);
-    else if (message.endsWith('held')) calls.push(call);
-    else respond(call);
-  });
-  const requests = ['over', 'held', 'waits'].map((name) => ({ custom_id: name, message: `Give up ${name}` }));
-  const batch = await submit(tenant.client, tenant, requests);
-  const statuses = async () => (await resultsOf(tenant.client, batch.id)).map(({ status }) => status);
-  await expect.poll(statuses).toEqual(['success', 'processing', 'pending']);
-  for (const position of [0, 1, 2]) await sendToDeadLetters(tenant, batch, position);
-  await expect.poll(statuses).toEqual(['success', 'processing', 'failed']);
-  down = false;
-  for (const call of calls) respond(call);
-  const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
-  expect(tally(results)).toEqual({ success: 2, 'failed 500': 1 });
-  expect(results[2]?.error_message).toBe('The request could not be processed');
-});
-
-it.concurrent('a request that the queue gives up hands on its place and its history', async ({ expect }) => {
-  const tenant = await open();
-  let down = true;
-  scripts.set('Hand on', (call, message) =>
-    message.endsWith('waits') && down ? call.fail(503) : respond(call),
-  );
-  const chatId = await createChat(tenant.client, tenant);
-  const requests = requestsOf(41, (index) => ({
-    message: `Hand on ${index}, which ${[1, 40].includes(index) ? 'is next' : 'waits'}`,
-    ...(index < 2 && { history_id: chatId }),
-  }));
-  const batch = await submit(tenant.client, tenant, requests);
-  const statusOf = (position: number) => async () =>
-    (await resultsOf(tenant.client, batch.id))[position]?.status;
-  const failWaiting = async (position: number): Promise<void> => {
-    const message = `Hand on ${position}, which waits`;
-    const isWaiting = async (): Promise<boolean> =>
-      model.calls.some((call) => messageOf(call) === message) && (await statusOf(position)()) === 'pending';
-    await expect.poll(isWaiting).toBe(true);
-    // While a retry runs, the message does nothing.
-    const failOnce = async () => {
-      await sendToDeadLetters(tenant, batch, position);
-      return statusOf(position)();
-    };
-    await expect.poll(failOnce, { timeout: 60_000, interval: 1000 }).toBe('failed');
-  };
-  // Four groups have all slots. The fifth group gets the slot of the second one, and the next request of the chat that
-  // of the first one.
-  expect(await statusOf(40)()).toBe('pending');
-  await failWaiting(10);
-  await expect.poll(statusOf(40)).toBe('success');
-  await failWaiting(0);
-  await expect.poll(statusOf(1)).toBe('success');
-  down = false;
-  const results = await checkEnded(
-    tenant.client,
-    await waitForBatchEnd(tenant.client, batch.id, 100),
-    requests,
-  );
-  expect(tally(results)).toEqual({ success: 39, 'failed 500': 2 });
-});
-
 it.concurrent.each([
   ['begin', /DispatchBatch/, { 'failed 500': 2 }],
   ['look at', /AdvanceBatch/, { success: 2 }],
@@ -213,11 +138,3 @@ it.concurrent.each([
     expect((await send(tenant.client, tenant, chatId, 'Go on')).status).toBe(200);
   },
 );
-
-/** Sends a message for one request to the dead-letter queue, as SQS does after the last delivery. */
-const sendToDeadLetters = (
-  { workspaceId }: { workspaceId: string },
-  { id: batchId }: { id: string },
-  position: number,
-): Promise<void> =>
-  queueRequest(service, 'BatchesDeadLetters', { workspaceId, batchId, position, holdsPlace: true });

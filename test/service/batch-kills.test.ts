@@ -11,14 +11,15 @@ import { startScriptedModel } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 
-vi.setConfig({ testTimeout: 300_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 /**
- * Runs in real time with the defaults of `npm start`: a lease of 30 s must expire. batch-chaos.test.ts has the small
+ * Runs in real time with the defaults of `npm start`: a slot is silent 62 s after its message was lost with the queue, and
+ * the reconciler runs once a minute. batch-chaos.test.ts has the small
  * case, with short leases and a fast schedule.
  */
 it.runIf(process.env.SOAK !== undefined)(
-  'a batch of 300 is whole and exact 75 s after the last of three kills',
+  'a batch of 300 is whole and exact 125 s after the last of three kills',
   async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
     console.log(`SEED=${seed}`);
@@ -55,18 +56,18 @@ it.runIf(process.env.SOAK !== undefined)(
       for (let kill = 1; kill <= 3; kill += 1) {
         // By then, some requests are being claimed and some have ended.
         const received = model.calls.length;
-        await vi.waitUntil(() => model.calls.length >= received + 20 + random() * 40, { timeout: 60_000 });
+        await vi.waitUntil(() => model.calls.length >= received + 20 + random() * 40, { timeout: 125_000 });
         run.child.kill('SIGKILL');
         await pass(random() * 400);
         restarted = performance.now();
         run = start();
         await run.printed('Ctrl-C ends it.');
       }
-      const ended = await waitForBatchEnd(await client(), id, 75);
+      const ended = await waitForBatchEnd(await client(), id, 125);
       console.log(
         `The batch ended ${((performance.now() - restarted) / 1000).toFixed(1)} s after the last restart`,
       );
-      expect(performance.now() - restarted).toBeLessThan(75_000);
+      expect(performance.now() - restarted).toBeLessThan(125_000);
       expect(ended).toMatchObject({ status: 'completed', completed_requests: 300 });
       const results = await checkEnded(await client(), ended, requests);
       await checkChats(await client(), requests, results);

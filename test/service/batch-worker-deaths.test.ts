@@ -4,7 +4,6 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { queueRequest } from '#support/batch-queue.ts';
 import {
   batchAt,
   checkChats,
@@ -93,13 +92,16 @@ function dieAt(
   return { hasDied: () => hasDied };
 }
 
-/** Makes the reconciler's last check of the batch a minute old. */
-const passMinute = async ({ id }: BatchResource): Promise<void> => {
-  const entry = keys.operatorsOpenBatch(id);
-  if ((await table.read(entry))?.checked_groups === undefined) return;
-  // The batch may end at the same time and remove the entry.
-  await table.change(entry, { checked_at: Date.now() - 60_000 }).catch(() => undefined);
-};
+/** Makes messages of slots a minute old that no worker has acquired. */
+async function passMinute({ workspaceId }: OpenTenant, { id }: BatchResource): Promise<void> {
+  const key = keys.batch(workspaceId, id);
+  const { slots = {} } = ((await table.read(key)) ?? {}) as { slots?: Record<string, { w?: string }> };
+  const unowned = Object.keys(slots).filter((number) => slots[number]?.w === undefined);
+  const past = Date.now() - 60_000;
+  // The slot may be removed at the same time.
+  for (const number of unowned)
+    await table.change(key, { [`slots.${number}.t`]: past }).catch(() => undefined);
+}
 
 const nameOf = (logicalId: string): string =>
   Object.entries(service.run.physicalIds).find(([id]) => id.replace(/[0-9A-F]{8}$/, '') === logicalId)?.[1] ??
@@ -144,7 +146,7 @@ async function endsDespiteDeath(nth: number, time: 'before' | 'after'): Promise<
   }, time);
   const batch = await submit(tenant.client, tenant, requests);
   const ended = await endOfReconciled(tenant, batch, async () => {
-    if (hasDied()) await passMinute(batch);
+    if (hasDied()) await passMinute(tenant, batch);
   });
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 4 });
   const results = await checkEnded(tenant.client, ended, requests);
@@ -182,12 +184,12 @@ it('a worker that dies at any of its writes leaves nothing that does not end, on
 
 it('what a worker received and never claimed is requeued a minute later, not when SQS delivers it again', async () => {
   const tenant = await open();
-  const { hasDied } = dieAt(({ target }) => target === 'GetItem', 'before');
+  const { hasDied } = dieAt(({ target }) => target === 'UpdateItem', 'before');
   const batch = await submit(tenant.client, tenant, requestsOf(3));
   await vi.waitUntil(hasDied, { timeout: 60_000 });
   await reconcileTogether();
   expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ pending: 3 });
-  await passMinute(batch);
+  await passMinute(tenant, batch);
   expect((await endOfReconciled(tenant, batch)).completed_requests).toBe(3);
 });
 
@@ -250,8 +252,9 @@ it('a cancel whose write is answered late is done once, and frees the history th
   let lost = 0;
   tableProxy.handle = async (call, pass) => {
     const passed = await pass();
-    if (lost > 0 || !call.functionName.includes('CancelBatch') || call.target !== 'TransactWriteItems')
-      return passed;
+    const { sk } = (call.body.Key ?? {}) as { sk?: { S: string } };
+    if (lost > 0 || !call.functionName.includes('CancelBatch') || sk?.S !== 'BATCH') return passed;
+    if (call.target !== 'UpdateItem') return passed;
     lost += 1;
     return undefined;
   };
@@ -270,10 +273,10 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
   const tenant = await open();
   let ended = 0;
   tableProxy.handle = async (call, pass) => {
-    if (call.functionName.includes('DispatchBatch') && call.target === 'UpdateItem') {
+    if (call.functionName.includes('DispatchBatch') && call.target === 'PutItem') {
       ended += 1;
-      const { pk, sk } = call.body.Key as Record<'pk' | 'sk', { S: string }>;
-      await table.change({ pk: pk.S, sk: sk.S }, { status: 'completed' });
+      const { pk } = call.body.Item as Record<'pk', { S: string }>;
+      await table.change({ pk: pk.S, sk: 'BATCH' }, { status: 'completed' });
     }
     return pass();
   };
@@ -295,7 +298,7 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
   );
   sfn.destroy();
   expect(ended).toBe(1);
-  expect(await table.read(keys.batch(tenant.workspaceId, id))).not.toHaveProperty('task_token');
+  expect(await table.read(keys.batch(tenant.workspaceId, id))).toMatchObject({ slots: {} });
 });
 
 it('a request whose worker fails each time ends as failed with its last attempt', async () => {
@@ -312,19 +315,9 @@ it('a request whose worker fails each time ends as failed with its last attempt'
   const batch = await submit(tenant.client, tenant, requests);
   await expect.poll(() => failures).toBe(1);
   const key = keys.batchItem(tenant.workspaceId, batch.id, 0);
-  const failRepeatedly = async (lost: number): Promise<void> => {
-    await table.change(key, { lease: Date.now() - 60_000, lost });
-    await queueRequest(service, 'BatchesRequests', {
-      ...tenant,
-      batchId: batch.id,
-      position: 0,
-      holdsPlace: true,
-    });
-  };
-  await failRepeatedly(8);
-  await expect.poll(() => failures).toBe(2);
-  expect(await table.read(key)).toMatchObject({ status: 'processing', lost: 9 });
-  await failRepeatedly(9);
+  await expect.poll(() => table.read(key)).toMatchObject({ status: 'waiting', attempt: 1 });
+  // The tenth attempt is the last one.
+  await table.change(key, { attempt: 9 });
   const ended = await waitForBatchEnd(tenant.client, batch.id);
   const [result] = await checkEnded(tenant.client, ended, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: 'The request could not be processed' });
@@ -358,7 +351,8 @@ it('undelivered webhooks of one workspace do not keep a dead worker of another f
   );
   await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
   service.run.killWorkers(worker);
-  await table.change(keys.batchItem(other.workspaceId, batch.id, 0), { lease: Date.now() - 60_000 });
+  // Its slot is silent.
+  await table.change(keys.batch(other.workspaceId, batch.id), { 'slots.1.t': Date.now() - 60_000 });
   openCalls.splice(0);
   const startedAt = performance.now();
   const run = lambda.send(new InvokeCommand({ FunctionName: nameOf('ReconcileBatches'), Payload: '{}' }));

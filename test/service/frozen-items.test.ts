@@ -28,6 +28,7 @@ import type { FrozenItem } from '#support/frozen/frozen-item.ts';
 import { readFrozenItems } from '#support/frozen/read-frozen.ts';
 import { type Stores, storesOn } from '#support/frozen/stores.ts';
 import { type OpenTable, openTable } from '#support/open-table.ts';
+import { sampleItem } from '#support/sample-batches.ts';
 
 let items: FrozenItem[];
 let table: OpenTable;
@@ -81,11 +82,12 @@ describe('items of an earlier version', () => {
       knowledgeDocument: [keys.knowledgeDocument(workspaceId, document.id)],
       idempotencyKey: [keys.idempotencyKey(workspaceId, 'chat')],
       usage: [
-        keys.usage(workspaceId, day, 'key_frozen1', agentId),
-        keys.usage(workspaceId, day, 'key_frozen1', null),
+        keys.usage(workspaceId, day, 'key_frozen1', agentId, 'process_1'),
+        keys.usage(workspaceId, day, 'key_frozen1', null, 'process_1'),
       ],
       batch: [keys.batch(workspaceId, openId)],
-      batchAcceptsWork: [keys.batchAcceptsWork(workspaceId, openId)],
+      batchToken: [keys.batchToken(workspaceId, openId)],
+      batchWebhook: [keys.batchWebhook(workspaceId, openId)],
       batchManifest: [keys.batchManifest(workspaceId, openId, 0)],
       batchRequests: [0, 1, 2].map((group) => keys.batchRequests(workspaceId, openId, group)),
       batchText: [20, 21].map((position) => keys.batchText(workspaceId, openId, position)),
@@ -111,15 +113,12 @@ describe('items of an earlier version', () => {
       operatorsPurge: [keys.operatorsPurge(at(6), deletedId, 2), keys.operatorsPurge(at(7), deletedId, 4)],
       operatorsErasure: [],
       operatorsRetention: [],
-      chatUse: [],
-      chatUseCursor: [],
       userRating: [],
       userBatch: [],
       auditKey: [],
       chatOfFile: [],
       fileOfChat: [],
       operatorsWebhook: [],
-      reconcilerCursor: [],
       replyEvents: [0, 2].map((last) => keys.replyEvents(deletedId, 3, 'resp_r-frozen', last, 0)),
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
@@ -260,19 +259,23 @@ describe('items of an earlier version', () => {
   it('are read as an open batch with items in every state', async () => {
     const { batches } = stores;
     const open = await batches.get(workspaceId, openId);
+    const slot = { takes: 0, until: start + 60_000, isClean: true, first: 0, size: 0, named: {} };
     expect(open).toEqual(
       batch(1, {
-        ...{
-          total: 25,
-          completed: 1,
-          failed: 1,
-          webhook,
-          executionNumber: 2,
-          taskToken: 'token-of-the-task',
+        ...{ total: 25, webhookEvents: webhook.events, executionNumber: 2, next: 20, slotsMade: 3 },
+        slots: {
+          1: {
+            ...{ ...slot, epoch: 1, owner: 'worker', takes: 1, until: start + 30_000, isClean: false },
+            ...{ size: 20, named: { 2: 2 } },
+          },
+          // Without an owner: this one was passed on by its first one.
+          2: { ...slot, epoch: 1_000_001, owner: null, isClean: false },
+          3: { ...slot, epoch: 2_000_000, owner: null },
         },
-        ...{ dispatchedAt: at(1), sentAt: at(5), groupsSent: 2, slots: 1 },
       }),
     );
+    expect(await batches.taskToken(batch(1))).toBe('token-of-the-task');
+    expect(await batches.webhook(batch(1))).toEqual(webhook);
     if (open === undefined) return expect.unreachable();
     const [plain, full, , last, , long] = await batches.requests(open, [0, 1, 2, 3, 4, 20]);
     expect(plain).toEqual(batchRequest(0));
@@ -287,48 +290,30 @@ describe('items of an earlier version', () => {
     expect(manifest).toHaveLength(open.total);
     expect(manifest[1]).toEqual({ customId: 'id-1', historyId: 1, next: 3 });
 
-    const started: BatchItem = {
-      ...{ requestIndex: 0, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
-      ...{ leaseUntil: start + 30_000, worker: null },
-      ...{ chatId: 4, messagePosition: 1, error: null, incomplete: null, calls: [], processedAt: null },
-    };
+    const started = sampleItem(0, { chatId: 4, messagePosition: 1 });
     const expected: BatchItem[] = [
       { ...started, status: 'success', calls: [['openai:test', 'chat', 10, 20]], processedAt: at(5) },
+      sampleItem(1, {
+        ...{ status: 'failed', brokenReplies: 3, error: { code: 500, message: 'The model failed' } },
+        processedAt: at(5),
+      }),
       {
-        ...{
-          ...started,
-          requestIndex: 1,
-          status: 'failed',
-          chatId: null,
-          messagePosition: null,
-          brokenReplies: 3,
-        },
-        ...{ error: { code: 500, message: 'The model failed' }, processedAt: at(5) },
-      },
-      {
-        ...started,
-        requestIndex: 2,
-        status: 'waiting',
-        brokenReplies: 1,
-        leaseUntil: start + 5000,
-        chatId: 5,
+        ...{ ...started, requestIndex: 2, status: 'waiting', brokenReplies: 1, due: start + 5000 },
+        ...{ chatId: 5 },
       },
       { ...started, requestIndex: 4, chatId: 6 },
     ];
-    expect(await batches.items(open, [0, 1, 2, 3, 4])).toEqual([
-      ...expected.slice(0, 3),
-      undefined,
-      expected[3],
-    ]);
     const all = await batches.allItems(open);
     expect(all.toSorted((one, other) => one.requestIndex - other.requestIndex)).toEqual(expected);
+    for (const position of [0, 3])
+      expect(await batches.item(open, position)).toEqual(position === 0 ? expected[0] : undefined);
     expect(await batches.countOpen(workspaceId)).toBe(2);
     expect(await batches.workspaceOf(openId)).toBe(workspaceId);
   });
 
   it('are read as batches that have ended, with their deliveries', async () => {
     const { batches, deliveries } = stores;
-    const ended = { groupsSent: 0, webhook };
+    const ended = { webhookEvents: webhook.events };
     const expected = [
       batch(2, { status: 'cancelling', stop: { reason: 'cancelled', at: at(2) } }),
       batch(3, { ...ended, status: 'completed', completed: 1, completedAt: at(8) }),
@@ -339,7 +324,7 @@ describe('items of an earlier version', () => {
       }),
       batch(6, {
         ...{ status: 'cancelled', failed: 1, cancelledAt: at(8), stop: { reason: 'cancelled', at: at(7) } },
-        webhook: webhook && { ...webhook, secret: null },
+        ...ended,
       }),
       batch(7, {
         ...{ status: 'completed', failed: 1, completedAt: at(8), stop: { reason: 'expired', at: at(7) } },

@@ -1,29 +1,27 @@
-import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
-import type { APIGatewayAuthorizerResult, APIGatewayProxyResult, SQSBatchResponse } from 'aws-lambda';
+import type { APIGatewayAuthorizerResult, APIGatewayProxyResult } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { s3FileStore } from '#adapters/s3-file-store.ts';
-import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import type { Batch } from '#domain/batches/batch.ts';
-import { messagesFor } from '#domain/batches/send-requests.ts';
+import type { SlotMessage } from '#domain/batches/batch-queue.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { batches, fileIndex } from '#runtime/composition/services.ts';
+import { batches } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { batchAt, checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { attachmentInput } from '#support/frozen/attachment-input.ts';
 import { missingFields } from '#support/frozen/compare-json.ts';
 import { batch } from '#support/frozen/entities.ts';
 import type { FrozenMessages } from '#support/frozen/frozen-messages.ts';
 import { invokerOf } from '#support/frozen/invoke-function.ts';
 import { readFrozenMessages } from '#support/frozen/read-frozen.ts';
 import { runDefinition } from '#support/frozen/run-definition.ts';
-import { createUnstarted, unstartedRequests, untilCounted } from '#support/frozen/unstarted-batch.ts';
+import { createUnstarted, unstartedRequests, untilProcessed } from '#support/frozen/unstarted-batch.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { createTenant, operator, setLimits } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -53,22 +51,33 @@ const runFrozenWorkflow = (unstarted: Batch) =>
     input: withIdsOf(ids, unstarted),
     taskToken: 'a token of nobody',
     invoke,
-    awaitTask: () => untilCounted(unstarted),
+    awaitTask: () => untilProcessed(unstarted),
   });
 
-/** The frozen event with the message of the last request instead. */
-function eventOfLast(unstarted: Batch): typeof frozen.events.requests {
-  const event = withIdsOf(frozen.events.requests, unstarted);
-  const [message] = messagesFor(unstarted, [unstarted.total - 1], { holdsPlace: true });
-  return { Records: event.Records.map((record) => ({ ...record, body: JSON.stringify(message) })) };
+/** Stores a batch whose first slot has the epoch of a frozen message: one more for each worker that has had it. */
+async function createOffered({ slot: number, epoch }: SlotMessage): Promise<Batch> {
+  const offered = await createUnstarted(tenant);
+  const until = Date.now() + 60_000;
+  await batches().topUp(offered, [number], until);
+  for (let owners = 0; owners < epoch; owners += 1) {
+    const owner = { name: 'earlier worker', until };
+    const acquired = await batches().acquire(offered, { number, epoch: owners }, owner);
+    await batches().pass(offered, acquired?.slot ?? expect.unreachable(), { until, isClean: true });
+  }
+  return offered;
 }
+
+const statusesOf = async (batch: Batch): Promise<string[]> =>
+  (await batches().allItems(batch)).map(({ status }) => status);
+
+const allSucceeded = unstartedRequests.map(() => 'success');
 
 const customIds = unstartedRequests.map(({ customId }) => ({ custom_id: customId }));
 
 describe('what an earlier version has sent', () => {
-  it.each(frozen.queue)('is done from the queue: $sender, $body.positions, $delaySeconds s', async (sent) => {
-    const unstarted = await createUnstarted(tenant);
-    const { body, group } = withIdsOf(sent, unstarted);
+  it.each(frozen.queue)('is done from the queue: of $sender, delayed $delaySeconds s', async (sent) => {
+    const offered = await createOffered(sent.body);
+    const { body, group } = withIdsOf(sent, offered);
     const [, QueueUrl] =
       Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
     const sqs = new SQSClient({
@@ -80,35 +89,18 @@ describe('what an earlier version has sent', () => {
       new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: group }),
     );
     sqs.destroy();
-    const statuses = async () =>
-      (await batches().items(unstarted, body.positions)).map((item) => item?.status);
-    await expect.poll(statuses).toEqual(body.positions.map(() => 'success'));
-    // Dispatched now, the only message finds its requests done, and the reconciler would have to send the last one.
-    if (body.positions.length === 10) await invoke('ProcessBatchItems', eventOfLast(unstarted));
-    await runFrozenWorkflow(unstarted);
-    const ended = await waitForBatchEnd(client, unstarted.id, 60);
-    expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
+    await expect.poll(() => statusesOf(offered)).toEqual(allSucceeded);
+    await runFrozenWorkflow(offered);
+    const ended = await waitForBatchEnd(client, offered.id, 60);
+    expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: offered.total });
   });
 
-  it('is taken by the worker and by the dead-letter handler as Lambda hands it over', async () => {
-    const done = await createUnstarted(tenant);
-    const none: SQSBatchResponse = { batchItemFailures: [] };
-    expect(await invoke('ProcessBatchItems', withIdsOf(frozen.events.requests, done))).toEqual(none);
-    const failed = await createUnstarted(tenant);
-    const deadLetters = withIdsOf(frozen.events.deadLetters, failed);
-    expect(await invoke('FailDeadLetters', deadLetters)).toEqual(none);
-    const { positions } = JSON.parse(deadLetters.Records[0]?.body ?? '') as { positions: number[] };
-    for (const [each, end] of [
-      [done, 'success'],
-      [failed, 'failed'],
-    ] as const) {
-      const items = await batches().items(each, positions);
-      expect(items.map((item) => item?.status)).toEqual(positions.map(() => end));
-      expect(await invoke('ProcessBatchItems', eventOfLast(each))).toEqual(none);
-      await runFrozenWorkflow(each);
-    }
-    expect(await batchAt(client, done.id)).toMatchObject({ completed_requests: done.total });
-    expect(await batchAt(client, failed.id)).toMatchObject({ failed_requests: positions.length });
+  it('is taken by the worker as Lambda hands it over', async () => {
+    const offered = await createOffered(JSON.parse(frozen.event.Records[0]?.body ?? ''));
+    await invoke('ProcessBatchItems', withIdsOf(frozen.event, offered));
+    expect(await statusesOf(offered)).toEqual(allSucceeded);
+    await runFrozenWorkflow(offered);
+    expect(await batchAt(client, offered.id)).toMatchObject({ completed_requests: offered.total });
   });
 
   it('goes on with the code of today: an execution that keeps its definition', async () => {
@@ -128,6 +120,15 @@ describe('what an earlier version has sent', () => {
     expect(missingFields(call?.payload, frozen.webhook.body)).toEqual([]);
     expect(missingFields(call?.headers, frozen.webhook.headers)).toEqual([]);
     await receiver.close();
+  });
+
+  it('offers the slots of a batch that has ended to the others of its workspace', async () => {
+    const other = await createUnstarted(tenant);
+    await runFrozenWorkflow(await createUnstarted(tenant));
+    // Nothing has dispatched this batch.
+    await expect.poll(() => statusesOf(other)).toEqual(allSucceeded);
+    await runFrozenWorkflow(other);
+    expect(await batchAt(client, other.id)).toMatchObject({ completed_requests: other.total });
   });
 
   it('is answered in the words of the earlier definition', async () => {
@@ -165,20 +166,11 @@ describe('what an earlier version has sent', () => {
   it('prepares a file', async () => {
     const { file } = uploaderOf(service, tenant);
     const { uuid } = dataOf(await file('notes.txt', 'The bridge was built in 1932.')) as { uuid: string };
-    const input = { ...frozen.attachment.input, uuid, workspaceId: tenant.workspaceId };
-    const stored = (await fileIndex().get(tenant.workspaceId, uuid)) ?? expect.unreachable(uuid);
-    // The caller of the earlier version signed no addresses, so its file waits for the next reply.
-    await expect(invoke('PrepareAttachment', input)).rejects.toThrow('The caller has signed no addresses');
-    const { FileBucketName = '', ContentBucketName = '' } = service.run.outputs;
-    const s3 = new S3Client({ ...clientSettings, endpoint: service.run.endpoints.s3, forcePathStyle: true });
-    const addresses = {
-      file: await s3FileStore(s3, FileBucketName).readAddress(stored),
-      ...(await s3PreparedAttachments(s3, ContentBucketName).writeAddresses(stored)),
+    const input = {
+      ...frozen.attachment.input,
+      ...(await attachmentInput(service.run, tenant.workspaceId, uuid)),
     };
-    const { name, contentType } = stored;
-    expect(await invoke('PrepareAttachment', { ...input, name, contentType, addresses })).toEqual(
-      frozen.attachment.output,
-    );
+    expect(await invoke('PrepareAttachment', input)).toEqual(frozen.attachment.output);
   });
 });
 
@@ -199,7 +191,7 @@ describe('what the code of today sends', () => {
     const sender = batch(1, { total: 25 });
     const sqs = new SQSClient({ ...clientSettings, endpoint: aws.url, useQueueUrlAsEndpoint: false });
     const queue = sqsBatchQueue(sqs, 'http://queue.example/1/q');
-    await queue.send(messagesFor(sender, [0, 1, 2], { holdsPlace: true }), 4);
+    await queue.send([{ workspaceId: sender.workspaceId, batchId: sender.id, slot: 1, epoch: 0 }], 4);
     const workflow = stepFunctionsBatchWorkflow(
       new SFNClient({ ...clientSettings, endpoint: aws.url }),
       () => 'arn:aws:states:us-east-1:000000000000:stateMachine:Machine',

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
-import { queueRequest } from '#support/batch-queue.ts';
+import { offerSlot } from '#support/batch-queue.ts';
 import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -256,14 +255,9 @@ describe('a large reply', () => {
     const slow = await calls[0];
     respond(await calls[1], large);
 
-    // Expires the item's lease as if its worker had died: another worker gets the message.
-    const table = dataTableOf(service);
-    await table.change(keys.batchItem(own.workspaceId, batch.id, 0), { lease: Date.now() - 1 });
-    table.close();
+    // Another worker gets the slot, as if this one had died.
     const repeated = callFor('Twice');
-    const { workspaceId } = own;
-    const request = { workspaceId, batchId: batch.id, position: 0, holdsPlace: false };
-    await queueRequest(service, 'BatchesRequests', request);
+    await offerSlot(service, { workspaceId: own.workspaceId, batchId: batch.id });
     respond(await repeated, 'Quick');
     const contents = async () =>
       (await resultsOf(own.client, batch.id)).map(({ response_content: content }) => content);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
@@ -88,7 +89,9 @@ it('finds everything again after a kill in the middle of a reply', async () => {
   const tenant = tenantOf(first.connection);
   const client = clientOf({ baseUrl: first.connection.base_url }, tenant);
   const table = dataTableOf(runOf(first.connection));
-  await table.setModel({ ...tenant, model: 'openai:test' });
+  await table.change(keys.agentVersion(tenant.workspaceId, tenant.agentId, 1), {
+    'definition.llm_model': 'openai:test',
+  });
   table.close();
   const chatId = await createChat(client, tenant, { name: 'Cut off' });
   expect((await send(client, tenant, chatId, 'Before')).body.data).toBe('Hello');

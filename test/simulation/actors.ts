@@ -26,6 +26,10 @@ export interface Ledger {
   keys: Map<string, Set<number>>;
   /** Uploaded, and maybe deleted. */
   files: { workspaceId: string; uuid: string }[];
+  /** When an operator has set a time after which unused chats of a workspace are deleted, and to how many milliseconds. */
+  retentions: { workspaceId: string; start: number; unused: number }[];
+  /** When each chat was written, by its partition: a creation that froze writes an old one. */
+  chatsWrittenAt: Map<string, number>;
   /** `end` is infinite if the operator does not know that it was requested. */
   erasures: (Span & { workspaceId: string; externalUserId: string })[];
 }
@@ -39,6 +43,8 @@ export const newLedger = (): Ledger => ({
     batches: [],
     keys: new Map(),
     files: [],
+    retentions: [],
+    chatsWrittenAt: new Map(),
     erasures: [],
   },
 });
@@ -52,7 +58,7 @@ type Operation<Result> = Parameters<World['request']>[1] extends (process: infer
   : never;
 
 /** Repeats a request with the same key, as clients do after an error of the service. */
-async function persistently<Result>(
+export async function persistently<Result>(
   world: World,
   name: string,
   operation: Operation<Result>,

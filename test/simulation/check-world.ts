@@ -158,7 +158,7 @@ function checkRequests({ checks, ledger }: World, chats: readonly StoredChat[]):
 }
 
 function checkBatches(
-  { checks, ledger, deliveries, history, workspaces }: World,
+  { checks, ledger, deliveries, history, workspaces, outside }: World,
   batches: readonly StoredBatch[],
   items: ReturnType<typeof readItems>,
 ): void {
@@ -174,6 +174,9 @@ function checkBatches(
   for (const batch of batches) {
     const { batchId, status, completed, failed, total, succeededItems } = batch;
     checks.that('every batch ends', batch.isFinal, () => `${batchId} is ${status}`);
+    // A batch of this size takes ten minutes with one slow slot, and a lost slot two minutes.
+    if (outside.settings.batchTimeout >= hour)
+      checks.that('no batch waits for its expiry', !batch.hasExpired, () => batchId);
     checks.that(
       'open batches are those that are not final',
       batch.isListedAsOpen === !batch.isFinal,
@@ -208,6 +211,8 @@ function checkBatches(
   }
 }
 
+const hour = 3_600_000;
+
 /** Clocks differ by 2 s. */
 const clockDifference = 2000;
 
@@ -222,6 +227,7 @@ function checkErasures({ checks, ledger }: World, chats: readonly StoredChat[]):
         own.every(({ createdAt }) => Date.parse(createdAt) > start - clockDifference),
         () => `${externalUserId}: ${own.map(nameOf).join(', ')}`,
       );
+    if (ledger.retentions.some((retention) => retention.workspaceId === workspaceId)) continue;
     for (const { id, ...creation } of ledger.creations) {
       const made = ledger.chats.find((chat) => chat.workspaceId === workspaceId && chat.chatId === id);
       if (creation.workspaceId !== workspaceId || made?.externalUserId !== externalUserId) continue;

@@ -1,5 +1,6 @@
 /** What must hold in every world, by the name under which a failure is printed. Numbers are those of the design. */
 export const invariants = {
+  'a world ends': 'simulation',
   'an id is given once, and later ones are higher': 'lists 1',
   'created_at never falls with a rising id': 'lists 2',
   'lists and counts agree with the chats': 'lists 3, 4',
@@ -8,6 +9,10 @@ export const invariants = {
   'pages equal the sorted living ids': 'lists 6',
   'a key creates one chat or batch': 'lists 7',
   'open batches are those that are not final': 'lists 8',
+  'the next request never falls': 'batches 9',
+  'a request is in the take of its slot': 'batches 10',
+  'only the newest owner of a slot changes its requests': 'batches 11',
+  'an epoch has one owner': 'batches 11',
   'nothing starts after a stop': 'batches 12',
   'a result never changes': 'batches 13',
   'counts never fall': 'batches 13',
@@ -17,6 +22,7 @@ export const invariants = {
   'requests of a history run in order': 'batches 16',
   'a request is paid once unless its process was disturbed': 'batches 17',
   'every batch ends': 'batches 19',
+  'no batch waits for its expiry': 'batches 18',
   'a webhook is delivered once': 'batches 21',
   'usage is at most the calls': 'batches 22',
   'usage is at least the calls of processes that lived': 'batches 22',
@@ -30,6 +36,8 @@ export const invariants = {
   'a stored message has its files': 'erasure 27',
   'a file is gone with its last chat': 'erasure 28',
   'an erased person has no entries': 'erasure 26',
+  'a used chat is not deleted as unused': 'retention',
+  'an unused chat goes within a day': 'retention',
   'a reply is paid once unless its process was disturbed': 'sends',
   'an erased person is gone': 'erasure 26',
   'what a person does after an erasure stays': 'erasure 29',
@@ -44,9 +52,6 @@ export type Invariant = keyof typeof invariants;
 
 /** Arrives with the code that it is about. */
 export const invariantsOfNewCode = [
-  'batches 9: next never falls',
-  'batches 10, 11: each started request is in its slot, and only its holder changes it',
-  'batches 18: a lost slot is held again within 95 s',
   'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
   'erasure 30: runs that end',

@@ -71,14 +71,15 @@ const scriptedModel = (
       ...{ process, workspaceId, message, startedAt: timeline.now },
       ...{ succeededAt: undefined, hasOutput: false, isAborted: false },
     };
+    // A request that is aborted may have arrived, also if its process dies before the response.
+    const arrived = (): void => onCall(call);
+    abortSignal?.addEventListener('abort', arrived);
     try {
       await process.call('model.stream', 'other', () => undefined, failed);
       abortSignal?.throwIfAborted();
       if (timeline.chance(manners.failures)) throw tooMany();
-    } catch (error) {
-      // A request that is aborted may have arrived.
-      if (abortSignal?.aborted) onCall(call);
-      throw error;
+    } finally {
+      abortSignal?.removeEventListener('abort', arrived);
     }
     onCall(call);
     abortSignal?.addEventListener('abort', () => {

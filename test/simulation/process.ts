@@ -19,6 +19,8 @@ export interface Surroundings {
   table: MemoryTable;
   faults: FaultPlan;
   coverage: Coverage;
+  /** The process that makes the call of the table which is under way. */
+  caller?: Process;
   /** Adds a line to the history of the world. */
   note(line: string): void;
 }
@@ -31,6 +33,14 @@ const currentMethod = new AsyncLocalStorage<string>();
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
 }
+
+/** Faults after which a process still knows what it has done: they excuse no second payment. */
+const harmless: readonly (readonly [call: string, fault: FaultKind])[] = (
+  ['fails before', 'repeated', 'request late', 'response late', 'conflict', 'throttled'] as const
+).flatMap((fault) => [
+  ['batches.take', fault],
+  ['batches.claim', fault],
+]);
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -101,7 +111,8 @@ export class Process {
     coverage.note(name, type, fault);
     if (fault !== undefined) {
       this.faultyCalls.push(`${name}: ${fault}`);
-      this.#disturb(`${name}: ${fault}`);
+      const isHarmless = harmless.some(([call, ofCall]) => call === name && ofCall === fault);
+      this.#disturb(`${name}: ${fault}`, isHarmless);
     }
     await this.sleep(timeline.between(2, 8));
     const before = fault && (await this.#before(fault, name, errors));
@@ -172,8 +183,8 @@ export class Process {
     }
   }
 
-  #disturb(what: string): void {
-    this.disturbedAt.push(this.world.timeline.now);
+  #disturb(what: string, isHarmless = false): void {
+    if (!isHarmless) this.disturbedAt.push(this.world.timeline.now);
     this.world.note(`${this.name} ${what}`);
   }
 
@@ -183,7 +194,11 @@ export class Process {
     const name = currentMethod.getStore() ?? operation;
     const errors = (kind: FailureKind) => tableError(kind, command);
     const type = reads.has(operation) ? 'read' : 'write';
-    return this.call(name, type, () => this.world.table.execute(command), errors);
+    const apply = () => {
+      this.world.caller = this;
+      return this.world.table.execute(command);
+    };
+    return this.call(name, type, apply, errors);
   }
 
   #makeClock(): Clock {

@@ -4,18 +4,15 @@ import type { Timeline } from './timeline.ts';
 interface Message<Body> {
   body: Body;
   visibleAt: number;
-  deliveries: number;
 }
 
 interface Consumer<Body> {
   /** @returns false if the message must be delivered again */
-  consume(body: Body, isRedelivered: boolean): Promise<boolean>;
-  deadLetter(body: Body): Promise<boolean>;
+  consume(body: Body): Promise<boolean>;
   /** Most consumers at once. */
   atOnce: number;
   /** Milliseconds for which a message that was delivered is hidden. */
   visibility: number;
-  maxDeliveries: number;
 }
 
 /** A queue like SQS: messages arrive in any order, now and then late, and again if they were not deleted. */
@@ -47,13 +44,12 @@ export class Queue<Body> {
     const timeline = this.#timeline;
     const lateness = timeline.chance(0.05) ? timeline.between(1000, 20_000) : timeline.between(10, 200);
     const visibleAt = timeline.now + delay + lateness;
-    this.messages.push({ body: structuredClone(body), visibleAt, deliveries: 0 });
+    this.messages.push({ body: structuredClone(body), visibleAt });
     timeline.at(visibleAt, () => this.#poll());
   }
 
-  depth(): 'filled' | 'drained' | 'empty' {
-    if (this.messages.some(({ visibleAt }) => visibleAt <= this.#timeline.now)) return 'filled';
-    return this.messages.length === 0 ? 'empty' : 'drained';
+  isFilled(): boolean {
+    return this.messages.some(({ visibleAt }) => visibleAt <= this.#timeline.now);
   }
 
   #poll(): void {
@@ -62,7 +58,6 @@ export class Queue<Body> {
       const visible = this.messages.filter(({ visibleAt }) => visibleAt <= this.#timeline.now);
       if (visible.length === 0) return;
       const message = this.#timeline.pick(visible);
-      message.deliveries += 1;
       message.visibleAt = this.#timeline.now + visibility;
       this.#timeline.at(message.visibleAt, () => this.#poll());
       this.#running += 1;
@@ -71,12 +66,7 @@ export class Queue<Body> {
   }
 
   async #deliver(message: Message<Body>): Promise<void> {
-    const { consume, deadLetter, maxDeliveries } = this.#consumer;
-    const body = structuredClone(message.body);
-    const isDone = await (message.deliveries > maxDeliveries
-      ? deadLetter(body)
-      : consume(body, message.deliveries > 1)
-    ).catch(() => false);
+    const isDone = await this.#consumer.consume(structuredClone(message.body)).catch(() => false);
     this.#running -= 1;
     const index = this.messages.indexOf(message);
     if (isDone && index >= 0) this.messages.splice(index, 1);

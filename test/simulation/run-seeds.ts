@@ -1,7 +1,7 @@
 /** Runs worlds in a process of its own: for each message with seeds, it returns what they found. */
 import type { Invariant, Violation } from './checks.ts';
 import type { CallType, FaultKind } from './faults.ts';
-import { rareCalls, todaysCalls } from './todays-calls.ts';
+import { rareCalls, scarceCalls, todaysCalls } from './todays-calls.ts';
 import { World } from './world.ts';
 
 export interface Summary {
@@ -9,6 +9,7 @@ export interface Summary {
   faults: number;
   events: number;
   fewestFaults: number;
+  mostEvents: number;
   violations: (Violation & { seed: number })[];
   checks: Partial<Record<Invariant, number>>;
   calls: Record<string, { type: CallType; count: number; faults: Partial<Record<FaultKind, number>> }>;
@@ -17,12 +18,22 @@ export interface Summary {
 // Errors are expected by the thousand, and their stacks cost time.
 Error.stackTraceLimit = 0;
 
-const calls = Object.entries({ ...todaysCalls, ...rareCalls });
+const scarce = scarceCalls.map((name): [string, CallType] => [name, todaysCalls[name] as CallType]);
+const calls = [...Object.entries({ ...todaysCalls, ...rareCalls }), ...scarce, ...scarce];
 
 export const newWorld = (seed: number): World => new World(seed, calls);
 
 export const emptySummary = (): Summary => ({
-  ...{ worlds: 0, faults: 0, events: 0, fewestFaults: Infinity, violations: [], checks: {}, calls: {} },
+  ...{
+    worlds: 0,
+    faults: 0,
+    events: 0,
+    fewestFaults: Infinity,
+    mostEvents: 0,
+    violations: [],
+    checks: {},
+    calls: {},
+  },
 });
 
 export async function runSeeds(seeds: readonly number[]): Promise<Summary> {
@@ -30,7 +41,8 @@ export async function runSeeds(seeds: readonly number[]): Promise<Summary> {
   for (const seed of seeds) {
     const result = await newWorld(seed).run();
     addTo(summary, {
-      ...{ worlds: 1, faults: result.faults, events: result.events, fewestFaults: result.faults },
+      ...{ worlds: 1, faults: result.faults, fewestFaults: result.faults },
+      ...{ events: result.events, mostEvents: result.events },
       violations: result.violations.map((violation) => ({ ...violation, seed })),
       checks: Object.fromEntries(result.counts),
       calls: Object.fromEntries(
@@ -49,6 +61,7 @@ export function addTo(sum: Summary, other: Summary): void {
   sum.faults += other.faults;
   sum.events += other.events;
   sum.fewestFaults = Math.min(sum.fewestFaults, other.fewestFaults);
+  sum.mostEvents = Math.max(sum.mostEvents, other.mostEvents);
   sum.violations.push(...other.violations);
   addCounts(sum.checks, other.checks);
   for (const [name, { type, count, faults }] of Object.entries(other.calls)) {

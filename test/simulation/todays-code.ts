@@ -17,6 +17,7 @@ import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
+import { dynamoRetention } from '#adapters/dynamo/erasure/retention.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
@@ -30,16 +31,15 @@ import type { ListPage } from '#contract/pagination.ts';
 import { parseLimits } from '#contract/rate-limits.ts';
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
+import type { SlotMessage } from '#domain/batches/batch-queue.ts';
 import { cancelBatch } from '#domain/batches/cancel-batch.ts';
 import { countBatch } from '#domain/batches/count-batch.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
 import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
-import { failBatchItems } from '#domain/batches/fail-batch-items.ts';
 import { findBatch } from '#domain/batches/find-batch.ts';
 import { listBatchResults } from '#domain/batches/list-batch-results.ts';
-import { processBatchItems } from '#domain/batches/process-batch-items.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { workOnSlot } from '#domain/batches/worker.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
@@ -71,7 +71,7 @@ export interface Settings {
 /** What is outside of all processes, but for the table. */
 export interface Outside {
   settings: Settings;
-  queue: Queue<QueuedRequests>;
+  queue: Queue<SlotMessage>;
   purges: Queue<Purge | Erasure>;
   workflow: Workflow;
   contents: ContentStore;
@@ -118,8 +118,9 @@ function makeServices(process: Process, outside: Outside) {
     purgeOutbox: () => dynamoPurgeOutbox(table),
     reconciliationIndex: () => dynamoReconciliationIndex(table),
     requestEraser: () => dynamoRequestEraser(table),
+    retention: () => dynamoRetention(table),
     replyEvents: () => dynamoReplyEventStore(table),
-    usage: () => dynamoUsageStore(table, () => 400),
+    usage: () => dynamoUsageStore(table, () => 400, outside.uuid),
     workspaces: () => dynamoWorkspaceStore(table, audit),
   });
   let stops: StopWatch | undefined;
@@ -135,9 +136,9 @@ function makeServices(process: Process, outside: Outside) {
       ...{ onRetry: nothing, onRejected: nothing, onToolError: nothing },
     }),
     batchQueue: {
-      send: (messages: readonly QueuedRequests[], delay?: number) =>
+      send: (messages: readonly SlotMessage[], delay?: number) =>
         outside.queue.send(process, 'batchQueue.send', messages, delay),
-      depth: () => process.call('batchQueue.depth', 'read', () => outside.queue.depth()),
+      isFilled: () => process.call('batchQueue.isFilled', 'read', () => outside.queue.isFilled()),
     },
     purgeQueue: {
       send: (purges: readonly (Purge | Erasure)[]) => outside.purges.send(process, 'purgeQueue.send', purges),
@@ -157,7 +158,7 @@ function makeServices(process: Process, outside: Outside) {
     webhookSettings: { timeout: 15_000, retryDelays: [5000, 60_000, 300_000] },
     webhookSource: {
       get: async ({ workspaceId, batchId }: { workspaceId: string; batchId: string }) =>
-        (await stored.batches.get(workspaceId, batchId))?.webhook ?? undefined,
+        stored.batches.webhook({ workspaceId, id: batchId }),
     },
     secretCipher: { encrypt: async (secret: string) => secret, decrypt: async (secret: string) => secret },
     webhookSender: {
@@ -333,10 +334,8 @@ const batchOperations = (of: Of, keyOf: KeyOf) => ({
       .map(({ custom_id, status, response_content }) => ({ custom_id, status, response_content }));
   },
 
-  work: (process: Process, message: QueuedRequests, isRedelivered: boolean) =>
-    processBatchItems(of(process))(message, isRedelivered),
-  async failDeadLetter(process: Process, message: QueuedRequests) {
-    await failBatchItems(of(process))(message);
+  async work(process: Process, message: SlotMessage) {
+    await workOnSlot(of(process))(message);
     return true;
   },
 });

@@ -1,6 +1,7 @@
 /** How today's stored items are read, and what must hold of them. What replaces the code replaces this file too. */
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { epochsPerSlot } from '#domain/batches/slots.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { recountListsOfBatches } from '#support/stored/recount-batches.ts';
@@ -19,6 +20,7 @@ export function watchItems(table: MemoryTable, timeline: Timeline, checks: Check
     const { pk, sk } = (after ?? before) as { pk: { S: string }; sk: { S: string } };
     if (sk.S === 'CHAT') checkLease(timeline, checks, before, after);
     else if (/^M#\d+$/.test(sk.S)) checkMessage(checks, before, after);
+    else if (sk.S === 'TOKEN') checkToken(checks, before, after);
     else if (sk.S === 'BATCH' && after !== undefined) checkBatch(checks, before, after);
     else if (/^W#[^#]+#[A-Z]+-N(?:#|$)/.test(pk.S)) checkCount(checks, after);
     else if (/#B#[^#]+#I#\d$/.test(pk.S) && after !== undefined) checkItem(table, checks, before, after);
@@ -54,14 +56,39 @@ function checkMessage(checks: Checks, before?: WireItem, after?: WireItem): void
   );
 }
 
-function checkBatch(checks: Checks, before: WireItem | undefined, after: WireItem): void {
-  const [token, next] = [before?.task_token?.S, after.task_token?.S];
+function checkToken(checks: Checks, before?: WireItem, after?: WireItem): void {
+  const [token, next] = [before?.token?.S, after?.token?.S];
   if (token !== undefined && next !== undefined && token !== next)
     checks.that(
       'a task token is never replaced by an older one',
       token < next,
-      () => `${after.pk?.S}: ${token} by ${next}`,
+      () => `${after?.pk?.S}: ${token} by ${next}`,
     );
+}
+
+function checkBatch(checks: Checks, before: WireItem | undefined, after: WireItem): void {
+  if (before !== undefined) {
+    checkEpochs(checks, before, after);
+    const [next, grown] = [Number(before.next?.N), Number(after.next?.N)];
+    checks.that(
+      'the next request never falls',
+      grown >= next,
+      () => `${after.pk?.S}: ${next}, then ${grown}`,
+    );
+    const wasStopped = before.stop_reason !== undefined;
+    const takesOf = ({ slots }: WireItem) =>
+      // A slot that is made after the stop is removed by its first owner.
+      Object.entries(slots?.M ?? {}).flatMap(([number, slot]) =>
+        Object.keys(slot.M?.r?.M ?? {}).length === 0 ? [] : [`${number}: ${JSON.stringify(slot.M?.r)}`],
+      );
+    const started = new Set(takesOf(before));
+    checks.that(
+      'nothing starts after a stop',
+      !wasStopped || (next === grown && takesOf(after).every((take) => started.has(take))),
+      () =>
+        `${after.pk?.S}, stopped: ${next}, then ${grown}; ${[...started].join()}, then ${takesOf(after).join()}`,
+    );
+  }
   const [status, changed] = [before?.status?.S ?? '', after.status?.S];
   if (finalBatches.has(status))
     checks.that(
@@ -71,18 +98,43 @@ function checkBatch(checks: Checks, before: WireItem | undefined, after: WireIte
     );
 }
 
+/** Items name their workers by epochs. A new slot starts above all those that were given before. */
+function checkEpochs(checks: Checks, before: WireItem, after: WireItem): void {
+  for (const [number, slot] of Object.entries(after.slots?.M ?? {})) {
+    const old = before.slots?.M?.[number];
+    const epoch = Number(slot.M?.e?.N);
+    const isRenewed = old?.M?.e?.N !== undefined && [0, 1].includes(epoch - Number(old.M.e.N));
+    checks.that(
+      'an epoch has one owner',
+      old === undefined ? epoch >= Number(before.made?.N ?? 0) * epochsPerSlot : isRenewed,
+      () => `${after.pk?.S}, slot ${number}: ${JSON.stringify(old)}, then ${JSON.stringify(slot)}`,
+    );
+  }
+}
+
 function checkItem(table: MemoryTable, checks: Checks, before: WireItem | undefined, after: WireItem): void {
   const [status = '', next] = [before?.status?.S, after.status?.S];
   const name = () => `${after.pk?.S} ${after.sk?.S}`;
   if (finals.has(status))
     checks.that('a result never changes', status === next, () => `${name()}: ${status}, then ${next}`);
+  if (before !== undefined) {
+    const [epoch, newer] = [Number(before.e?.N), Number(after.e?.N)];
+    checks.that(
+      'only the newest owner of a slot changes its requests',
+      newer >= epoch && (before.k?.N === after.k?.N || epoch === 0),
+      () => `${name()}: ${before.k?.N} ${epoch}, then ${after.k?.N} ${newer}`,
+    );
+  }
   if (next !== 'processing' || before?.attempt?.N === after.attempt?.N) return;
+  // A worker that was lost had started the request before.
+  if (status === 'processing') return;
   const batch = table.find({ pk: (after.pk?.S ?? '').replace(/#I#\d$/, ''), sk: 'BATCH' });
-  checks.that(
-    'nothing starts after a stop',
-    batch?.stop_reason === undefined && batch?.status?.S === 'in_progress',
-    () => `${name()} of a batch that is ${batch?.status?.S} and ${batch?.stop_reason?.S}`,
-  );
+  const slot = batch?.slots?.M?.[after.k?.N ?? '']?.M;
+  const index = Number(after.sk?.S);
+  const first = Number(slot?.b?.N);
+  const isOfTake = index >= first && index < first + Number(slot?.s?.N);
+  const isNamed = Number(slot?.r?.M?.[String(index)]?.N ?? 0) >= Number(after.attempt?.N);
+  checks.that('a request is in the take of its slot', isOfTake || isNamed, name);
 }
 
 /** Everything that is stored, once nothing happens any more. */
@@ -148,6 +200,7 @@ export interface StoredBatch {
   batchId: string;
   status: string;
   isFinal: boolean;
+  hasExpired: boolean;
   isListedAsOpen: boolean;
   completed: number;
   failed: number;
@@ -165,6 +218,7 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
       return {
         ...{ workspaceId, batchId, status: item.status as string },
         isFinal: finalBatches.has(item.status as string),
+        hasExpired: item.stop_reason === 'expired',
         isListedAsOpen:
           items.has(keys.batchList(workspaceId, 'open').entry(item.number as number)) ||
           items.has(keys.operatorsOpenBatch(batchId)),
@@ -174,7 +228,7 @@ export function batchesIn(items: StoredItems): StoredBatch[] {
           total: item.total as number,
         },
         succeededItems: partitions.flat().filter(({ status }) => status === 'success').length,
-        wantsWebhook: item.webhook !== undefined,
+        wantsWebhook: item.events !== undefined,
         deliveryState: items.at(keys.webhookDelivery(workspaceId, batchId))?.state as string | undefined,
       };
     });

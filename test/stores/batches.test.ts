@@ -12,7 +12,7 @@ const newBatch = (changes: Partial<Batch> = {}): Batch => sampleBatch(clock.now(
 
 async function create(changes: Partial<Batch> = {}): Promise<Batch> {
   const batch = newBatch(changes);
-  expect(await batches.create(batch, sampleRequests(batch.total), null)).toBe('created');
+  expect(await batches.create(batch, sampleRequests(batch.total), null, null)).toBe('created');
   return batch;
 }
 
@@ -31,8 +31,11 @@ const end = async (batch: Batch): Promise<void> => {
 describe('a new batch', () => {
   it('is stored with everything that it has', async () => {
     const webhook = { events: ['completed' as const], target: 'encrypted' };
-    for (const batch of [await create(), await create({ webhook })])
-      expect(await batches.get(batch.workspaceId, batch.id)).toEqual(batch);
+    const batch = newBatch({ webhookEvents: webhook.events });
+    await batches.create(batch, sampleRequests(3), webhook, null);
+    expect(await batches.webhook(batch)).toEqual(webhook);
+    for (const each of [batch, await create()])
+      expect(await batches.get(each.workspaceId, each.id)).toEqual(each);
   });
 
   it('belongs to one workspace', async () => {
@@ -44,23 +47,23 @@ describe('a new batch', () => {
   it('has no items until a worker claims its requests', async () => {
     const batch = await create();
     expect(await batches.allItems(batch)).toEqual([]);
-    expect(await batches.items(batch, [2, 0])).toEqual([undefined, undefined]);
   });
 
   it('is created once, by one of many calls', async () => {
     const batch = newBatch();
     const outcomes = await Promise.all(
-      Array.from({ length: 5 }, () => batches.create(batch, sampleRequests(3), null)),
+      Array.from({ length: 5 }, () => batches.create(batch, sampleRequests(3), null, null)),
     );
     expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(1);
-    const cancelled = await batches.cancel(batch, clock.now().toISOString());
-    expect(await batches.create(batch, sampleRequests(3), null)).toBe('exists');
+    const cancelled = await batches.stop(batch, { reason: 'cancelled', at: clock.now().toISOString() });
+    expect(await batches.create(batch, sampleRequests(3), null, null)).toBe('exists');
     expect(await batches.get(batch.workspaceId, batch.id)).toEqual(cancelled);
     expect(await batches.page(batch.workspaceId, {}, { limit: 10, offset: 0 })).toMatchObject({ total: 1 });
   });
 
   it('can be found by its id alone if it has a webhook', async () => {
-    const withWebhook = await create({ webhook: { events: [], target: 'encrypted' } });
+    const withWebhook = newBatch();
+    await batches.create(withWebhook, sampleRequests(3), { events: [], target: 'encrypted' }, null);
     expect(await batches.workspaceOf(withWebhook.id)).toBe(withWebhook.workspaceId);
     expect(await batches.workspaceOf((await create()).id)).toBeUndefined();
   });
@@ -71,24 +74,24 @@ describe('the limit of open batches', () => {
     const { workspaceId } = await create();
     await create();
     const second = newBatch({ workspaceId });
-    expect(await batches.create(second, sampleRequests(3), 1)).toBe('too-many');
+    expect(await batches.create(second, sampleRequests(3), null, 1)).toBe('too-many');
     expect(await batches.get(workspaceId, second.id)).toBeUndefined();
-    expect(await batches.create(second, sampleRequests(3), 2)).toBe('created');
+    expect(await batches.create(second, sampleRequests(3), null, 2)).toBe('created');
     expect(await batches.countOpen(workspaceId)).toBe(2);
   });
 
   it('does not count the batch itself, nor batches that have ended', async () => {
     const first = await create();
-    expect(await batches.create(first, sampleRequests(3), 1)).toBe('exists');
+    expect(await batches.create(first, sampleRequests(3), null, 1)).toBe('exists');
     await end(first);
     const second = newBatch({ workspaceId: first.workspaceId });
-    expect(await batches.create(second, sampleRequests(3), 1)).toBe('created');
+    expect(await batches.create(second, sampleRequests(3), null, 1)).toBe('created');
   });
 
   it('holds for calls at the same time', async () => {
     const workspaceId = newBatch().workspaceId;
     const outcomes = await Promise.all(
-      Array.from({ length: 6 }, () => batches.create(newBatch({ workspaceId }), sampleRequests(3), 2)),
+      Array.from({ length: 6 }, () => batches.create(newBatch({ workspaceId }), sampleRequests(3), null, 2)),
     );
     expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(2);
     expect(await batches.countOpen(workspaceId)).toBe(2);
@@ -121,7 +124,7 @@ describe('the requests of a batch', () => {
       sampleRequest(1, { historyId: 7, previous: 0, customId: 'ключ', message: '🙂' }),
     ];
     const batch = newBatch({ total: 2 });
-    await batches.create(batch, requests, null);
+    await batches.create(batch, requests, null, null);
     expect(await batches.requests(batch, [0, 1])).toEqual(requests);
     expect(await batches.manifest(batch)).toEqual([
       { customId: 'request 0', historyId: 7, next: 1 },
@@ -137,7 +140,7 @@ describe('the requests of a batch', () => {
       message: request.requestIndex < 4 ? 'ä'.repeat(128 * 1024) : request.message,
     }));
     const batch = newBatch({ total: 400 });
-    await batches.create(batch, requests, null);
+    await batches.create(batch, requests, null, null);
     const positions = [...requests.keys()];
     expect(await batches.requests(batch, positions)).toEqual(requests);
     expect((await batches.manifest(batch)).map(({ customId }) => customId)).toEqual(
@@ -175,20 +178,20 @@ describe('the list of batches', () => {
       await create({ workspaceId }),
     ];
     await end(completed);
-    await batches.markFailed(failed, at);
+    await batches.stop(failed, { reason: 'failed', at });
     const counts = { completed: 1, failed: 2 };
     await batches.complete(
       { ...failed, stop: { reason: 'failed', at } },
       { ...counts, status: 'failed', completedAt: at, cancelledAt: null },
       null,
     );
-    const stopped = await batches.cancel(cancelled, at);
+    const stopped = await batches.stop(cancelled, { reason: 'cancelled', at });
     await batches.complete(
       stopped ?? cancelled,
       { ...counts, status: 'cancelled', completedAt: null, cancelledAt: at },
       null,
     );
-    await batches.cancel(cancelling, at);
+    await batches.stop(cancelling, { reason: 'cancelled', at });
     const expected = {
       in_progress: inProgress,
       completed,

@@ -181,3 +181,35 @@ it('a deleted chat is no chat for any method, and nothing brings it back', async
   expect(await chats.get(workspaceId, 1)).toBeUndefined();
   expect((await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total).toBe(0);
 });
+
+it.each<[string, (chat: Chat) => Promise<unknown>]>([
+  ['that was renamed', (chat) => chats.rename(chat, 'Renamed', at)],
+  ['of which a send has the lease', (chat) => lease(chat)],
+  [
+    'whose messages were counted',
+    async (chat) => {
+      await lease(chat);
+      await chats.releaseLease(chat, 'lease-1', 2);
+    },
+  ],
+])('a chat %s since it was read is not deleted as an unchanged one, and its neighbour is', async (_, use) => {
+  const newChat = {
+    workspaceId: `ws_${randomUUID()}`,
+    agentId: 'agent-1',
+    name: 'A chat',
+    externalUserId: null,
+  };
+  const [used, unused] = [await chats.create(newChat), await chats.create(newChat)];
+  await use(used);
+  const before = await chats.get(used.workspaceId, used.id);
+  expect(await chats.deleteUnchanged([used, unused], at)).toEqual([unused]);
+  expect(await chats.get(used.workspaceId, used.id)).toEqual(before);
+  expect(await chats.deleteUnchanged([before as Chat], at)).toEqual([before]);
+  expect(await chats.deleteUnchanged([before as Chat, unused], at)).toEqual([]);
+});
+
+const lease = (chat: Chat) =>
+  chats.takeLease({
+    ...{ workspaceId: chat.workspaceId, chatId: chat.id, agentId: chat.agentId, externalUserId: undefined },
+    ...{ lease: { id: 'lease-1', until: 1 }, now: chat.updatedAt },
+  });

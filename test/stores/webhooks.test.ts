@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Batch } from '#domain/batches/batch.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -12,9 +12,9 @@ const { deliveries } = stores;
 const inSeconds = (seconds: number): string => new Date(clock.now().getTime() + seconds * 1000).toISOString();
 
 /** A batch that has ended, with the delivery of its event. */
-async function deliveryOf(changes: Partial<Batch> = {}): Promise<WebhookDelivery> {
-  const batch = sampleBatch(clock.now(), { total: 1, ...changes });
-  await stores.batches.create(batch, sampleRequests(1), null);
+async function deliveryOf(webhook: Webhook | null = null): Promise<WebhookDelivery> {
+  const batch = sampleBatch(clock.now(), { total: 1 });
+  await stores.batches.create(batch, sampleRequests(1), webhook, null);
   const delivery = sampleDelivery(batch, inSeconds(0));
   const ended = { completed: 1, failed: 0, completedAt: inSeconds(0), cancelledAt: null };
   await stores.batches.complete(batch, { ...ended, status: 'completed' }, delivery);
@@ -177,7 +177,7 @@ describe('a replaced webhook', () => {
   const replacement = { events: ['failed' as const], target: 'encrypted with another secret' };
 
   it('is that of all further attempts, and is in the audit log without a value', async () => {
-    const delivery = await deliveryOf({ webhook: former });
+    const delivery = await deliveryOf(former);
     expect(await deliveries.replaceWebhook(delivery, former, replacement)).toBe(true);
     expect(await stores.webhookSource.get(delivery)).toEqual(replacement);
     expect(await deliveries.get(delivery)).toEqual(delivery);
@@ -187,7 +187,7 @@ describe('a replaced webhook', () => {
   });
 
   it('is not replaced by a caller who read it before another one replaced it', async () => {
-    const delivery = await deliveryOf({ webhook: former });
+    const delivery = await deliveryOf(former);
     const other = { ...replacement, target: 'that of another caller' };
     expect(await deliveries.replaceWebhook(delivery, former, other)).toBe(true);
     expect(await deliveries.replaceWebhook(delivery, former, replacement)).toBe(false);
@@ -201,7 +201,7 @@ describe('the source of webhooks', () => {
     const webhook = { events: ['failed' as const], target: 'encrypted' };
     const former = { events: ['failed' as const], url: 'https://example.com', secret: null };
     for (const each of [webhook, former])
-      expect(await stores.webhookSource.get(await deliveryOf({ webhook: each }))).toEqual(each);
+      expect(await stores.webhookSource.get(await deliveryOf(each))).toEqual(each);
     expect(await stores.webhookSource.get(await deliveryOf())).toBeUndefined();
     expect(await stores.webhookSource.get({ workspaceId: 'ws_1', batchId: 'missing' })).toBeUndefined();
   });

@@ -1,22 +1,26 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { dataTableOf } from './data-table.ts';
 import type { Service } from './service.ts';
 
-/** Sends a message for one request of a batch to one of the queues, as a second copy of that message. */
-export async function queueRequest(
-  { run }: Pick<Service, 'run'>,
-  queue: 'BatchesRequests' | 'BatchesDeadLetters',
-  request: { workspaceId: string; batchId: string; position: number; holdsPlace: boolean },
+/** Sends the message of the first slot of a batch, as the reconciler does when the slot is silent. */
+export async function offerSlot(
+  service: Service,
+  { workspaceId, batchId }: { workspaceId: string; batchId: string },
 ): Promise<void> {
-  const { workspaceId, batchId, position, holdsPlace } = request;
-  const [, QueueUrl] = Object.entries(run.physicalIds).find(([id]) => id.startsWith(queue)) ?? [];
+  const table = dataTableOf(service);
+  const { slots } = (await table.read(keys.batch(workspaceId, batchId))) as { slots: { 1: { e: number } } };
+  table.close();
+  const [, QueueUrl] =
+    Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
   const sqs = new SQSClient({
-    endpoint: run.endpoints.sqs,
+    endpoint: service.run.endpoints.sqs,
     region: 'us-east-1',
     credentials: operatorCredentials,
     useQueueUrlAsEndpoint: false,
   });
-  const MessageBody = JSON.stringify({ workspaceId, batchId, positions: [position], holdsPlace });
+  const MessageBody = JSON.stringify({ workspaceId, batchId, slot: 1, epoch: slots[1].e });
   await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: workspaceId }));
   sqs.destroy();
 }

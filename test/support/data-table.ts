@@ -44,32 +44,24 @@ export function dataTableOf(service: {
     async read(Key: { pk: string; sk: string }): Promise<Record<string, unknown> | undefined> {
       return (await client.send(new GetCommand({ TableName, Key, ConsistentRead: true }))).Item;
     },
-    /** Sets attributes of an existing item. */
+    /** Sets attributes of an existing item, by their names or by paths such as `slots.1.t`. */
     async change(Key: { pk: string; sk: string }, attributes: Record<string, unknown>): Promise<void> {
-      const names = Object.keys(attributes);
+      const paths = Object.keys(attributes).map((path) => path.split('.'));
+      const nameOf = (index: number) => (_: string, part: number) => `#${index}_${part}`;
+      const sets = paths.map((path, index) => `${path.map(nameOf(index)).join('.')} = :${index}`);
+      const names = paths.flatMap((path, index) =>
+        path.map((name, part) => [nameOf(index)(name, part), name]),
+      );
       await client.send(
         new UpdateCommand({
           TableName,
           Key,
-          UpdateExpression: `SET ${names.map((_, index) => `#${index} = :${index}`).join(', ')}`,
+          UpdateExpression: `SET ${sets.join(', ')}`,
           ConditionExpression: 'attribute_exists(pk)',
-          ExpressionAttributeNames: Object.fromEntries(names.map((name, index) => [`#${index}`, name])),
+          ExpressionAttributeNames: Object.fromEntries(names),
           ExpressionAttributeValues: Object.fromEntries(
-            names.map((name, index) => [`:${index}`, attributes[name]]),
+            Object.values(attributes).map((value, index) => [`:${index}`, value]),
           ),
-        }),
-      );
-    },
-    /** Changes the model of the first version of an agent, which no process has read yet. */
-    async setModel(agent: { workspaceId: string; agentId: string; model: string }): Promise<void> {
-      await client.send(
-        new UpdateCommand({
-          TableName,
-          Key: keys.agentVersion(agent.workspaceId, agent.agentId, 1),
-          UpdateExpression: 'SET #definition.#model = :model',
-          ConditionExpression: 'attribute_exists(pk)',
-          ExpressionAttributeNames: { '#definition': 'definition', '#model': 'llm_model' },
-          ExpressionAttributeValues: { ':model': agent.model },
         }),
       );
     },

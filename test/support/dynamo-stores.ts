@@ -11,8 +11,8 @@ import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
-import { dynamoChatUses } from '#adapters/dynamo/erasure/chat-uses.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
+import { dynamoRetention } from '#adapters/dynamo/erasure/retention.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -46,7 +46,6 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
       ...dynamoNewChatStore(table, clock),
       ...dynamoChatDeletion(table),
     },
-    chatUses: dynamoChatUses(table),
     deliveries: dynamoDeliveryStore(table, audit),
     chatTraces: dynamoChatTraces(table, () => contents),
     erasures: dynamoErasures(table, clock),
@@ -59,6 +58,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     rateBuckets: dynamoRateBucketStore(table),
     reconciliationIndex: dynamoReconciliationIndex(table),
     requestEraser: dynamoRequestEraser(table),
+    retention: dynamoRetention(table),
     replyEvents: dynamoReplyEventStore(table),
     usage: dynamoUsageStore(table, () => 400),
     webhookSource: webhookSourceOf(batches),

@@ -32,7 +32,7 @@ export type Stores = {
 } & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex' | 'requestEraser'> &
   Pick<ChatServices, 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
-  Pick<ErasureServices, 'chatTraces' | 'chatUses' | 'erasures'> &
+  Pick<ErasureServices, 'chatTraces' | 'erasures' | 'retention'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
+import type { Batch, BatchItem, BatchRequest } from '#domain/batches/batch.ts';
 import type { Claim } from '#domain/batches/batch-transitions.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 
@@ -20,13 +20,11 @@ export const sampleBatch = (now: Date, changes: Partial<Batch> = {}): Batch => (
   completedAt: null,
   cancelledAt: null,
   stop: null,
-  webhook: null,
+  webhookEvents: [],
   executionNumber: 1,
-  taskToken: null,
-  dispatchedAt: null,
-  sentAt: null,
-  groupsSent: 0,
-  slots: 0,
+  next: 0,
+  slotsMade: 0,
+  slots: {},
   ...changes,
 });
 
@@ -47,10 +45,18 @@ export const sampleRequest = (requestIndex: number, changes: Partial<BatchReques
 export const sampleRequests = (count: number): BatchRequest[] =>
   Array.from({ length: count }, (_, requestIndex) => sampleRequest(requestIndex));
 
-/** The first claim of a request, which creates its chat. */
+/** A new item of a request, of the first owner of the first slot. */
+export const sampleItem = (requestIndex: number, changes: Partial<BatchItem> = {}): BatchItem => ({
+  ...{ requestIndex, status: 'processing', slot: 1, epoch: 1, attempt: 1, brokenReplies: 0, lostAttempts: 0 },
+  ...{ due: null, chatId: null, messagePosition: null, error: null, incomplete: null, calls: [] },
+  processedAt: null,
+  ...changes,
+});
+
+/** The claim of a request, which creates its chat. */
 export const firstClaim = ({ workspaceId }: Batch, request: BatchRequest): Claim => ({
   request,
-  item: undefined,
+  item: sampleItem(request.requestIndex, { messagePosition: 1 }),
   newChat: {
     workspaceId,
     agentId: request.agentId,

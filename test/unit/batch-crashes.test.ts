@@ -144,7 +144,9 @@ describe('a batch that is cancelled while a request waits', () => {
   const life: Life = {
     settings: { slots: 1 },
     requests: [{}, { history_id: 1 }, { history_id: 1 }],
-    prepare: busyAtFirst,
+    prepare(world) {
+      world.model.replyTo = () => new ModelFailure('throttled', 'Busy');
+    },
     async meanwhile(world, batch) {
       await world.run();
       await twice(world, () =>

@@ -95,9 +95,15 @@ describe('a new batch', () => {
     const url = 'https://example.com/hook';
     const batch = await world.create(1, { webhook: { url, events: ['failed'], secret: 'secret' } });
     const target = (secrets: string[], id: string) => `${JSON.stringify({ url, secrets })} of ${id}`;
-    expect(batch.webhook).toEqual({ events: ['failed'], target: target(['secret'], 'batch-001') });
+    expect(await world.stores.batches.webhook(batch)).toEqual({
+      events: ['failed'],
+      target: target(['secret'], 'batch-001'),
+    });
     const without = await world.create(1, { webhook: { url, events: [] } });
-    expect(without.webhook).toEqual({ events: [], target: target([], 'batch-002') });
+    expect(await world.stores.batches.webhook(without)).toEqual({
+      events: [],
+      target: target([], 'batch-002'),
+    });
   });
 });
 

@@ -1,124 +1,159 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { batchWorld } from '#support/batch-world/batch-world.ts';
+import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { takeTurns } from '#domain/batches/take-turns.ts';
+import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
+import { killOnce, secondsSince } from '#support/batch-world/interruptions.ts';
 
-describe('the in-flight message slots', () => {
-  it('limit the workers of a batch, which take its groups until none is left', async () => {
-    const world = batchWorld({ slots: 2 });
-    const batch = await world.create(95);
-    await world.workflow.step(world.functions);
-    expect(world.queue.messages).toHaveLength(2);
-    expect(await world.read(batch)).toMatchObject({ slots: 2, groupsSent: 2 });
-    await world.deliver(1);
-    expect(world.queue.messages).toHaveLength(1);
-    expect(world.model.calls).toHaveLength(85);
-    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 10, completed: 85 });
-    await world.deliver(1);
-    expect(world.queue.messages).toEqual([]);
-    expect(await world.read(batch)).toMatchObject({ slots: 0, groupsSent: 10, completed: 95 });
-    await world.run();
-    expect((await world.read(batch)).status).toBe('completed');
-  });
+const minute = 60_000;
 
-  it('are no more than a batch can use: one for two groups', async () => {
+const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
+  world.runUntil(async () => (await world.read(batch)).status === 'completed', hours);
+
+const slotsInQueue = ({ queue }: BatchWorld) => queue.messages.map(({ body }) => [body.batchId, body.slot]);
+
+describe('the slots of a batch', () => {
+  it('are one for twenty requests, and at most the share of the workspace', async () => {
     const world = batchWorld({ slots: 15 });
-    for (const total of [1, 20, 21, 300]) await world.create(total);
+    const [one, two] = [await world.create(20), await world.create(21)];
+    await world.create(1000);
     await world.workflow.step(world.functions);
-    const messagesOf = Map.groupBy(world.queue.messages, ({ body }) => body.batchId);
-    expect([...messagesOf.values()].map((messages) => messages.length)).toEqual([1, 1, 2, 3]);
+    expect(Map.groupBy(slotsInQueue(world), ([id]) => id).size).toBe(3);
+    expect(slotsInQueue(world).filter(([id]) => id === one.id)).toEqual([[one.id, 1]]);
+    expect(slotsInQueue(world).filter(([id]) => id === two.id)).toHaveLength(2);
+    expect(slotsInQueue(world)).toHaveLength(8);
   });
 
-  it('are shared by the open batches of a workspace, and grow when one of them has ended', async () => {
+  it('become more when another batch of the workspace has ended', async () => {
     const world = batchWorld({ slots: 4 });
-    const [first, other] = [await world.create(200), await world.create(10)];
+    const [large, small] = [await world.create(200), await world.create(1)];
     await world.workflow.step(world.functions);
-    const inQueue = (batch: Batch) =>
-      world.queue.messages.filter(({ body }) => body.batchId === batch.id).length;
-    // The first one is dispatched when both are open: two slots each, of which the other one needs one.
-    expect([inQueue(first), inQueue(other)]).toEqual([2, 1]);
-    world.queue.messages.reverse();
+    expect(Object.keys((await world.read(large)).slots)).toEqual(['1', '2']);
+    world.queue.messages.sort(({ body }) => (body.batchId === small.id ? -1 : 1));
     await world.deliver(1);
     await world.workflow.step(world.functions);
-    expect([inQueue(first), (await world.read(other)).status]).toEqual([2, 'completed']);
-    await world.deliver(1);
-    expect(inQueue(first)).toBe(3);
-    await world.run();
-    expect(await world.read(first)).toMatchObject({ status: 'completed', completed: 200, slots: 0 });
+    expect((await world.read(small)).status).toBe('completed');
+    expect(Object.keys((await world.read(large)).slots)).toEqual(['1', '2', '3', '4']);
+    await untilEnd(world, large);
+    expect(await world.read(large)).toMatchObject({ completed: 200, slots: {} });
   });
 
-  it('are given up by a batch whose share has shrunk', async () => {
-    const world = batchWorld({ slots: 4 });
-    const first = await world.create(100);
+  it('above a share that has shrunk are given up after a beat', async () => {
+    const world = batchWorld({ slots: 2, requestsPerWorker: 1 });
+    world.model.replyTo = () => 'silence';
+    const batch = await world.create(100);
     await world.workflow.step(world.functions);
     await world.create(100);
-    const states: number[][] = [];
-    for (let round = 0; round < 3; round += 1) {
-      await world.deliver(1);
-      const { slots, groupsSent } = await world.read(first);
-      states.push([slots, groupsSent]);
-    }
-    // Two workers end without further groups. The third one has a slot of the share, and takes all that are left.
-    expect(states).toEqual([
-      [3, 4],
-      [2, 4],
-      [1, 10],
-    ]);
+    world.state.reconciles = false;
+    const work = world.deliver(2);
+    await world.clock.advance(6000);
+    world.model.replyTo = (message) => message;
+    await world.advanceDuring(work, 1000);
+    // It has taken twenty requests, and none after the beat.
+    expect((await world.read(batch)).slots[2]).toMatchObject({ owner: null, takes: 1 });
   });
 
-  it('are given anew by the workflow after all workers have given theirs up at the same time', async () => {
-    const world = batchWorld({ slots: 4 });
-    const first = await world.create(100);
+  it('are not worked on by a second message', async () => {
+    const world = batchWorld();
+    const batch = await world.create(10);
     await world.workflow.step(world.functions);
-    await world.create(100);
-    await world.deliver(4);
-    expect(await world.read(first)).toMatchObject({ slots: 0, groupsSent: 4 });
-    // The check of the batch, and the wait after it.
-    await world.workflow.step(world.functions);
-    await world.workflow.step(world.functions);
-    expect(await world.read(first)).toMatchObject({ slots: 2, groupsSent: 6 });
-  });
-
-  it('are at least one for each batch', async () => {
-    const world = batchWorld({ slots: 1 });
-    const batches = [await world.create(20), await world.create(20), await world.create(20)];
+    await world.queue.send(world.queue.messages.map(({ body }) => body));
     await world.run();
-    for (const batch of batches) expect(await world.read(batch)).toMatchObject({ completed: 20, slots: 0 });
+    await world.queue.send([{ workspaceId: 'ws_1', batchId: batch.id, slot: 1, epoch: 0 }]);
+    await world.run();
+    expect(world.model.calls).toHaveLength(10);
   });
 });
 
-describe('a message that is delivered twice', () => {
-  it('changes nothing after its requests have ended', async () => {
-    const world = batchWorld();
+describe('a slot that has lost its worker', () => {
+  it.each(['batches.acquire', 'batches.take', 'batches.claim', 'messages.put', 'batches.replaceItem'])(
+    'is worked on once more within 95 s: after %s',
+    async (write) => {
+      const world = batchWorld({ slots: 1 });
+      const batch = await world.create(12);
+      killOnce(world, write);
+      await untilEnd(world, batch);
+      expect(secondsSince(world, batch)).toBeLessThanOrEqual(95);
+      expect(await world.read(batch)).toMatchObject({ completed: 12, failed: 0 });
+    },
+  );
+
+  it('or its message, gets another one within 125 s', async () => {
+    const world = batchWorld({ slots: 1 });
     const batch = await world.create(12);
     await world.workflow.step(world.functions);
-    const bodies = world.queue.messages.map(({ body }) => structuredClone(body));
-    await world.deliver(1);
-    await world.queue.send(bodies);
-    await world.run();
-    expect(world.model.calls).toHaveLength(12);
-    expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 12, failed: 0 });
+    world.queue.messages.length = 0;
+    await untilEnd(world, batch);
+    expect(secondsSince(world, batch)).toBeLessThanOrEqual(125);
   });
 
-  it('is processed by one of two workers', async () => {
+  it('has a new execution after its batch has lost that', async () => {
     const world = batchWorld();
-    await world.create(10);
+    const batch = await world.create(2);
     await world.workflow.step(world.functions);
-    await world.queue.send(world.queue.messages.map(({ body }) => body));
-    await world.deliver(2);
-    expect(world.model.calls).toHaveLength(10);
+    for (const execution of world.workflow.executions.values()) execution.state = 'ended';
+    await untilEnd(world, batch);
+    expect([...world.workflow.executions.keys()]).toEqual([`${batch.id}-1`, `${batch.id}-2`]);
+  });
+});
+
+describe('the reconciler', () => {
+  it('reads one item of a batch that works', async () => {
+    const world = batchWorld({ slots: 1 });
+    world.model.replyTo = () => 'silence';
+    await world.create(20);
+    await world.workflow.step(world.functions);
+    const work = world.deliver();
+    await world.clock.advance(1000);
+    const reads: string[] = [];
+    const { batches } = world.services;
+    world.services.batches = new Proxy(batches, {
+      get(target, name: keyof typeof batches) {
+        reads.push(name);
+        return target[name];
+      },
+    });
+    await world.reconcile();
+    // The other one is the number of open batches, for the share.
+    expect(reads).toEqual(['get', 'countOpen']);
+    world.services.batches = batches;
+    world.model.replyTo = (message) => message;
+    await world.advanceDuring(work, 10_000);
   });
 
-  it('of several requests is split, because one of them may have killed its worker', async () => {
-    const world = batchWorld();
-    const batch = await world.create(3);
-    await world.workflow.step(world.functions);
-    const [message] = world.queue.messages;
-    if (message !== undefined) message.deliveries = 1;
-    await world.deliver(1);
-    expect(world.model.calls).toEqual([]);
-    expect(world.queue.messages.map(({ body }) => body.positions)).toEqual([[0], [1], [2]]);
-    expect(await world.read(batch)).toMatchObject({ slots: 3 });
-    await world.run();
-    expect(await world.read(batch)).toMatchObject({ completed: 3, slots: 0 });
+  it('counts overdue batches and the longest wait, and one that fails hides no other', async () => {
+    const world = batchWorld({ timeout: 10 * minute });
+    const { clock, services } = world;
+    const found = () => reconcileBatches(services)();
+    expect(await found()).toEqual({ overdue: 0, oldestWait: 0 });
+    const first = await world.create(2);
+    await clock.advance(5 * minute);
+    await world.create(2);
+    expect(await found()).toEqual({ overdue: 0, oldestWait: 5 * minute });
+    const { get } = world.stores.batches;
+    services.batches.get = (workspaceId, id) => {
+      if (id === first.id) throw new Error('out of reach');
+      return get(workspaceId, id);
+    };
+    await clock.advance(26 * minute);
+    expect(await found()).toMatchObject({ overdue: 1 });
+    services.batches.get = get;
   });
+});
+
+test('one item of each source is taken in turn, until all are empty or have failed', async () => {
+  const errors: unknown[] = [];
+  const all = (sources: Parameters<typeof takeTurns<number>>[0]) =>
+    Array.fromAsync(takeTurns(sources, (error) => errors.push(error)));
+  const values = (...numbers: number[]) => numbers.values();
+  expect(await all([values(1, 2, 3, 4), values(), values(5), values(6, 7)])).toEqual([1, 5, 6, 2, 7, 3, 4]);
+  const throttled = new Error('Throttled');
+  function* failing<Value>(...before: Value[]): Generator<Value, undefined> {
+    yield* before;
+    throw throttled;
+  }
+  expect(await all(failing<Iterator<number>>(values(1, 2), failing(3), values(4, 5)))).toEqual([
+    1, 3, 4, 2, 5,
+  ]);
+  expect(errors).toEqual([throttled, throttled]);
 });

@@ -332,23 +332,6 @@ describe('a delivery without an execution', () => {
     expect(await entries()).toEqual([{ ...ownerOf(batch), due: nextAt }]);
     expect(Date.parse(nextAt)).toBeGreaterThan(world.clock.now().getTime());
   });
-
-  it('is found by the entry of its open batch if its own is missing', async () => {
-    const { world, batch, entries } = await withFailedAttempt();
-    const { nextAt } = await deliveryOf(world, batch);
-    const { reconciliationIndex } = world.services;
-    const openBatch = { ...ownerOf(batch), lastCheck: null };
-    world.services.reconciliationIndex = { ...reconciliationIndex, openBatches: async () => [openBatch] };
-    for (const entry of await entries()) await reconciliationIndex.removeWebhook(entry);
-    await world.reconcile();
-    expect(await entries()).toEqual([{ ...ownerOf(batch), due: nextAt }]);
-    for (const entry of await entries()) await reconciliationIndex.removeWebhook(entry);
-    for (const execution of world.workflow.executions.values()) execution.state = 'ended';
-    await world.clock.advance(40_000);
-    await world.reconcile();
-    expect([...world.workflow.executions.keys()]).toEqual(['batch-001-1', 'batch-001-2']);
-    expect(await entries()).toEqual([{ ...ownerOf(batch), due: world.clock.now().toISOString() }]);
-  });
 });
 
 describe('a resend', () => {

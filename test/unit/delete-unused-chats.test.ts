@@ -2,169 +2,227 @@ import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
-import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
+import { dynamoStores } from '#support/dynamo-stores.ts';
+import { type ManualClock, manualClock } from '#support/manual-clock.ts';
+import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
+import type { Stores } from '#support/open-stores.ts';
+import { sampleBatch, sampleRequest } from '#support/sample-batches.ts';
 
-const day = 86_400_000;
-let memory: MemoryChat;
+const [hour, day] = [3_600_000, 86_400_000];
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+let clock: ManualClock;
+let stores: Stores;
 let queue: (Purge | Erasure)[];
+let purgeQueue: { send(purges: readonly (Purge | Erasure)[]): Promise<void> };
 beforeEach(async () => {
-  memory = await openMemoryChat();
+  clock = manualClock();
+  stores = dynamoStores(openMemoryTable(), { clock, actor: () => 'tester' });
   queue = [];
-  memory.services.purgeQueue = { send: async (purges) => void queue.push(...purges) };
+  purgeQueue = { send: async (purges) => void queue.push(...purges) };
 });
 
-const run = () => deleteUnusedChats({ ...memory.services, chatDeletion: memory.services.chats })();
-const existing = async (id = workspaceId) =>
-  (
-    await memory.services.chats.page({ workspaceId: id }, { limit: 1000, offset: 0, ascending: true })
-  ).chats.map((chat) => chat.id);
-const retain = (days: number | null) => memory.changeWorkspace({ retentionDays: days });
-
-/** Another workspace with retention. */
-async function openOther(id: string, chats: number): Promise<void> {
-  const own = await memory.services.workspaces.get(workspaceId);
-  await memory.services.workspaces.put({ ...(own as NonNullable<typeof own>), id, retentionDays: 1 });
-  for (let created = 0; created < chats; created += 1) await memory.createChat({ workspaceId: id });
-}
+const run = () =>
+  deleteUnusedChats({
+    ...{ chatDeletion: stores.chats, chatPages: stores.chats, retention: stores.retention },
+    ...{ clock, log: silent, purgeQueue },
+  })();
+const runsOf = async (hours: number): Promise<number> => {
+  let deleted = 0;
+  for (let past = 0; past < hours; past += 1) {
+    deleted += (await run()).chats;
+    await clock.advance(hour);
+  }
+  return deleted;
+};
+const open = (id: string, retentionDays: number | null) =>
+  stores.workspaces.put({
+    ...{ id, name: id, enabled: true, whitelistEnabled: false, titlesEnabled: false, openAiEnabled: false },
+    ...{ retentionDays, limits: 'default', ownLimits: {}, createdAt: clock.now().toISOString() },
+  });
+const retain = (id: string, retentionDays: number | null) => stores.workspaces.update(id, { retentionDays });
+const create = (workspaceId: string): Promise<Chat> =>
+  stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+const createMany = async (workspaceId: string, count: number): Promise<void> => {
+  for (let created = 0; created < count; created += 1) await create(workspaceId);
+};
+const use = (chat: Chat) => stores.chats.rename(chat, 'Used', clock.now().toISOString());
+const existing = async (workspaceId: string): Promise<number[]> => {
+  const page = await stores.chats.page({ workspaceId }, { limit: 1000, offset: 0, ascending: true });
+  return page.chats.map(({ id }) => id);
+};
+const none = { chats: 0, failures: 0 };
 
 it('deletes chats a millisecond after N days without a use, and none of a workspace without retention', async () => {
-  const unused = await memory.createChat();
-  const talked = await memory.createChat();
-  await memory.clock.advance(day);
-  await memory.talk(talked, 'Hi');
-  expect([await run(), queue]).toEqual([{ chats: 0, failures: 0 }, []]);
-  await memory.clock.advance(day);
-  expect([await run(), await existing()]).toEqual([{ chats: 0, failures: 0 }, [1, 2]]);
-  await retain(2);
-  expect([await run(), await existing()]).toEqual([{ chats: 0, failures: 0 }, [1, 2]]);
-  await memory.clock.advance(1);
-  expect([await run(), await existing()]).toEqual([{ chats: 1, failures: 0 }, [2]]);
-  const deletedAt = memory.clock.now().toISOString();
-  expect(queue).toEqual([{ workspaceId, chatId: unused.id, deletedAt }]);
-  await memory.clock.advance(day - 1);
-  expect([await run(), await existing()]).toEqual([{ chats: 0, failures: 0 }, [2]]);
-  await memory.clock.advance(1);
-  expect([await run(), await existing()]).toEqual([{ chats: 1, failures: 0 }, []]);
-  expect(await run()).toEqual({ chats: 0, failures: 0 });
+  await open('ws_1', 2);
+  await open('ws_2', null);
+  const [unused, used] = [await create('ws_1'), await create('ws_1'), await create('ws_2')];
+  await clock.advance(day);
+  await use(used);
+  await clock.advance(day);
+  expect([await run(), queue]).toEqual([none, []]);
+  await clock.advance(1);
+  await retain('ws_1', 2);
+  expect([await run(), await existing('ws_1'), await existing('ws_2')]).toEqual([
+    { chats: 1, failures: 0 },
+    [used.id],
+    [1],
+  ]);
+  const deletedAt = clock.now().toISOString();
+  expect(queue).toEqual([{ workspaceId: 'ws_1', chatId: unused.id, deletedAt }]);
 });
 
-it('is exact after days were changed, and after retention was off', async () => {
-  const chat = await memory.createChat();
-  await retain(5);
-  await memory.clock.advance(6 * day);
-  await memory.services.chats.rename(chat, 'Renamed', memory.clock.now().toISOString());
-  expect(await run()).toEqual({ chats: 0, failures: 0 });
-  await memory.clock.advance(3 * day);
-  await retain(null);
-  expect(await run()).toEqual({ chats: 0, failures: 0 });
-  await retain(4);
-  expect(await run()).toEqual({ chats: 0, failures: 0 });
-  await retain(2);
+it('passes once a day, so that an unused chat goes within a day, whatever the days were before', async () => {
+  await open('ws_1', 5);
+  const chat = await create('ws_1');
+  expect(await runsOf(5 * 24)).toBe(0);
+  await use(chat);
+  expect(await runsOf(3 * 24)).toBe(0);
+  await retain('ws_1', null);
+  expect(await run()).toEqual(none);
+  await retain('ws_1', 4);
+  expect(await runsOf(24)).toBe(0);
+  await clock.advance(2);
+  expect(await runsOf(24)).toBe(1);
+  await create('ws_1');
+  expect(await runsOf(3 * 24)).toBe(0);
+  // A change begins a pass at once.
+  await retain('ws_1', 2);
   expect(await run()).toEqual({ chats: 1, failures: 0 });
 });
 
-it('leaves a chat with a running reply or the lease of a batch, and deletes one whose function died', async () => {
+it('leaves a chat with a running reply, the lease or a request of a batch, and deletes one whose function died', async () => {
+  await open('ws_1', 1);
   const leased = async (id: string, until: number): Promise<Chat> => {
-    const chat = await memory.createChat();
-    const request = { workspaceId, chatId: chat.id, agentId: chat.agentId, externalUserId: undefined };
-    const now = memory.clock.now().toISOString();
-    expect(await memory.services.chats.takeLease({ ...request, lease: { id, until }, now })).toMatchObject({
-      taken: true,
-    });
+    const chat = await create('ws_1');
+    const request = {
+      workspaceId: 'ws_1',
+      chatId: chat.id,
+      agentId: chat.agentId,
+      externalUserId: undefined,
+    };
+    await stores.chats.takeLease({ ...request, lease: { id, until }, now: clock.now().toISOString() });
     return chat;
   };
-  const now = memory.clock.now().getTime();
-  const running = await leased('running', now + 3 * day);
+  const now = clock.now().getTime();
+  const running = await leased('running', now + 4 * day);
   const ofBatch = await leased('batch:b:0', now + 1000);
   await leased('dead', now + 1000);
-  await retain(1);
-  await memory.clock.advance(2 * day);
-  expect([await run(), await existing()]).toEqual([{ chats: 1, failures: 0 }, [running.id, ofBatch.id]]);
-  await memory.services.chats.releaseLease(ofBatch, 'batch:b:0', 0);
-  await memory.clock.advance(day);
-  expect([await run(), await existing()]).toEqual([{ chats: 2, failures: 0 }, []]);
+  const history = await create('ws_1');
+  const batch = sampleBatch(clock.now(), { workspaceId: 'ws_1', total: 1 });
+  await stores.batches.create(batch, [sampleRequest(0, { historyId: history.id })], null, null);
+  await clock.advance(2 * day);
+  expect(await runsOf(24)).toBe(1);
+  expect(await existing('ws_1')).toEqual([running.id, ofBatch.id, history.id]);
+  await stores.chats.releaseLease(ofBatch, 'batch:b:0', 0);
+  const final = { status: 'completed', completed: 1, failed: 0, completedAt: '', cancelledAt: null } as const;
+  expect(await stores.batches.complete(batch, final, null)).toBe(true);
+  expect(await runsOf(24)).toBe(2);
+  expect(await runsOf(24)).toBe(1);
 });
 
 it('lets workspaces take turns, stops after four minutes, and goes on in the next run', async () => {
-  const large = Array.from({ length: 10 }, (_, index) => `ws_${index}`);
-  for (const id of large) await openOther(id, 200);
-  await memory.clock.advance(2 * day);
-  const { deleteUnchanged } = memory.services.chats;
-  memory.services.chats.deleteUnchanged = async (...input) => {
-    await memory.clock.advance(10_000);
+  const ids = Array.from({ length: 10 }, (_, index) => `ws_${index}`);
+  for (const id of ids) {
+    await open(id, 1);
+    await createMany(id, 300);
+  }
+  await clock.advance(2 * day);
+  const { deleteUnchanged } = stores.chats;
+  stores.chats.deleteUnchanged = async (...input) => {
+    await clock.advance(15_000);
     return deleteUnchanged(...input);
   };
   expect(await run()).toMatchObject({ failures: 0 });
-  const left = await Promise.all(large.map(async (id) => (await existing(id)).length));
-  for (const count of left) expect(count).toBeLessThan(200);
+  const left = await Promise.all(ids.map(async (id) => (await existing(id)).length));
+  // Each had a turn before one had its last.
+  for (const count of left) expect(count).toBeLessThan(300);
   expect(Math.max(...left)).toBeGreaterThan(0);
   while ((await run()).chats > 0);
-  expect(await Promise.all(large.map(existing))).toEqual(large.map(() => []));
-  expect(queue).toHaveLength(2000);
+  expect(await Promise.all(ids.map(existing))).toEqual(ids.map(() => []));
+  expect(queue).toHaveLength(3000);
 });
 
-it('deletes some ten thousand chats in a run', async () => {
-  await openOther('ws_1', 1);
-  await memory.clock.advance(2 * day);
-  // An index that never ends.
-  memory.services.chatUses.before = async function* () {
-    for (;;) yield Array.from({ length: 44 }, () => ({ chatId: 1, lastUse: '' }));
+it('starts with the workspaces that have waited longest, after some ten thousand deletions in a run', async () => {
+  for (let index = 0; index < 60; index += 1) await open(`ws_${index}`, 1);
+  const chat = await create('ws_0');
+  await clock.advance(2 * day);
+  const turns: string[] = [];
+  // Lists that never end.
+  stores.chats.page = async ({ workspaceId }, { limit }) => {
+    turns.push(workspaceId);
+    await clock.advance(10);
+    const chats = Array.from({ length: limit }, () => ({ ...chat, workspaceId }));
+    return { total: 0, chats, ends: { hasMore: true, first: 1, last: 1 } };
   };
-  memory.services.chats.deleteUnchanged = async (chats) => [...chats];
+  stores.chats.deleteUnchanged = async (chats) => [...chats];
   const { chats } = await run();
   expect(chats).toBeGreaterThanOrEqual(10_000);
-  expect(chats).toBeLessThan(10_000 + 8 * 44);
+  expect(chats).toBeLessThan(10_000 + 8 * 250);
+  const served = new Set(turns.slice(60));
+  turns.length = 0;
+  await clock.advance(hour);
+  await run();
+  const missed = Array.from({ length: 60 }, (_, index) => `ws_${index}`).filter((id) => !served.has(id));
+  expect(new Set(turns.slice(0, missed.length))).toEqual(new Set(missed));
 });
 
 it('goes on with other workspaces after a failure in one, and reports it', async () => {
-  await openOther('ws_1', 2);
-  await openOther('ws_2', 2);
-  await memory.clock.advance(2 * day);
-  const { deleteUnchanged } = memory.services.chats;
-  memory.services.chats.deleteUnchanged = async (chats, at) => {
+  for (const id of ['ws_1', 'ws_2']) {
+    await open(id, 1);
+    await createMany(id, 2);
+  }
+  await clock.advance(2 * day);
+  const { deleteUnchanged } = stores.chats;
+  stores.chats.deleteUnchanged = async (chats, at) => {
     if (chats[0]?.workspaceId === 'ws_1') throw new Error('The table is down');
     return deleteUnchanged(chats, at);
   };
   expect(await run()).toEqual({ chats: 2, failures: 1 });
   expect([await existing('ws_1'), await existing('ws_2')]).toEqual([[1, 2], []]);
-  memory.services.chats.deleteUnchanged = deleteUnchanged;
+  stores.chats.deleteUnchanged = deleteUnchanged;
   expect(await run()).toEqual({ chats: 2, failures: 0 });
 });
 
-it.each<[string, (services: MemoryChat['services']) => () => void]>([
-  [
-    'the deletion',
-    (services) => {
-      const { send } = services.purgeQueue;
-      services.purgeQueue = { send: () => Promise.reject(new Error('The process died')) };
-      return () => {
-        services.purgeQueue = { send };
-      };
-    },
-  ],
-  [
-    'the purges were enqueued',
-    ({ chatUses }) => {
-      const { replace } = chatUses;
-      chatUses.replace = () => Promise.reject(new Error('The process died'));
-      return () => {
-        chatUses.replace = replace;
-      };
-    },
-  ],
-])('loses no chat if a run dies after %s: the next one goes on', async (_, die) => {
-  const [, used] = [await memory.createChat(), await memory.createChat()];
-  await retain(2);
-  await memory.clock.advance(day);
-  await memory.talk(used, 'Hi');
-  await memory.clock.advance(2 * day - 1);
-  const repair = die(memory.services);
+it('loses no chat if a run dies after the deletion: the next one goes on, and the outbox has the purge', async () => {
+  await open('ws_1', 1);
+  await createMany('ws_1', 3);
+  await clock.advance(2 * day);
+  const { send } = purgeQueue;
+  purgeQueue.send = () => Promise.reject(new Error('The process died'));
   expect(await run()).toEqual({ chats: 0, failures: 1 });
-  repair();
-  expect(await run()).toEqual({ chats: 0, failures: 0 });
-  expect(await existing()).toEqual([used.id]);
-  // The reconciler enqueues what was not.
-  expect((await Array.fromAsync(memory.services.purgeOutbox.pages('2028'))).flat()).toHaveLength(1);
-  await memory.clock.advance(2);
-  expect([await run(), await existing()]).toEqual([{ chats: 1, failures: 0 }, []]);
+  expect(await existing('ws_1')).toEqual([2, 3]);
+  purgeQueue.send = send;
+  expect(await run()).toEqual({ chats: 2, failures: 0 });
+  expect((await Array.fromAsync(stores.purgeOutbox.pages('2028'))).flat()).toHaveLength(3);
+});
+
+it('starts again if the days are changed while a page is deleted, and ends if the workspace is deleted', async () => {
+  await open('ws_1', 3);
+  await createMany('ws_1', 3);
+  await clock.advance(4 * day);
+  const { deleteUnchanged } = stores.chats;
+  const interrupt = (work: () => Promise<unknown>) => {
+    stores.chats.deleteUnchanged = async (...input) => {
+      stores.chats.deleteUnchanged = deleteUnchanged;
+      await work();
+      return deleteUnchanged(...input);
+    };
+  };
+  interrupt(() => retain('ws_1', 2));
+  expect([await run(), await existing('ws_1')]).toEqual([{ chats: 1, failures: 0 }, [2, 3]]);
+  interrupt(() => retain('ws_1', null));
+  expect([await run(), await existing('ws_1')]).toEqual([{ chats: 1, failures: 0 }, [3]]);
+  expect([await run(), await stores.retention.walks()]).toEqual([none, []]);
+});
+
+it('lists the workspaces with retention, with the days that they were given last', async () => {
+  await open('ws_1', 7);
+  await open('ws_2', 30);
+  await open('ws_3', null);
+  await retain('ws_1', 1);
+  await retain('ws_2', null);
+  await stores.workspaces.update('ws_1', { titlesEnabled: true });
+  expect(await stores.retention.walks()).toEqual([
+    { workspaceId: 'ws_1', days: 1, after: null, walkedAt: null },
+  ]);
 });

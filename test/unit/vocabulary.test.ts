@@ -25,7 +25,7 @@ const standardWords: readonly (readonly [words: string, standard: string])[] = [
   ['beside besides behind', 'concurrently with, next to, after'],
   ['earlier', 'previous'],
   ['outline outlines', 'manifest'],
-  ['gate gates', 'rate limiter, checkpoint, acceptsWork'],
+  ['gate gates', 'rate limiter, checkpoint'],
   ['moment moments', 'time'],
   ['settle settles settled settling', 'close, finish'],
   ['wake wakes woken waking', 'complete the task callback'],
@@ -34,7 +34,7 @@ const standardWords: readonly (readonly [words: string, standard: string])[] = [
   ['piece pieces', 'chunk, delta, segment'],
   ['keep keeps kept keeping', 'store, retain, cache'],
   ['hold holds held holding', 'buffer, contain, own'],
-  ['place places', 'in-flight message slot, position, location'],
+  ['place places', 'slot, position, location'],
 ];
 
 const forbidden = new Map(
@@ -53,9 +53,7 @@ const allowed: Readonly<Record<string, string>> = {
   allSettled: 'method of JavaScript',
   EAI_AGAIN: 'code of Node.js',
   PromiseSettledResult: 'type of TypeScript',
-  holdsPlace: 'field of queue messages',
-  keepsPlace: 'goes into the field holdsPlace',
-  places: 'attribute of stored batches',
+  places: 'function of the tests',
   kept: 'tag of stored objects',
   refusal: 'field of OpenAI',
   refused: 'value of a metric dimension',

@@ -1,15 +1,26 @@
 import type { CloseTurnServices } from '#domain/chats/close-abandoned-turn.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { type Batch, type BatchItem, isOpen, outcomeOf } from './batch.ts';
+import {
+  type Batch,
+  type BatchItem,
+  isAlive,
+  isOpen,
+  isStarted,
+  outcomeOf,
+  outcomeOfStop,
+  successorsIn,
+} from './batch.ts';
 import { deliveryOf } from './batch-ended-event.ts';
-import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import { releaseChats } from './release-chats.ts';
 import type { BatchServices } from './services.ts';
+import { type SlotServices, topUpSlots } from './slots.ts';
 
-interface AdvanceServices
+interface EndServices
   extends CloseTurnServices,
     Pick<BatchServices, 'batches'>,
-    Pick<PlatformServices, 'meter'> {}
+    Pick<PlatformServices, 'clock' | 'meter'> {}
+
+type AdvanceServices = EndServices & SlotServices & Pick<PlatformServices, 'log'>;
 
 interface BatchIds {
   workspaceId: string;
@@ -21,7 +32,7 @@ export type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
  * Marks the batch as expired if its time has passed, and completes the batch if no work is left. It decides by the
- * stored items alone, not by the counters.
+ * stored items alone.
  * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
 export const advanceBatch =
@@ -30,39 +41,39 @@ export const advanceBatch =
     for (;;) {
       const batch = await read(services, input);
       if (!isOpenBatch(batch)) return { batch, stage: 'over' };
-      const now = services.clock.now().toISOString();
-      if (batch.stop === null && now >= batch.expiresAt) {
-        await services.batches.markExpired(batch, now);
-        continue;
-      }
-      if (batch.stop !== null) await failAbandoned(services, batch);
-      const left = await openRequests(services, batch);
-      if (!isNothingLeft(batch, left)) return { batch, stage: phaseOf(batch) };
-      // Does nothing if the batch was stopped or completed meanwhile.
-      await closeBatch(services, batch, left);
+      if (await stopExpired(services, batch)) continue;
+      await failAbandoned(services, batch, false);
+      if (!(await closeIfEnded(services, batch))) return { batch, stage: phaseOf(batch) };
+      await topUpOthers(services, batch);
     }
   };
 
-const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
+const phaseOf = ({ stop }: Batch): BatchPhase => (stop === null ? 'wait' : 'finish');
 
-const phaseOf = (openBatch: Batch): BatchPhase => (openBatch.stop === null ? 'wait' : 'finish');
+/** @returns false if the batch is stopped, or its time has not passed */
+async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {
+  const now = clock.now();
+  if (batch.stop !== null || now.getTime() < Date.parse(batch.expiresAt)) return false;
+  await batches.stop(batch, { reason: 'expired', at: now.toISOString() });
+  return true;
+}
+
+const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
 /**
  * Ends a batch if its workflow cannot continue. Requests without a result have failed.
  * @returns undefined if the batch was deleted with its workspace
  */
 export const failBatch =
-  (services: AdvanceServices) =>
+  (services: EndServices) =>
   async (input: BatchIds): Promise<Batch | undefined> => {
     const found = await read(services, input);
     if (!isOpenBatch(found)) return found;
-    await services.batches.markFailed(found, services.clock.now().toISOString());
+    await services.batches.stop(found, { reason: 'failed', at: services.clock.now().toISOString() });
     const batch = await read(services, input);
     if (batch === undefined) return undefined;
-    const { processing } = await openRequests(services, batch);
-    for (const item of processing)
-      await services.batches.failAbandonedItem(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
-    await closeBatch(services, batch, await openRequests(services, batch));
+    await failAbandoned(services, batch, true);
+    await closeIfEnded(services, batch);
     return read(services, input);
   };
 
@@ -71,37 +82,104 @@ const read = (
   { workspaceId, batchId }: BatchIds,
 ): Promise<Batch | undefined> => batches.get(workspaceId, batchId);
 
-/** Fails the requests with an expired lease of a stopped batch, because a stopped batch retries no request. */
+interface StoredRequest {
+  requestIndex: number;
+  item: BatchItem | undefined;
+  isSuccessor: boolean;
+  historyId: number | null;
+}
+
+async function readRequests(
+  { batches }: Pick<BatchServices, 'batches'>,
+  batch: Batch,
+): Promise<StoredRequest[]> {
+  const [manifest, items] = await Promise.all([batches.manifest(batch), batches.allItems(batch)]);
+  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+  const successors = successorsIn(manifest);
+  return manifest.map(({ historyId }, requestIndex) => ({
+    ...{ requestIndex, historyId, item: itemAt.get(requestIndex) },
+    isSuccessor: successors.has(requestIndex),
+  }));
+}
+
+/**
+ * Fails the requests of a stopped batch that were started, and have lost their worker: a stopped batch retries none. They
+ * end like those that were never started.
+ * @param isForced also those whose workers are alive
+ */
 async function failAbandoned(
   services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
   batch: Batch,
+  isForced: boolean,
 ): Promise<void> {
+  if (batch.stop === null) return;
+  const { status, error, processedAt } = outcomeOfStop(batch.stop);
   const now = services.clock.now().getTime();
-  const { processing } = await openRequests(services, batch);
-  for (const item of processing.filter(({ leaseUntil }) => leaseUntil < now))
-    await services.batches.failAbandonedItem(batch, abandoned(batch, item), now);
+  const slots = Object.values(batch.slots);
+  const isWorkedOn = ({ requestIndex, item }: StoredRequest): boolean =>
+    slots.some((slot) => {
+      const { epoch, first, size, named } = slot;
+      const isOfTake = requestIndex in named || (requestIndex >= first && requestIndex < first + size);
+      return isAlive(slot, now) && (item === undefined ? isOfTake : item.epoch === epoch);
+    });
+  for (const request of await readRequests(services, batch)) {
+    const { requestIndex, item, isSuccessor } = request;
+    const isFinal = item?.status === 'success' || item?.status === 'failed';
+    if (isFinal || !isStarted(batch, requestIndex, item, isSuccessor)) continue;
+    if (!isForced && isWorkedOn(request)) continue;
+    await services.batches.replaceItem(batch, item, {
+      ...(item ?? itemWithoutWorker(requestIndex)),
+      ...{ status, error, processedAt, due: null },
+    });
+  }
 }
 
-/** An abandoned request ends like one that was never started. */
-const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
-  const { error, processedAt } = outcomeOf(batch, undefined);
-  return { ...item, status: 'failed', error, processedAt };
-};
+const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'error' | 'processedAt'> => ({
+  ...{ requestIndex, slot: 0, epoch: 0, attempt: 0, brokenReplies: 0, lostAttempts: 0, due: null },
+  ...{ chatId: null, messagePosition: null, incomplete: null, calls: [] },
+});
 
-async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
-  // Chats are released before the batch completes, because the batch is not checked after its end.
-  await releaseChats(services)(batch, left.unanswered);
+/** @returns false if requests have not ended; true does not mean that this call has closed the batch */
+async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolean> {
+  const requests = await readRequests(services, batch);
+  const statuses = requests.map(
+    ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
+  );
+  if (statuses.some((status) => status === 'pending' || status === 'processing')) return false;
+  // Chats are released before the batch completes, because the batch is not checked after its end. A worker acquires the
+  // lease of an existing chat (`history_id`) before it stores the chat in the item.
+  const unanswered = requests.flatMap(({ requestIndex, item, historyId }) =>
+    item?.status === 'waiting' || item?.status === 'failed'
+      ? [{ requestIndex, chatId: item.chatId ?? historyId }]
+      : [],
+  );
+  await releaseChats(services)(batch, unanswered);
   const now = services.clock.now();
   const at = now.toISOString();
   const status =
     batch.status === 'cancelling' ? 'cancelled' : batch.stop?.reason === 'failed' ? 'failed' : 'completed';
+  const completed = statuses.filter((each) => each === 'success').length;
   const final = {
     status,
-    completed: left.completed,
-    failed: batch.total - left.completed,
+    completed,
+    failed: batch.total - completed,
     completedAt: status === 'cancelled' ? null : at,
     cancelledAt: status === 'cancelled' ? at : null,
   } as const;
   if (await services.batches.complete(batch, final, deliveryOf({ ...batch, ...final })))
     services.meter.batchEnded(status, now.getTime() - Date.parse(batch.createdAt));
+  return true;
+}
+
+/** The other batches of the workspace have a larger share now. */
+async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): Promise<void> {
+  const { batches, log, queueSettings } = services;
+  try {
+    const query = { limit: queueSettings.workspaceSlots, offset: 0 };
+    const others = await batches.page(workspaceId, { status: 'in_progress' }, query);
+    await Promise.all(others.batches.map((batch) => topUpSlots(services)(batch)));
+  } catch (error) {
+    // The reconciler does it within a minute.
+    log.warn('The other batches of a workspace got no further slots', { error });
+  }
 }

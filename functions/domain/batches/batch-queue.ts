@@ -1,21 +1,14 @@
-/** A message of the queue: the first requests of a batch that a worker processes. */
-export interface QueuedRequests {
+/** Offers a slot of a batch to a worker. A message with an old epoch is a duplicate. */
+export interface SlotMessage {
   workspaceId: string;
   batchId: string;
-  /** Ten at most. */
-  positions: number[];
-  /** Whether the message holds an in-flight message slot of the batch: then its worker takes further requests. */
-  holdsPlace: boolean;
+  slot: number;
+  epoch: number;
 }
-
-/**
- * `drained`: no message waits for delivery, but some are delayed, with workers, or hidden after a worker died; `empty`:
- * no message.
- */
-export type QueueDepth = 'filled' | 'drained' | 'empty';
 
 export interface BatchQueue {
   /** @param delay seconds, at most 900 */
-  send(messages: readonly QueuedRequests[], delay?: number): Promise<void>;
-  depth(): Promise<QueueDepth>;
+  send(messages: readonly SlotMessage[], delay?: number): Promise<void>;
+  /** Whether messages wait for a worker. */
+  isFilled(): Promise<boolean>;
 }

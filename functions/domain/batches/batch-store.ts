@@ -1,8 +1,9 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { ListPage, PageEnds } from '#contract/pagination.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
-import type { BatchTransitions } from './batch-transitions.ts';
+import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
 
 /** The requests of one user in a batch. */
 export interface RequestsOfUser {
@@ -31,6 +32,7 @@ export interface BatchStore extends BatchTransitions {
   create(
     batch: Batch,
     requests: readonly BatchRequest[],
+    webhook: Webhook | null,
     mostOpen: number | null,
   ): Promise<'created' | 'exists' | 'too-many'>;
   countOpen(workspaceId: string): Promise<number>;
@@ -44,9 +46,12 @@ export interface BatchStore extends BatchTransitions {
   manifest(batch: Batch): Promise<ManifestEntry[]>;
   /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
   requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;
-  items(batch: Batch, requestIndexes: readonly number[]): Promise<(BatchItem | undefined)[]>;
-  /** The items of all requests that were ever claimed, in no order. Strongly consistent. */
+  item(batch: BatchKey, requestIndex: number): Promise<BatchItem | undefined>;
+  /** The items of all requests that have one, in no order. Strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;
+  /** The newest token of the workflow's task; undefined before the batch is dispatched. */
+  taskToken(batch: BatchKey): Promise<string | undefined>;
+  webhook(batch: BatchKey): Promise<Webhook | undefined>;
   /** For operators, because they name a batch by its id alone. Undefined for a batch without a webhook. */
   workspaceOf(batchId: string): Promise<string | undefined>;
 }

@@ -1,120 +1,85 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import type { NewChat } from '#domain/chats/chat-store.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import type { Batch, BatchItem, BatchRequest } from './batch.ts';
+import type { Batch, BatchItem, BatchRequest, OwnedSlot, StopReason } from './batch.ts';
 
-/** A request that a worker wants to process. */
+export type BatchKey = Pick<Batch, 'workspaceId' | 'id'>;
+
+/** The first item of a request, and the chat that is created with it; null if it has one, or gets none. */
 export interface Claim {
   request: BatchRequest;
-  /** The item as it was read; undefined if the request was never claimed. */
-  item: BatchItem | undefined;
-  /** The chat to create for the request; null if it has one. */
+  item: BatchItem;
   newChat: NewChat | null;
 }
 
-export interface ClaimedItem {
-  request: BatchRequest;
-  item: BatchItem;
-  /** The chat that was created with the claim. */
-  newChat: Chat | null;
-}
-
-/** What a worker adds to the counters of a batch. */
-export interface Outcomes {
-  completed: number;
-  failed: number;
-  /** In-flight message slots; negative if the worker gives slots back. */
-  slots: number;
-}
+/** What identifies the item that a write replaces. */
+export type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 
 /**
- * Every write that changes a batch or one of its items after its creation. Each is one conditional write or one
- * transaction, so a crash leaves either nothing or all of it.
+ * Every write that changes a batch or one of its items after its creation. Each is one conditional write, or one
+ * transaction where it says so, so a crash leaves either nothing or all of it. A write that the SDK repeats after a lost
+ * response counts as done.
  *
  * Batch: `in_progress` → `cancelling`, or expired while it still says `in_progress` → `completed`, `cancelled` or
  * `failed`.
  * An expired batch ends as `completed`, unless it was cancelled while it still said `in_progress`.
+ * Slot: message under way → owned by a worker → message under way, or gone.
  * Item: absent → `processing` ⇄ `waiting` → `success` or `failed`.
  *
  * A transition that returns a batch returns it as it is after the write, and undefined if its condition did not hold.
- * One that returns a boolean returns false in that case.
  */
 export interface BatchTransitions {
   /**
-   * Takes the first request groups for the caller to send, each with a slot.
-   * Writer: dispatch-batch. Condition: no group was taken before; otherwise the batch is returned as it is.
-   * After a crash: the retry of dispatch-batch sends the groups.
+   * Makes slots, or renews silent ones, for the caller to send their messages.
+   * Writers: dispatch-batch, the reconciler, and advance-batch after a close. Condition: nothing of it has changed since
+   * the batch was read. After a crash: the slots are silent after `until`.
    */
-  enqueueFirst(batch: Batch, groups: number): Promise<Batch>;
+  topUp(batch: Batch, slots: readonly number[], until: number): Promise<Batch | undefined>;
   /**
-   * Stores when the first groups were in the queue.
-   * Writer: dispatch-batch. Condition: none; the first time stays.
+   * Makes the caller the owner of a slot.
+   * Writer: a worker with a message. Condition: the slot has the epoch of the message; a final batch has no slots. After a
+   * crash, here and for the next two: the slot is silent after `until`, and its next owner finds what it has started.
+   * @param owner random name, by which a repeated write is known
    */
-  markFirstEnqueued(batch: Batch, at: string): Promise<void>;
+  acquire(
+    batch: BatchKey,
+    offered: OwnedSlot,
+    owner: { name: string; until: number },
+  ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
-   * Stores the token by which workers complete the callback of the workflow's task.
-   * Writer: dispatch-batch. Condition: the batch is open, and the token is not older than the stored one: a call of
-   * dispatch-batch may be delayed until the workflow waits with another token.
-   * After a crash: the retry of dispatch-batch has the same token.
-   * @param enteredAt when the workflow has entered the state of the token, ISO 8601
+   * Starts new requests from `next` on, and others by name.
+   * Writer: the owner. Condition: the batch is not stopped, and its last take has the number that the caller knows.
    */
-  saveTaskToken(batch: Batch, taskToken: string, enteredAt?: string): Promise<Batch | undefined>;
-  /**
-   * Records outcomes and takes further groups, for the caller to process or to send.
-   * Writer: a worker. Condition: the batch is neither stopped nor ended, has so many groups left, and has at most
-   * `slotLimit` slots afterwards. After a crash: the reconciler requeues the groups.
-   */
-  takeGroups(
-    batch: Batch,
-    outcomes: Outcomes,
-    take: { groups: number; slotLimit: number; at: string },
+  take(
+    batch: BatchKey,
+    slot: OwnedSlot & { takes: number },
+    start: { size: number; named: Readonly<Record<number, number>> },
   ): Promise<Batch | undefined>;
+  /** Writer: the owner. Condition: it still is. */
+  renew(batch: BatchKey, slot: OwnedSlot, until: number): Promise<Batch | undefined>;
   /**
-   * Adds to the counters.
-   * Writer: a worker. Condition: the batch is open; an ended one has exact counts.
-   * After a crash before the write: `complete` counts the items themselves.
+   * Offers the slot to another worker, to which the caller sends its message.
+   * Writer: the owner. Condition: it still is. After a crash before the message is sent: the slot is silent.
    */
-  recordOutcomes(batch: Batch, outcomes: Outcomes): Promise<Batch | undefined>;
-  /**
-   * Replaces the number of slots, and the number of groups that were enqueued, before requests are enqueued once more.
-   * Writers: dispatch-batch and the reconciler. Condition: no other caller has enqueued requests since the batch was
-   * read. After a crash: the reconciler requeues.
-   */
-  requeueAll(
-    batch: Batch,
-    sent: { at: string } & Pick<Batch, 'groupsSent' | 'slots'>,
+  pass(
+    batch: BatchKey,
+    slot: OwnedSlot,
+    offer: { until: number; isClean: boolean },
   ): Promise<Batch | undefined>;
+  /** Removes a slot. Writer: the owner. Condition: it still is. */
+  retire(batch: BatchKey, slot: OwnedSlot): Promise<Batch | undefined>;
   /**
-   * Records that lost requests are requeued. Their messages take further slots.
-   * Writer: the reconciler. Condition: the batch is in progress. After a crash: the reconciler requeues them in
-   * its next run.
+   * Stops the batch: no request is started any more.
+   * - `cancelled` makes it `cancelling`, and keeps the reason of an earlier stop. Writer: cancel-batch.
+   * - `expired` and `failed` leave its status. Writers: advance-batch; fail-batch and a worker of a disabled workspace.
+   *
+   * Condition: the batch says `in_progress`, and unless it is cancelled, is not stopped. After a crash: the reconciler
+   * completes the task callback.
    */
-  requeueLost(batch: Batch, requeue: { at: string; slots: number }): Promise<Batch | undefined>;
+  stop(batch: BatchKey, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /**
-   * Numbers the next execution of the workflow.
-   * Writers: the reconciler and resend-webhook. Condition: no other caller has numbered one since the batch was read.
-   * After a crash: the reconciler starts the execution.
-   */
-  incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
-  /**
-   * Makes the batch `cancelling`; no request is claimed any more. A batch that has expired or failed keeps that reason.
-   * Writer: cancel-batch. Condition: the batch says `in_progress`.
-   * After a crash: the reconciler completes the task callback.
-   */
-  cancel(batch: Batch, at: string): Promise<Batch | undefined>;
-  /**
-   * No request is claimed any more; the status stays `in_progress`. Writer: advance-batch. Condition: the batch says
-   * `in_progress` and is not stopped. After a crash: the retry of advance-batch does the rest.
-   */
-  markExpired(batch: Batch, at: string): Promise<Batch | undefined>;
-  /**
-   * No request is claimed any more; the status stays `in_progress`.
-   * Writers: fail-batch, and a worker of a disabled workspace. Condition: as of `markExpired`.
-   */
-  markFailed(batch: Batch, at: string): Promise<Batch | undefined>;
-  /**
-   * Ends the batch with exact counts, and starts the delivery of its webhook.
-   * Writers: advance-batch and fail-batch. Condition: status and stop are those that were read.
+   * Ends the batch with exact counts, and starts the delivery of its webhook, in one transaction.
+   * Writers: advance-batch and fail-batch. Condition: the status is as it was read.
    * After a crash before the write: the workflow retries the function.
    */
   complete(
@@ -122,46 +87,35 @@ export interface BatchTransitions {
     final: Pick<Batch, 'status' | 'completed' | 'failed' | 'completedAt' | 'cancelledAt'>,
     delivery: WebhookDelivery | null,
   ): Promise<boolean>;
+  /**
+   * Numbers the next execution of the workflow.
+   * Writers: the reconciler and resend-webhook. Condition: no other caller has numbered one since the batch was read.
+   * After a crash: the reconciler starts the execution.
+   */
+  incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
+  /**
+   * Stores the token by which workers complete the callback of the workflow's task.
+   * Writer: dispatch-batch. Condition: the token is not older than the stored one, because a call of dispatch-batch may
+   * be delayed until the workflow waits with another token.
+   * @param enteredAt when the workflow has entered the state of the token, ISO 8601
+   */
+  saveTaskToken(batch: BatchKey, taskToken: string, enteredAt: string): Promise<void>;
 
   /**
-   * Claims requests under batch item leases, and creates the chats that they need.
-   * Writer: a worker. Condition: the batch accepts work (it is not stopped and has not expired), and each item is as it
-   * was read. After a crash: the lease expires and the reconciler requeues the requests.
-   * @param lease milliseconds of the item leases and of the chat leases; `worker` as in `BatchItem`
-   * @returns the requests that were claimed: all, or those that no other worker has claimed
+   * Stores the first items of requests, with the chats that they need, in as few transactions as hold them.
+   * Writer: the owner of the slot that has started them. Condition: they have no item.
+   * @returns those that were stored
    */
-  claimItems(
+  claim(
     batch: Batch,
     claims: readonly Claim[],
-    lease: {
-      milliseconds: number;
-      worker: string | null;
-      chat: { idOf: (requestIndex: number) => string; milliseconds: number };
-    },
-  ): Promise<ClaimedItem[]>;
-  /** Writer: the worker that owns the item. Condition, here and for the three below: its claim is the newest one. */
-  renewItemLease(batch: Batch, item: BatchItem, until: number): Promise<boolean>;
+    chatLease: { idOf: (requestIndex: number) => string; until: number },
+  ): Promise<{ request: BatchRequest; item: BatchItem; newChat: Chat | null }[]>;
   /**
-   * Stores the chat of the item and the position of its message, before the model is called.
-   * After a crash: the next attempt finds a reply that was stored there.
+   * Replaces an item.
+   * Writers: the owner of the slot, and for an abandoned item of a stopped batch advance-batch and fail-batch.
+   * Condition: the item is as it was read; undefined if there was none.
+   * @returns false if the condition did not hold
    */
-  assignChat(batch: Batch, item: BatchItem): Promise<boolean>;
-  /**
-   * Makes the item `waiting`: for a retry, or for another worker if this one has not started the request.
-   * After a crash before its message is sent: the reconciler requeues it when it is overdue.
-   * @param due milliseconds since the epoch
-   */
-  scheduleRetry(batch: Batch, item: BatchItem, due: number): Promise<boolean>;
-  /**
-   * Ends the item as `success` or `failed`.
-   * After a crash before the write: the next attempt finds the stored reply. After the write: `complete`
-   * counts the item, and the reconciler requeues the successor (the next request with the same `history_id`).
-   */
-  finishItem(batch: Batch, item: BatchItem): Promise<boolean>;
-  /**
-   * Ends an item that its worker has abandoned.
-   * Writers: advance-batch and fail-batch. Condition: the claim is the newest one, and its lease expired before
-   * `leaseBefore` (milliseconds since the epoch).
-   */
-  failAbandonedItem(batch: Batch, item: BatchItem, leaseBefore: number): Promise<boolean>;
+  replaceItem(batch: BatchKey, before: ItemVersion | undefined, item: BatchItem): Promise<boolean>;
 }

@@ -1,9 +1,8 @@
 import type { BatchResource } from '#contract/batch.ts';
-import type { BatchResultStatus, BatchStatus } from '#contract/batch-statuses.ts';
+import type { BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
 import { batchLeasePrefix } from '#domain/chats/chat.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
-import type { Webhook } from '#domain/webhooks/webhook.ts';
 
 /** Why a batch starts no request any more (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
@@ -16,10 +15,7 @@ export interface Batch {
   apiKeyId: string;
   status: BatchStatus;
   total: number;
-  /**
-   * Exact after the end. Before it, a lower bound of what workers have recorded; clients get counts of the items
-   * (count-batch.ts).
-   */
+  /** Set at the end. Before it, clients get counts of the items (count-batch.ts). */
   completed: number;
   failed: number;
   createdAt: string;
@@ -28,43 +24,68 @@ export interface Batch {
   cancelledAt: string | null;
   /** Set when the batch stops. Then no further request is started, and requests that were not started have failed. */
   stop: { reason: StopReason; at: string } | null;
-  webhook: Webhook | null;
+  /** The events that its webhook wants; empty without a webhook. */
+  webhookEvents: readonly WebhookEvent[];
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
   executionNumber: number;
-  /** The token by which workers complete the callback of the workflow's task. */
-  taskToken: string | null;
-  /** When the first requests of the batch had been enqueued; null before that. */
-  dispatchedAt: string | null;
-  /** When further groups were last taken, or lost requests were last enqueued. */
-  sentAt: string | null;
-  /** Number of its request groups, in input order, that were enqueued or taken by a worker. */
-  groupsSent: number;
   /**
-   * Its in-flight message slots in use: a message in the queue that holds one, or a worker that takes request groups. A
-   * crash may leave the number wrong.
+   * Requests below this index have started, but for those that follow another one in their history. May pass `total`.
    */
-  slots: number;
+  next: number;
+  /** Number of all slots that were ever made; 0 before the batch was dispatched. */
+  slotsMade: number;
+  /** By the number of the slot, from 1. */
+  slots: Readonly<Record<number, Slot>>;
 }
 
-/** Requests of one stored group, and most requests of one message. */
+/** A numbered right to work for a batch. A message of the queue only offers it to a worker. */
+export interface Slot {
+  /** One more for each owner. No two owners of a batch ever have the same, so items name their worker by it. */
+  epoch: number;
+  /** Random name of the worker that owns it; null while its message is under way. */
+  owner: string | null;
+  /** Number of takes of this owner. */
+  takes: number;
+  /** Epoch milliseconds. After it the slot is silent: its worker or its message is lost. */
+  until: number;
+  /** Whether its last owner has left no work but new requests. */
+  isClean: boolean;
+  /** The new requests of the last take. */
+  first: number;
+  size: number;
+  /** The requests that the last take has started by their index, each with the number of its attempt. */
+  named: Readonly<Record<number, number>>;
+}
+
+/** The slot of a worker, which changes it and the items that name it. */
+export interface OwnedSlot {
+  number: number;
+  epoch: number;
+}
+
+/** Milliseconds that the clocks of two functions may differ. */
+export const clockDifference = 2000;
+
+/** Whether a worker owns the slot, and is not known to be dead. */
+export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
+  slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
+
+/** Requests of one stored group. A take is a number of whole groups. */
 export const requestsPerGroup = 10;
 
 /** Id of the chat lease of a request, the same for all its attempts: a new attempt finds the lease of the last one. */
 export const chatLeaseOf = (batch: Pick<Batch, 'id'>, requestIndex: number): string =>
   `${batchLeasePrefix}${batch.id}:${requestIndex}`;
 
-export const groupsOf = ({ total }: Pick<Batch, 'total'>): number => Math.ceil(total / requestsPerGroup);
-
 export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
   status === 'in_progress' || status === 'cancelling';
 
 /** Whether the webhook of the batch wants the event of its status. */
-export const wantsWebhook = (batch: Pick<Batch, 'status' | 'webhook'> | undefined): boolean =>
-  batch?.webhook?.events.some((event) => event === batch.status) ?? false;
+export const wantsWebhook = (batch: Pick<Batch, 'status' | 'webhookEvents'> | undefined): boolean =>
+  batch?.webhookEvents.some((event) => event === batch.status) ?? false;
 
-/** Decides by the counters. They never decrease, so only false may be out of date. */
-export const mayHaveEnded = ({ stop, completed, failed, total }: Batch): boolean =>
-  stop !== null || completed + failed >= total;
+/** Number of new requests that no worker has taken. */
+export const leftOf = ({ total, next }: Pick<Batch, 'total' | 'next'>): number => Math.max(total - next, 0);
 
 /** A request of a batch as its client sent it. `requestIndex` counts from 0, in input order. */
 export interface BatchRequest {
@@ -90,27 +111,30 @@ export interface ManifestEntry {
   next: number | null;
 }
 
-/** The state of a request. A request that was never claimed has no item. */
+/** The requests that come after another one in their history. They start by name, when that one has ended. */
+export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
+  new Set(manifest.flatMap(({ next }) => next ?? []));
+
+/** The state of a request. A request without an item may have been started: see `outcomeOf`. */
 export interface BatchItem {
   requestIndex: number;
-  /** `waiting`: an attempt failed and a retry is scheduled. */
+  /** `waiting`: an attempt failed, and another one follows. */
   status: 'processing' | 'waiting' | 'success' | 'failed';
-  /** Number of claims. A worker with a lower number has lost the request. */
+  /** The slot that has started the request, for ever; 0 if it was ended without a worker. */
+  slot: number;
+  /** The epoch of the slot's owner that made the newest attempt. */
+  epoch: number;
+  /** Number of attempts: one for each worker that was lost, and for each wait. */
   attempt: number;
   /**
    * Number of failed replies. Not counted: replies that failed before the first output because the model was busy,
    * unavailable or silent.
    */
   brokenReplies: number;
-  /** Number of claims whose lease expired: the worker died, or could not store a result. */
+  /** Number of attempts whose worker was lost. */
   lostAttempts: number;
-  /**
-   * Milliseconds since the epoch. After it, any worker may claim the request: its lease has expired, or its retry is
-   * due.
-   */
-  leaseUntil: number;
-  /** Name of the worker with a slot that made the newest claim, unique in the batch; null for a worker without one. */
-  worker: string | null;
+  /** Of a waiting request: the time of the next attempt, milliseconds since the epoch. */
+  due: number | null;
   /** The chat of the request, and the position of its message there; null as long as there is none. */
   chatId: number | null;
   messagePosition: number | null;
@@ -133,15 +157,47 @@ export interface Outcome {
   processedAt: string | null;
 }
 
+/** Whether a worker has started the request: its take is stored before its item. */
+export function isStarted(
+  { next, slots }: Pick<Batch, 'next' | 'slots'>,
+  requestIndex: number,
+  item: BatchItem | undefined,
+  isSuccessor: boolean,
+): boolean {
+  if (item !== undefined && item.status !== 'waiting') return true;
+  const attempt = item?.attempt ?? 0;
+  if (Object.values(slots).some(({ named }) => (named[requestIndex] ?? 0) > attempt)) return true;
+  return item === undefined && requestIndex < next && !isSuccessor;
+}
+
 /**
  * The result of a request as clients see it. A request that was not started before the batch was stopped has failed.
+ * @param batch read before the item: a stop and a start change the same item, so one of them comes first
  */
-export function outcomeOf(batch: Pick<Batch, 'stop'>, item: BatchItem | undefined): Outcome {
+export function outcomeOf(
+  batch: Pick<Batch, 'next' | 'slots' | 'stop'>,
+  requestIndex: number,
+  item: BatchItem | undefined,
+  isSuccessor: boolean,
+): Outcome {
   if (item !== undefined && item.status !== 'waiting')
     return { status: item.status, error: item.error, processedAt: item.processedAt };
-  if (batch.stop === null) return { status: 'pending', error: null, processedAt: null };
-  return { status: 'failed', error: stopErrors[batch.stop.reason], processedAt: batch.stop.at };
+  if (isStarted(batch, requestIndex, item, isSuccessor))
+    return { status: 'processing', error: null, processedAt: null };
+  return batch.stop === null
+    ? { status: 'pending', error: null, processedAt: null }
+    : outcomeOfStop(batch.stop);
 }
+
+/** The outcome of a request that a stopped batch does not start or retry. */
+export const outcomeOfStop = ({
+  reason,
+  at,
+}: NonNullable<Batch['stop']>): Outcome & { status: 'failed' } => ({
+  status: 'failed',
+  error: stopErrors[reason],
+  processedAt: at,
+});
 
 /** @param batch with exact counts */
 export function batchResource(batch: Batch): BatchResource {

@@ -17,10 +17,9 @@ export const cancelBatch =
   async (workspaceId: string, batchId: string, awaitRateLimit: AwaitRateLimit): Promise<Batch> => {
     const found = await findBatch(services)(workspaceId, batchId);
     await awaitRateLimit();
-    const stopped =
-      found.status === 'in_progress' &&
-      (await services.batches.cancel(found, services.clock.now().toISOString()));
-    if (!stopped) {
+    const stop = { reason: 'cancelled', at: services.clock.now().toISOString() } as const;
+    const stopped = found.status === 'in_progress' ? await services.batches.stop(found, stop) : undefined;
+    if (stopped === undefined) {
       const { status } = await findBatch(services)(workspaceId, batchId);
       throw new ServiceError(
         'badRequest',

@@ -1,102 +1,125 @@
-import type { ChatServices } from '#domain/chats/services.ts';
+import type { Chat } from '#domain/chats/chat.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
-import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './batch.ts';
-import type { Claim, ClaimedItem } from './batch-transitions.ts';
+import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf, type OwnedSlot } from './batch.ts';
 import { type CheckServices, type Invalid, type Prepared, prepareRequests } from './check-request.ts';
 import { chatLease } from './respond-to-request.ts';
 import type { BatchServices } from './services.ts';
 
-export type ClaimServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
-  Pick<ChatServices, 'replySettings'> &
-  CheckServices;
+export type ClaimServices = CheckServices & Pick<BatchServices, 'batchSettings' | 'batches'>;
 
-/**
- * Requests of one claim, unless more are needed to use the whole width of a worker: two request groups. Fewer would
- * make more claims, each with writes of its own. More would wait longer in the buffer of one worker.
- */
-export const requestsPerClaim = 20;
+/** Milliseconds for which a claimed request may be in the buffer of its worker, and still own the chat that it has got. */
+const longestBuffered = 60_000;
 
-/**
- * Milliseconds, the longest time for which a worker takes further requests. A claimed request that has not started by
- * then is released, so no claimed request waits longer.
- */
-export const longestTaking = 60_000;
-
-export interface ClaimedRequest extends ClaimedItem {
+/** A request that its worker may process. */
+export interface ClaimedRequest {
+  request: BatchRequest;
+  item: BatchItem;
+  /** The chat that was created with the claim. */
+  newChat: Chat | null;
   prepared: Prepared | Invalid;
 }
 
+export interface Claimant {
+  batch: Batch;
+  workspace: Workspace;
+  slot: OwnedSlot;
+}
+
+/** Requests that a take has started. */
+export interface Started {
+  block: readonly number[];
+  named: readonly number[];
+}
+
 /**
- * Claims those of the requests whose predecessor in the same history has ended. Repeats the checks of the creation
- * first, because agents, files and the whitelist may have changed since.
- * @param worker name of the worker if it holds a slot, otherwise null
- * @returns `ready`: number of requests that may start now; `claimed`: those of them that no other worker has claimed
+ * Stores the first items of requests that a take has started. Repeats the checks of the creation first, because agents,
+ * files and the whitelist may have changed since.
+ * @param started `block`: new requests, without those that follow another one in their history; `named`: by their index
+ * @returns also the items that a former owner of the slot has stored, or a write of this one whose response was lost
  */
 export async function claimRequests(
   services: ClaimServices,
-  { batch, workspace, worker }: { batch: Batch; workspace: Workspace; worker: string | null },
-  requests: readonly BatchRequest[],
-  itemAt: ReadonlyMap<number, BatchItem | undefined>,
-): Promise<{ ready: number; claimed: ClaimedRequest[] }> {
-  const ready = await withoutUnfinishedPrevious(services, batch, distinct(requests));
-  const prepared = await prepareRequests(services, workspace, ready);
+  { batch, workspace, slot }: Claimant,
+  { block, named }: Started,
+): Promise<{ claimed: ClaimedRequest[]; others: BatchItem[] }> {
+  const stored = await services.batches.requests(batch, [...block, ...named]);
+  const requests = stored.filter(
+    ({ requestIndex, previous }) => previous === null || named.includes(requestIndex),
+  );
+  const prepared = await prepareRequests(services, workspace, requests);
   const preparedOf = ({ requestIndex }: BatchRequest): Prepared | Invalid =>
     prepared.get(requestIndex) ?? { invalid: 'The request is gone' };
-  const claims = ready.map((request): Claim => {
-    const item = itemAt.get(request.requestIndex);
+  const claims = requests.map((request) => {
+    const { requestIndex, agentId, name, externalUserId } = request;
+    // A request that has become invalid since the batch was created gets no chat.
+    const needsChat = request.historyId === null && !('invalid' in preparedOf(request));
     return {
       request,
-      item,
-      newChat: needsChat(request, item, preparedOf(request))
-        ? {
-            workspaceId: workspace.id,
-            agentId: request.agentId,
-            name: request.name,
-            externalUserId: request.externalUserId,
-          }
-        : null,
+      newChat: needsChat ? { workspaceId: workspace.id, agentId, name, externalUserId } : null,
+      item: {
+        ...{ requestIndex, status: 'processing', slot: slot.number, epoch: slot.epoch, attempt: 1 },
+        ...{ brokenReplies: 0, lostAttempts: 0, due: null, chatId: null },
+        // The message of the request is the first one of its chat.
+        messagePosition: needsChat ? 1 : null,
+        ...{ error: null, incomplete: null, calls: [], processedAt: null },
+      } satisfies BatchItem as BatchItem,
     };
   });
-  const claimed = await services.batches.claimItems(batch, claims, {
-    milliseconds: services.replySettings.lease,
-    worker,
-    chat: {
-      idOf: (requestIndex) => chatLeaseOf(batch, requestIndex),
-      milliseconds: chatLease(services) + longestTaking,
-    },
-  });
+  const until = services.clock.now().getTime() + chatLease(services) + longestBuffered;
+  const idOf = (requestIndex: number): string => chatLeaseOf(batch, requestIndex);
+  const claimed = await services.batches.claim(batch, claims, { idOf, until });
+  const isClaimed = new Set(claimed.map(({ item }) => item.requestIndex));
+  const missing = requests.filter(({ requestIndex }) => !isClaimed.has(requestIndex));
+  const others = await Promise.all(missing.map((each) => services.batches.item(batch, each.requestIndex)));
   return {
-    ready: ready.length,
     claimed: claimed.map((each) => ({ ...each, prepared: preparedOf(each.request) })),
+    others: others.filter((item) => item !== undefined),
   };
 }
 
-/** The next request of a history may also be in a group that the worker takes. A transaction writes an item once. */
-const distinct = (requests: readonly BatchRequest[]): BatchRequest[] => [
-  ...new Map(requests.map((request) => [request.requestIndex, request])).values(),
-];
-
-/** A request that continues a history is enqueued, and may start, after the request before it has ended. */
-async function withoutUnfinishedPrevious(
-  services: Pick<BatchServices, 'batches'>,
+/**
+ * Makes a request the caller's: one that waits, or whose worker was lost.
+ * @param found as it was read
+ * @returns the item as it is now: not the caller's if it has ended, waits, or belongs to a later owner of the slot
+ */
+export async function takeOver(
+  { batches }: Pick<BatchServices, 'batches'>,
   batch: Batch,
-  requests: readonly BatchRequest[],
-): Promise<BatchRequest[]> {
-  const previous = requests.flatMap((request) => request.previous ?? []);
-  if (previous.length === 0) return [...requests];
-  const items = await services.batches.items(batch, previous);
-  const ended = new Set(
-    items.flatMap((item) =>
-      item?.status === 'success' || item?.status === 'failed' ? [item.requestIndex] : [],
-    ),
-  );
-  return requests.filter((request) => request.previous === null || ended.has(request.previous));
+  { number, epoch }: OwnedSlot,
+  found: BatchItem,
+): Promise<BatchItem> {
+  for (let item = found; ; ) {
+    const waits = item.status === 'waiting' && found.status !== 'waiting';
+    const hasEnded = item.status === 'success' || item.status === 'failed';
+    if (hasEnded || waits || item.epoch > epoch) return item;
+    const taken: BatchItem = {
+      ...item,
+      ...{ status: 'processing', slot: number, epoch, attempt: item.attempt + 1, due: null },
+      lostAttempts: item.lostAttempts + (item.status === 'processing' ? 1 : 0),
+    };
+    if (await batches.replaceItem(batch, item, taken)) return taken;
+    const current = await batches.item(batch, item.requestIndex);
+    if (current === undefined)
+      throw new Error(`Request ${item.requestIndex} of batch ${batch.id} has no item`);
+    item = current;
+  }
 }
 
-/** A request that has become invalid since the batch was created gets no chat. */
-const needsChat = (
-  request: BatchRequest,
-  item: BatchItem | undefined,
-  prepared: Prepared | Invalid,
-): boolean =>
-  request.historyId === null && (item === undefined || item.chatId === null) && !('invalid' in prepared);
+/** Reads and checks what a request needs whose item was taken over. */
+export async function prepareRequest(
+  services: ClaimServices,
+  { batch, workspace }: Claimant,
+  item: BatchItem,
+): Promise<ClaimedRequest> {
+  const requests = await services.batches.requests(batch, [item.requestIndex]);
+  const [request] = requests;
+  if (request === undefined) throw new Error(`Request ${item.requestIndex} of batch ${batch.id} is gone`);
+  const prepared = await prepareRequests(services, workspace, requests);
+  const hasChat = request.historyId !== null || item.chatId !== null;
+  const found = prepared.get(item.requestIndex) as Prepared | Invalid;
+  // A request that was invalid at its claim got no chat.
+  return {
+    ...{ request, item, newChat: null },
+    prepared: hasChat || 'invalid' in found ? found : { invalid: 'Agent version not found' },
+  };
+}

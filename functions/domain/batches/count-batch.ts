@@ -1,20 +1,8 @@
-import { type Batch, type BatchItem, isOpen, outcomeOf } from './batch.ts';
+import { type Batch, isOpen, outcomeOf, successorsIn } from './batch.ts';
 import type { BatchServices } from './services.ts';
 
 /** Batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of items. */
 const batchesAtOnce = 8;
-
-/** Counts the requests of a batch by the rule of their results. */
-function countsOf(
-  batch: Pick<Batch, 'stop' | 'total'>,
-  items: readonly BatchItem[],
-): Pick<Batch, 'completed' | 'failed'> {
-  const ended = { success: 0, failed: 0, pending: 0, processing: 0 };
-  for (const item of items) ended[outcomeOf(batch, item).status] += 1;
-  // Requests that were never claimed have no item.
-  ended[outcomeOf(batch, undefined).status] += batch.total - items.length;
-  return { completed: ended.success, failed: ended.failed };
-}
 
 /**
  * The batch with its current counts. A later read of the results shows at least as many ended requests (specification,
@@ -23,8 +11,20 @@ function countsOf(
  */
 export const countBatch =
   (services: Pick<BatchServices, 'batches'>) =>
-  async (batch: Batch): Promise<Batch> =>
-    isOpen(batch) ? { ...batch, ...countsOf(batch, await services.batches.allItems(batch)) } : batch;
+  async (batch: Batch): Promise<Batch> => {
+    if (!isOpen(batch)) return batch;
+    const items = await services.batches.allItems(batch);
+    const completed = items.filter(({ status }) => status === 'success').length;
+    if (batch.stop === null)
+      return { ...batch, completed, failed: items.filter(({ status }) => status === 'failed').length };
+    // Of the requests without an item, those that were not started have failed.
+    const successors = successorsIn(await services.batches.manifest(batch));
+    const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+    const failed = Array.from({ length: batch.total }, (_, requestIndex) => requestIndex).filter(
+      (index) => outcomeOf(batch, index, itemAt.get(index), successors.has(index)).status === 'failed',
+    );
+    return { ...batch, completed, failed: failed.length };
+  };
 
 export const countBatches =
   (services: Pick<BatchServices, 'batches'>) =>

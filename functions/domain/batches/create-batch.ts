@@ -10,6 +10,7 @@ import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import { requestChecks } from './check-request.ts';
@@ -73,8 +74,9 @@ export const createBatch =
       const meanwhile = await awaitBatch(services, workspaceId, id);
       if (meanwhile !== undefined) return replayOf(meanwhile);
     }
-    const batch = await newBatch(services, { id, workspaceId, apiKeyId, body });
-    const first = await storeBatch(services, batch, requests, mostOpen);
+    const batch = newBatch(services, { id, workspaceId, apiKeyId, body });
+    const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
+    const first = await storeBatch(services, { batch, requests, webhook }, mostOpen);
     if (first !== undefined) return replayOf(first);
     await startWorkflow(services, batch);
     return { batch, replayed: false };
@@ -100,7 +102,7 @@ async function checkRequests(
   ]);
 }
 
-async function newBatch(
+function newBatch(
   services: CreateServices,
   {
     id,
@@ -108,7 +110,7 @@ async function newBatch(
     apiKeyId,
     body,
   }: { id: string; workspaceId: string; apiKeyId: string; body: CreateBatchBody },
-): Promise<Batch> {
+): Batch {
   const now = services.clock.now();
   return {
     id,
@@ -124,13 +126,11 @@ async function newBatch(
     completedAt: null,
     cancelledAt: null,
     stop: null,
-    webhook: await encryptedWebhook(services, body, { workspaceId, batchId: id }),
+    webhookEvents: body.webhook?.events ?? [],
     executionNumber: 1,
-    taskToken: null,
-    dispatchedAt: null,
-    sentAt: null,
-    groupsSent: 0,
-    slots: 0,
+    next: 0,
+    slotsMade: 0,
+    slots: {},
   };
 }
 
@@ -198,11 +198,10 @@ const replayOf = (batch: Batch): { batch: Batch; replayed: true } => ({
 /** @returns the batch with this id that another request has stored; undefined if there was none */
 async function storeBatch(
   services: CreateServices,
-  batch: Batch,
-  requests: readonly BatchRequest[],
+  { batch, requests, webhook }: { batch: Batch; requests: readonly BatchRequest[]; webhook: Webhook | null },
   mostOpen: number | null,
 ): Promise<Batch | undefined> {
-  const outcome = await services.batches.create(batch, requests, mostOpen);
+  const outcome = await services.batches.create(batch, requests, webhook, mostOpen);
   if (outcome === 'created') return undefined;
   // Several requests may have passed the first check concurrently.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);

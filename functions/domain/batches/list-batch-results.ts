@@ -3,7 +3,14 @@ import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { messageId } from '#domain/chats/message.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
-import { type Batch, type BatchItem, type ManifestEntry, outcomeOf } from './batch.ts';
+import {
+  type Batch,
+  type BatchItem,
+  type ManifestEntry,
+  type Outcome,
+  outcomeOf,
+  successorsIn,
+} from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
 
@@ -30,16 +37,18 @@ export const listBatchResults =
       services.batches.allItems(batch),
     ]);
     const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+    const successors = successorsIn(manifest);
     const all = manifest
-      .map((entry, requestIndex) => ({ entry, item: itemAt.get(requestIndex) }))
-      .filter(({ item }) => input.status === undefined || outcomeOf(batch, item).status === input.status);
+      .map((entry, requestIndex) => {
+        const item = itemAt.get(requestIndex);
+        return { entry, item, outcome: outcomeOf(batch, requestIndex, item, successors.has(requestIndex)) };
+      })
+      .filter(({ outcome: { status } }) => input.status === undefined || status === input.status);
     const page = all.slice(input.offset, input.offset + input.limit);
     async function* results(): AsyncGenerator<BatchResultResource[]> {
       for (let first = 0; first < page.length; first += repliesAtOnce)
         yield await Promise.all(
-          page
-            .slice(first, first + repliesAtOnce)
-            .map(({ entry, item }) => resultOf(services, batch, entry, item)),
+          page.slice(first, first + repliesAtOnce).map((each) => resultOf(services, batch, each)),
         );
     }
     return { total: all.length, pages: results() };
@@ -48,10 +57,10 @@ export const listBatchResults =
 async function resultOf(
   services: Pick<ChatServices, 'messages'>,
   batch: Batch,
-  { customId, historyId }: ManifestEntry,
-  item: BatchItem | undefined,
+  { entry, item, outcome }: { entry: ManifestEntry; item: BatchItem | undefined; outcome: Outcome },
 ): Promise<BatchResultResource> {
-  const { status, error, processedAt } = outcomeOf(batch, item);
+  const { customId, historyId } = entry;
+  const { status, error, processedAt } = outcome;
   const chatId = item?.chatId ?? historyId;
   const reply = item?.messagePosition == null ? null : item.messagePosition + 1;
   const hasResponse = status === 'success' && chatId !== null && reply !== null;

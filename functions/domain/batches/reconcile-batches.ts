@@ -1,10 +1,23 @@
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
-import { type BatchObserver, type ReconcileServices, reconcileOpenBatch } from './reconcile-open-batch.ts';
+import { type Batch, isOpen, leftOf } from './batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
+import { restartExecution } from './restart-execution.ts';
+import type { BatchServices } from './services.ts';
+import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 import { takeTurns } from './take-turns.ts';
 
-/** A check takes about 80 ms, for ten calls to AWS. So 16 concurrent checks are 200 checks a second. */
+export type ReconcileServices = SlotServices &
+  Pick<BatchServices, 'batchWorkflow' | 'reconciliationIndex'> &
+  Pick<ChatServices, 'replySettings'> &
+  Pick<WebhookServices, 'deliveries'> &
+  Pick<PlatformServices, 'log' | 'random'>;
+
+/** A check takes about 20 ms, for one read and seldom more. So 16 concurrent checks are 800 checks a second. */
 const checksAtOnce = 16;
 
 /**
@@ -12,73 +25,91 @@ const checksAtOnce = 16;
  */
 const runMilliseconds = 45_000;
 
+/**
+ * After this time the slots of an expired batch are silent, and many runs of the reconciler have checked the batch: it
+ * will not end by itself.
+ */
+const overdueAfterMilliseconds = 15 * 60 * 1000;
+
 /** Not started after the deadline. */
 type Check = () => Promise<void>;
 
+interface Found {
+  overdue: number;
+  oldestWait: number;
+}
+
 /**
  * Repairs what crashes and outages have left: checks every open batch, and every webhook whose next attempt is overdue.
- * Workspaces take turns. The next run starts with the batches that a run did not reach before its deadline. A repeated
- * run, or one concurrent with workers, does no harm.
+ * Workspaces take turns. The order is random, so a run that meets its deadline leaves other ones than the run before. A repeated run, or one
+ * concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are open long after they expired; `oldestWait`: milliseconds that the
  * oldest request has waited for a worker
  */
-export const reconcileBatches =
-  (services: ReconcileServices) => async (): Promise<{ overdue: number; oldestWait: number }> => {
-    const { batchQueue, clock, log, reconciliationIndex } = services;
-    const end = clock.now().getTime() + runMilliseconds;
-    const entries = await openBatchesFromCursor(services);
-    const depth = entries.length === 0 ? 'drained' : await batchQueue.depth();
-    const checked = new Set<OpenBatchEntry>();
-    const found = { overdue: 0, oldestWait: 0 };
-    const observer: BatchObserver = {
-      overdue() {
-        found.overdue += 1;
-      },
-      waited(milliseconds) {
-        found.oldestWait = Math.max(found.oldestWait, milliseconds);
-      },
+export const reconcileBatches = (services: ReconcileServices) => async (): Promise<Found> => {
+  const { clock, log, random, reconciliationIndex } = services;
+  const end = clock.now().getTime() + runMilliseconds;
+  const found: Found = { overdue: 0, oldestWait: 0 };
+  const logged =
+    ({ batchId }: DeliveryOwner, work: Check): Check =>
+    async () => {
+      try {
+        await work();
+      } catch (error) {
+        log.error('A batch was not reconciled', { batchId, error });
+      }
     };
-
-    const logged =
-      ({ batchId }: DeliveryOwner, work: Check): Check =>
-      async () => {
-        try {
-          await work();
-        } catch (error) {
-          log.error('A batch was not reconciled', { batchId, error });
-        }
-      };
-    const checkOpen = (entry: OpenBatchEntry): Check =>
-      logged(entry, async () => {
-        checked.add(entry);
-        await reconcileOpenBatch(services)(entry, depth, observer);
-      });
-    const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
-    // The next run reads the page that this one could not read.
-    const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
-    const openBatches = takeTurns(
-      byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()),
-      onFailure,
-    );
-    const webhooks = takeTurns(webhookChecks(services, logged), onFailure);
-
-    const all = takeTurns([openBatches, webhooks], onFailure);
-    const isComplete = await runChecks(all, () => clock.now().getTime() < end);
-    const next = isComplete ? undefined : entries.find((entry) => !checked.has(entry));
-    if (next !== undefined) {
-      log.warn('The reconciler met its deadline', { unchecked: entries.length - checked.size });
-      await reconciliationIndex.saveCursor(next.batchId);
+  // The next run reads the page that this one could not read.
+  const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
+  const entries = (await reconciliationIndex.openBatches())
+    .map((entry) => ({ entry, order: random() }))
+    .sort((one, other) => one.order - other.order)
+    .map(({ entry }) => entry);
+  const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
+  const checkOpen = (entry: OpenBatchEntry): Check =>
+    logged(entry, () => reconcileOpenBatch(services, entry, found));
+  const openBatches = takeTurns(
+    byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()),
+    onFailure,
+  );
+  const webhooks = takeTurns(webhookChecks(services, logged), onFailure);
+  const checks = takeTurns<Check>([openBatches, webhooks], onFailure);
+  let isComplete = true;
+  const runNext = async (): Promise<void> => {
+    for await (const check of checks) {
+      isComplete = clock.now().getTime() < end;
+      if (!isComplete) return;
+      await check();
     }
-    return found;
   };
+  await Promise.all(Array.from({ length: checksAtOnce }, runNext));
+  if (!isComplete) log.warn('The reconciler met its deadline', { openBatches: entries.length });
+  return found;
+};
 
-/** The open batches in the order of their ids, starting with the first one that the last run did not reach. */
-async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices): Promise<OpenBatchEntry[]> {
-  const entries = await reconciliationIndex.openBatches();
-  const cursor = entries.length === 0 ? undefined : await reconciliationIndex.cursor();
-  const first = cursor === undefined ? 0 : entries.findIndex(({ batchId }) => batchId >= cursor);
-  return first <= 0 ? entries : [...entries.slice(first), ...entries.slice(0, first)];
+/** Checks a batch that is open according to its index entry, and repairs it. Most need nothing but their one read. */
+async function reconcileOpenBatch(
+  services: ReconcileServices,
+  entry: OpenBatchEntry,
+  found: Found,
+): Promise<void> {
+  const batch = await services.batches.get(entry.workspaceId, entry.batchId);
+  // The transaction that creates a batch becomes visible item by item, so the batch may become visible after its entry.
+  if (batch === undefined) return;
+  if (!isOpen(batch)) return services.reconciliationIndex.removeOpenBatch(entry);
+  const now = services.clock.now().getTime();
+  if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) found.overdue += 1;
+  found.oldestWait = Math.max(found.oldestWait, waitOf(batch, now));
+  // Step Functions describes only 15 executions a second, and workers need none before the end of the batch.
+  const mustEnd = batch.stop !== null || needsCheck(batch, now);
+  if (mustEnd || batch.slotsMade === 0) await restartExecution(services)(batch);
+  if (mustEnd) await completeTaskCallback(services)({ workspaceId: entry.workspaceId, id: entry.batchId });
+  else if (batch.slotsMade > 0) await topUpSlots(services)(batch);
 }
+
+/** Milliseconds that the oldest request has waited that no worker has taken; 0 if all are taken. */
+const waitOf = (batch: Batch, now: number): number =>
+  batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 
 /** For each workspace with undelivered webhooks, the checks of those that are due. */
 async function* webhookChecks(
@@ -93,20 +124,4 @@ async function* webhookChecks(
       for await (const entry of reconciliationIndex.webhooksDue(workspaceId, until))
         yield logged(entry, () => reconcileWebhook(services)(entry, until));
     })();
-}
-
-/** @returns whether all checks were started before the deadline */
-async function runChecks(checks: AsyncGenerator<Check>, hasTime: () => boolean): Promise<boolean> {
-  let isComplete = true;
-  const runNext = async (): Promise<void> => {
-    for await (const check of checks) {
-      if (!hasTime()) {
-        isComplete = false;
-        return;
-      }
-      await check();
-    }
-  };
-  await Promise.all(Array.from({ length: checksAtOnce }, runNext));
-  return isComplete;
 }

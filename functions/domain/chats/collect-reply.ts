@@ -117,7 +117,9 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  log.error('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
+  // Others have its chat or its slot, so nobody waits for this reply.
+  const level = error instanceof ReplyAborted && error.kind === 'lease-lost' ? 'warn' : 'error';
+  log[level]('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);
   if (kind !== undefined) meter.modelFailed(agent.definition.llm_model, kind);
   reply.error = failure(textFor(error));

@@ -27,8 +27,8 @@ export interface ReplySettings {
   /** Idle timeout: the longest time without an event of a stream (specification, section 8). */
   streamTimeout: number;
   /**
-   * Length of the chat lease of a send, and of a batch item lease. A lease outlives a crashed function by at most this
-   * time, and is renewed after each third of it.
+   * Length of the chat lease of a send, and of the lease of a slot. A lease outlives a crashed function by at most this
+   * time. A chat lease is renewed after each third of it, and a slot after each sixth.
    */
   lease: number;
   /** Characters of earlier messages that the model gets. */

@@ -71,6 +71,8 @@ export const openTurn =
     const { agent, message, attachments, workspaceId, chatId } = given;
     const leasing = leaseChat(services, given);
     const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
+    // The history may fail before it waits for the count. The error of the lease is thrown below.
+    messageCount.catch(() => undefined);
     const [leased, read] = await Promise.allSettled([
       leasing,
       readHistory(services)(agent, { workspaceId, id: chatId }, given.newChat ? 0 : messageCount),

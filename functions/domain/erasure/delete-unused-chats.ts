@@ -1,11 +1,10 @@
 import { batchLeasePrefix, type Chat } from '#domain/chats/chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { ChatUse } from './chat-uses.ts';
-import type { ErasureServices } from './services.ts';
+import type { ErasureServices, Walk } from './services.ts';
 
-type Services = Pick<ErasureServices, 'chatUses'> &
-  Pick<ChatServices, 'chatDeletion' | 'chats' | 'purgeQueue'> &
+type Services = Pick<ErasureServices, 'retention'> &
+  Pick<ChatServices, 'chatDeletion' | 'chatPages' | 'purgeQueue'> &
   Pick<PlatformServices, 'clock' | 'log'>;
 
 export interface Deleted {
@@ -15,6 +14,9 @@ export interface Deleted {
 }
 
 const dayMilliseconds = 86_400_000;
+
+/** From the end of a pass to the next one. Runs come every hour, and not to the second, so it is an hour less than a day. */
+const passInterval = 23 * 3_600_000;
 
 /** A run starts no page after this time, so that the last ones end before the function's timeout. */
 const runMilliseconds = 4 * 60_000;
@@ -28,107 +30,78 @@ const chatsPerRun = 10_000;
 /** A workspace deletes one page at a time: its transactions change the same items. */
 const workspacesAtOnce = 8;
 
-/** As many chats of one agent and one user as one transaction deletes. */
-const chatsPerPage = 44;
+/** Each page reads the counts of the list: with a million chats, 11 read units more than these. */
+const chatsPerPage = 250;
 
 /**
- * Deletes chats that are unused for longer than their workspace retains them. Workspaces take turns, a page each. The next
- * run goes on with what is left, and a second run concurrent with this one does no harm.
+ * Deletes chats that are unused for longer than their workspace retains them. Once a day, it walks over the chats of each
+ * workspace that are old enough: those are the chats that are in use, and what is to be deleted. Workspaces take turns, a
+ * page each, and those come first that have waited longest. The next run goes on where this one ends, and a second run
+ * concurrent with this one does no harm.
  */
 export const deleteUnusedChats = (services: Services) => async (): Promise<Deleted> => {
-  const { chatUses, clock, log } = services;
+  const { clock, log, retention } = services;
   const start = clock.now().getTime();
-  const waiting = (await chatUses.workspaces()).map((workspace) => ({
-    workspaceId: workspace.workspaceId,
-    pages: pagesOf(services, workspace),
-  }));
-  // A run may not reach all workspaces, so runs start with different ones.
-  waiting.push(...waiting.splice(0, start % Math.max(waiting.length, 1)));
+  const isDue = ({ after, walkedAt }: Walk): boolean =>
+    after !== null || walkedAt === null || Date.parse(walkedAt) + passInterval <= start;
+  const waiting = (await retention.walks())
+    .filter(isDue)
+    .sort((one, other) => ((one.walkedAt ?? '') < (other.walkedAt ?? '') ? -1 : 1));
   const deleted: Deleted = { chats: 0, failures: 0 };
   const hasTime = () => deleted.chats < chatsPerRun && clock.now().getTime() < start + runMilliseconds;
   const runNext = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined && hasTime(); next = waiting.shift())
+    for (let walk = waiting.shift(); walk !== undefined && hasTime(); walk = waiting.shift())
       try {
-        const { done, value } = await next.pages.next();
-        if (done === true) continue;
-        deleted.chats += value;
-        waiting.push(next);
+        const page = await walkPage(services, walk);
+        deleted.chats += page.deleted;
+        if (page.after !== null) waiting.push({ ...walk, after: page.after });
       } catch (error) {
         deleted.failures += 1;
-        log.error('Unused chats were not deleted', { workspaceId: next.workspaceId, error });
+        log.error('Unused chats were not deleted', { workspaceId: walk.workspaceId, error });
       }
   };
   await Promise.all(Array.from({ length: workspacesAtOnce }, runNext));
   return deleted;
 };
 
-/** For each page of chats, yields the number of those that were deleted. */
-async function* pagesOf(
-  services: Services,
-  { workspaceId, days }: { workspaceId: string; days: number },
-): AsyncGenerator<number> {
-  const end = new Date(services.clock.now().getTime() - days * dayMilliseconds).toISOString();
-  // The first chat is usually too young.
-  for (let limit = 1; await addChats(services, workspaceId, end, limit); limit = chatsPerPage) yield 0;
-  for await (const uses of services.chatUses.before(workspaceId, end, chatsPerPage))
-    yield await deletePage(services, workspaceId, end, uses);
+/** @returns the chat after which the walk goes on; null if its pass is over */
+async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
+  const { workspaceId, days } = walk;
+  const now = services.clock.now();
+  const end = new Date(now.getTime() - days * dayMilliseconds).toISOString();
+  const page = {
+    // The first chat is usually too young.
+    limit: walk.after === null ? 1 : chatsPerPage,
+    ...{ offset: 0, ascending: true, cursor: { isAfter: true, id: walk.after ?? 0, offset: 0 } },
+  };
+  const { chats, ends } = await services.chatPages.page({ workspaceId }, page);
+  const deleted = await deleteUnused(
+    services,
+    chats.filter((chat) => isUnused(chat, end, now.getTime())),
+  );
+  // Times of creation rise with the ids.
+  const isOver = !ends.hasMore || chats.some(({ createdAt }) => createdAt >= end);
+  const after = isOver ? null : ends.last;
+  // Last, so that the next run finds what this one has not deleted.
+  const isSame = await services.retention.advance(walk, after, services.clock.now().toISOString());
+  return { deleted, after: isSame ? after : null };
 }
 
-/** Adds the next chats to the index that were created before the time. @returns whether there may be more */
-async function addChats(
-  { chatUses }: Services,
-  workspaceId: string,
-  end: string,
-  limit: number,
-): Promise<boolean> {
-  const next = await chatUses.notAdded(workspaceId, limit);
-  const isYoung = ({ chat }: (typeof next)[number]): boolean => chat !== undefined && chat.createdAt >= end;
-  const firstYoung = next.findIndex(isYoung);
-  const old = firstYoung < 0 ? next : next.slice(0, firstYoung);
-  const last = old.at(-1);
-  if (last === undefined) return false;
-  const uses = old.flatMap(({ chatId, chat }) =>
-    chat === undefined ? [] : [{ chatId, lastUse: chat.updatedAt }],
+/** @returns the number of chats that were deleted; those stay that are used meanwhile */
+async function deleteUnused(services: Services, unused: readonly Chat[]): Promise<number> {
+  const { chatDeletion, clock, purgeQueue, retention } = services;
+  const [first] = unused;
+  if (first === undefined) return 0;
+  const inBatches = await retention.inOpenBatches(
+    first.workspaceId,
+    unused.map(({ id }) => id),
   );
-  await chatUses.add(workspaceId, uses, last.chatId);
-  return old.length === limit;
-}
-
-/** @returns the number of chats that were deleted */
-async function deletePage(
-  services: Services,
-  workspaceId: string,
-  end: string,
-  uses: readonly ChatUse[],
-): Promise<number> {
-  const { chatDeletion, chats, chatUses, clock, purgeQueue } = services;
-  const found = await Promise.all(
-    uses.map(async (use) => ({ use, chat: await chats.get(workspaceId, use.chatId) })),
-  );
-  const now = clock.now();
-  const candidates = found.flatMap(({ chat }) =>
-    chat !== undefined && isUnused(chat, end, now.getTime()) ? [chat] : [],
-  );
-  const inBatches = await chatUses.inOpenBatches(
-    workspaceId,
-    candidates.map(({ id }) => id),
-  );
-  const deletedAt = now.toISOString();
+  const deletedAt = clock.now().toISOString();
   const deleted = await chatDeletion.deleteUnchanged(
-    candidates.filter(({ id }) => !inBatches.has(id)),
+    unused.filter(({ id }) => !inBatches.has(id)),
     deletedAt,
   );
-  await purgeQueue.send(deleted.map(({ id }) => ({ workspaceId, chatId: id, deletedAt })));
-  const ids = new Set(deleted.map(({ id }) => id));
-  await chatUses.replace(
-    workspaceId,
-    found
-      .map(({ use, chat }) => ({
-        use,
-        lastUse: chat === undefined || ids.has(chat.id) ? null : chat.updatedAt,
-      }))
-      .filter(({ use, lastUse }) => lastUse !== use.lastUse),
-  );
+  await purgeQueue.send(deleted.map(({ workspaceId, id }) => ({ workspaceId, chatId: id, deletedAt })));
   return deleted.length;
 }
 

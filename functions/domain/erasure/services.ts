@@ -1,13 +1,12 @@
 import type { ErasedCounts, ErasedPart, Erasure } from '#domain/chats/purge.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { ChatTraces } from './chat-traces.ts';
-import type { ChatUses } from './chat-uses.ts';
 
 export interface ErasureServices {
   chatTraces: ChatTraces;
-  chatUses: ChatUses;
   erasures: Erasures;
   personTraces: PersonTraces;
+  retention: Retention;
 }
 
 export interface Erasures {
@@ -34,4 +33,26 @@ export interface PersonTraces {
     chatIds: ReadonlySet<number>,
     onFound: (found: number) => Promise<void>,
   ): Promise<{ items: number; found: number }>;
+}
+
+/** A walk over the chats of a workspace that deletes unused ones, in the order of their ids. One pass follows another. */
+export interface Walk {
+  workspaceId: string;
+  days: number;
+  /** The last chat that the pass has come to; null between two passes. */
+  after: number | null;
+  /** When it has come so far (ISO 8601); null before the first pass with these days. */
+  walkedAt: string | null;
+}
+
+export interface Retention {
+  /** One of each workspace with retention. */
+  walks(): Promise<Walk[]>;
+  /**
+   * Stores how far the walk is.
+   * @returns false, and nothing is stored, if the workspace has other days now, or none
+   */
+  advance(walk: Walk, after: number | null, at: string): Promise<boolean>;
+  /** Those of the chats that requests of open batches are to be sent to. */
+  inOpenBatches(workspaceId: string, chatIds: readonly number[]): Promise<ReadonlySet<number>>;
 }

@@ -22,9 +22,9 @@ import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
-import { dynamoChatUses } from '#adapters/dynamo/erasure/chat-uses.ts';
 import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoPersonTraces } from '#adapters/dynamo/erasure/person-traces.ts';
+import { dynamoRetention } from '#adapters/dynamo/erasure/retention.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
@@ -150,7 +150,7 @@ export const erasedObjects = {
 };
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
-export const chatUses = /* @__PURE__ */ lazily(() => dynamoChatUses(table()));
+export const retention = /* @__PURE__ */ lazily(() => dynamoRetention(table()));
 export const erasures = /* @__PURE__ */ lazily(() => dynamoErasures(table(), clock));
 export const personTraces = /* @__PURE__ */ lazily(() =>
   dynamoPersonTraces(table(), keyScanner(dynamoClient(6), environment('dataTable'))),
@@ -296,7 +296,7 @@ export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webho
   retryDelays: environment('webhookRetrySeconds').map((seconds) => seconds * 1000),
 }));
 export const webhookSource: WebhookServices['webhookSource'] = {
-  get: async ({ workspaceId, batchId }) => (await batches().get(workspaceId, batchId))?.webhook ?? undefined,
+  get: ({ workspaceId, batchId }) => batches().webhook({ workspaceId, id: batchId }),
 };
 /** Imported at the first webhook, because few batches have one. */
 const webhookClients = () => import('./webhook-clients.ts');

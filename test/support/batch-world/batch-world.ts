@@ -3,8 +3,10 @@ import type { Batch } from '#domain/batches/batch.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
 import { listBatchResults } from '#domain/batches/list-batch-results.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { dynamoStores } from '../dynamo-stores.ts';
 import { manualClock } from '../manual-clock.ts';
-import { memoryStores } from '../memory-stores/memory-stores.ts';
+import { MemoryTable } from '../memory-table/memory-table.ts';
+import { openMemoryTable } from '../memory-table/open-memory-table.ts';
 import { memoryQueue } from './memory-queue.ts';
 import { memoryWorkflow } from './memory-workflow.ts';
 import { createProcesses } from './processes.ts';
@@ -22,7 +24,8 @@ type NewRequest = Partial<CreateBatchBody['requests'][number]>;
 export function batchWorld(given: Partial<BatchSettings> = {}) {
   const settings = { ...defaults, ...given };
   const clock = manualClock();
-  const stores = memoryStores({ clock, actor: () => 'tester' });
+  const table = openMemoryTable(new MemoryTable(() => clock.now().getTime()), async () => undefined);
+  const stores = dynamoStores(table, { clock, actor: () => 'tester' });
   const queue = memoryQueue(clock);
   const workflow = memoryWorkflow(clock, { batchTimeout: settings.timeout, lease: settings.lease });
   const model = scriptedModel();
@@ -47,16 +50,27 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
 
   const deliver = (atOnce = settings.atOnce): Promise<number> => queue.deliver(workers, atOnce);
 
-  /** Does all that can be done now. */
+  /** Moves the clock while the work goes on. */
+  const advanceDuring = async <Result>(work: Promise<Result>, milliseconds = 250): Promise<Result> => {
+    let isDone = false;
+    const end = () => {
+      isDone = true;
+    };
+    work.then(end, end);
+    for (await clock.advance(0); !isDone; ) await clock.advance(milliseconds);
+    return work;
+  };
+
+  /** Does all that can be done now. Requests that wait in their places take their time. */
   const run = async (): Promise<void> => {
     for (let round = 0; round < 10_000; round += 1)
-      if ((await deliver()) + (await workflow.step(functions)) === 0) return;
+      if ((await advanceDuring(deliver())) + (await workflow.step(functions)) === 0) return;
     throw new Error('There is no end of the work');
   };
 
   return {
     ...{ clock, stores, queue, workflow, model, state, services, workers, functions },
-    ...{ invoke, reconcile, read, deliver, run },
+    ...{ invoke, reconcile, read, deliver, run, advanceDuring },
 
     /** @param requests their number, or what is special of each */
     async create(
@@ -70,17 +84,6 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
         body: bodyOf(list, body),
       };
       return (await invoke((ports) => createBatch(ports)(input, { key, mostOpen, takeTokens }))).batch;
-    },
-
-    /** Moves the clock while the work goes on. */
-    async advanceDuring<Result>(work: Promise<Result>, milliseconds = 250): Promise<Result> {
-      let isDone = false;
-      const end = () => {
-        isDone = true;
-      };
-      work.then(end, end);
-      for (await clock.advance(0); !isDone; ) await clock.advance(milliseconds);
-      return work;
     },
 
     /** Goes on, with a reconciler each minute, until the condition holds. */

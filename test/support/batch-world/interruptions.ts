@@ -16,6 +16,3 @@ export function killOnce(world: BatchWorld, write: string): void {
 /** Since the creation of the batch. */
 export const secondsSince = (world: BatchWorld, { createdAt }: Batch): number =>
   (world.clock.now().getTime() - Date.parse(createdAt)) / 1000;
-
-/** Of the messages in the queue, also the hidden ones. */
-export const positionsIn = ({ queue }: BatchWorld) => queue.messages.map(({ body }) => body.positions);

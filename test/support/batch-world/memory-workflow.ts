@@ -9,7 +9,7 @@ interface Input {
 }
 
 export interface WorkflowFunctions {
-  dispatch(input: Input & { taskToken: string }): Promise<unknown>;
+  dispatch(input: Input & { taskToken: string; enteredAt: string }): Promise<unknown>;
   advance(input: Input): Promise<{ stage: string; webhook: boolean }>;
   fail(input: Input): Promise<{ webhook: boolean }>;
   deliver(input: Input): Promise<DeliveryProgress>;
@@ -54,7 +54,8 @@ export function memoryWorkflow(
       const taskToken = `token ${tokens}`;
       execution.taskToken = taskToken;
       enter(execution, 'await callback', execution.waitSeconds);
-      await functions.dispatch({ ...execution.input, taskToken });
+      const enteredAt = clock.now().toISOString();
+      await functions.dispatch({ ...execution.input, taskToken, enteredAt });
     },
     'await callback': async (execution) => enter(execution, 'check'),
     async check(execution, functions) {

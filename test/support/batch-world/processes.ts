@@ -1,8 +1,7 @@
 import { advanceBatch, failBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
 import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
-import { failBatchItems } from '#domain/batches/fail-batch-items.ts';
-import { processBatchItems } from '#domain/batches/process-batch-items.ts';
+import { workOnSlot } from '#domain/batches/worker.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { Workers } from './memory-queue.ts';
 import type { WorkflowFunctions } from './memory-workflow.ts';
@@ -19,22 +18,14 @@ export function createProcesses(all: WorldServices, state: WorldState) {
     if (process.isDead()) throw new Error('The process has died');
     return result;
   };
-  const succeeds = async (call: (ports: WorldServices) => Promise<boolean>): Promise<boolean> => {
-    try {
-      return await invoke(call);
-    } catch {
-      return false;
-    }
-  };
-
   const workers: Workers = {
-    process: (message, isRedelivered) =>
-      succeeds((ports) => processBatchItems(ports)(message, isRedelivered)),
-    failDeadLetter: (message) =>
-      succeeds(async (ports) => {
-        await failBatchItems(ports)(message);
-        return true;
-      }),
+    async process(message) {
+      try {
+        await invoke((ports) => workOnSlot(ports)(message));
+      } catch {
+        // The message is deleted all the same.
+      }
+    },
   };
   const functions: WorkflowFunctions = {
     dispatch: (input) => invoke((ports) => dispatchBatch(ports)(input)),

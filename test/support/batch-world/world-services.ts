@@ -1,8 +1,9 @@
 import { parseLimits } from '#contract/rate-limits.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { failBatch } from '#domain/batches/advance-batch.ts';
 import type { createBatch } from '#domain/batches/create-batch.ts';
-import type { processBatchItems } from '#domain/batches/process-batch-items.ts';
 import type { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import type { workOnSlot } from '#domain/batches/worker.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import type { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
@@ -57,7 +58,8 @@ export function createState() {
 
 /** All that the use cases of batches and webhooks need. */
 export type WorldServices = Parameters<typeof createBatch>[0] &
-  Parameters<typeof processBatchItems>[0] &
+  Parameters<typeof workOnSlot>[0] &
+  Parameters<typeof failBatch>[0] &
   Parameters<typeof reconcileBatches>[0] &
   Parameters<typeof deliverWebhook>[0];
 

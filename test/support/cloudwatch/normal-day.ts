@@ -113,7 +113,6 @@ export const normalDay = ({
   'DynamoDB WriteThrottleEvents': every(7 * hour, 30, 101),
   'DynamoDB SystemErrors GetItem': every(day, 1, 500),
   'SQS ApproximateNumberOfMessagesVisible BatchesRequests': share(0.1),
-  'SQS ApproximateNumberOfMessagesVisible BatchesDeadLetters': always(0),
   'SQS ApproximateNumberOfMessagesVisible PurgePurges': always(3),
   'own OldestRequestWait': (minute) => 10 + 2 * requests(minute),
   'own OverdueBatches': always(0),

@@ -9,7 +9,6 @@ import {
   hour,
   night,
   noon,
-  once,
   plus,
   type Situation,
   share,
@@ -213,16 +212,9 @@ export const workSituations: readonly Situation[] = [
     trouble: [noon, noon + 30],
     changes: {
       'Lambda Errors ProcessBatchItems': every(2, 1),
-      'SQS NumberOfMessagesReceived BatchesDeadLetters': once(noon + 29, 1, every(30, 2, 29)),
     },
-    fires: ['BatchWorkFunctionErrors', 'DeadLetters'],
+    fires: ['BatchWorkFunctionErrors'],
     stopsRollouts: true,
-  },
-  {
-    title: 'the handler of dead letters does not run',
-    trouble: [noon, noon + hour],
-    changes: { 'SQS ApproximateNumberOfMessagesVisible BatchesDeadLetters': always(2) },
-    fires: ['DeadLetters'],
   },
   {
     title: 'an execution of the workflow fails',

@@ -5,6 +5,7 @@ import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
 import type { AssistantMessage, UserMessage } from '#domain/chats/message.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
@@ -147,7 +148,7 @@ export const idempotencyKey = (hash: string) => ({
   at: start,
 });
 
-export const webhook: Batch['webhook'] = {
+export const webhook: Webhook = {
   url: 'https://receiver.example/hook',
   events: ['completed', 'failed', 'cancelled'],
   secret: 'sealed for this batch',
@@ -167,13 +168,11 @@ export const batch = (number: number, fields: Partial<Batch> = {}): Batch => ({
   completedAt: null,
   cancelledAt: null,
   stop: null,
-  webhook: null,
+  webhookEvents: [],
   executionNumber: 1,
-  taskToken: null,
-  dispatchedAt: null,
-  sentAt: null,
-  groupsSent: 0,
-  slots: 0,
+  next: 0,
+  slotsMade: 0,
+  slots: {},
   ...fields,
 });
 

@@ -1,8 +1,10 @@
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
 import type { Claim } from '#domain/batches/batch-transitions.ts';
+import { epochsPerSlot } from '#domain/batches/slots.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import { sampleItem } from '../sample-batches.ts';
 import {
   agent,
   agentId,
@@ -126,7 +128,7 @@ async function writeOthers({ files, knowledge, usage, rateBuckets, idempotency }
  * item.
  */
 async function writeOpenBatch({ batches }: Stores): Promise<void> {
-  const open = batch(1, { total: 25, webhook });
+  const open = batch(1, { total: 25, webhookEvents: webhook.events });
   const requests = Array.from({ length: open.total }, (_, position) => batchRequest(position));
   requests[1] = batchRequest(1, {
     externalUserId: userId,
@@ -138,45 +140,47 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
   requests[3] = batchRequest(3, { externalUserId: userId, historyId: 1, previous: 1 });
   for (const position of [20, 21])
     requests[position] = batchRequest(position, { message: 't'.repeat(150_001) });
-  await batches.create(open, requests, null);
-  await batches.enqueueFirst(open, 1);
-  await batches.markFirstEnqueued(open, at(1));
-  await batches.saveTaskToken(open, 'token-of-the-task');
+  await batches.create(open, requests, webhook, null);
+  await batches.saveTaskToken(open, 'token-of-the-task', at(1));
+  await batches.topUp(open, [1, 2, 3], start + 60_000);
+  const owner = { name: 'worker', until: start + 30_000 };
+  const [first, second] = [
+    await batches.acquire(open, { number: 1, epoch: 0 }, owner),
+    await batches.acquire(open, { number: 2, epoch: epochsPerSlot }, owner),
+  ];
+  if (first === undefined || second === undefined) throw new Error('The slots were not acquired');
+  await batches.take(open, { ...first.slot, takes: 0 }, { size: 20, named: { 2: 2 } });
+  await batches.pass(open, second.slot, { until: start + 60_000, isClean: false });
   await batches.incrementExecutionNumber(open);
 
   const claims = [0, 1, 2, 4].map(
     (position): Claim => ({
       request: batchRequest(position),
-      item: undefined,
+      item: sampleItem(position, { messagePosition: position === 1 ? null : 1 }),
       newChat: position === 1 ? null : { workspaceId, agentId, name: `id-${position}`, externalUserId: null },
     }),
   );
-  const claimed = await batches.claimItems(open, claims, {
-    milliseconds: 30_000,
-    worker: null,
-    chat: { idOf: (position) => `batch:${open.id}:${position}`, milliseconds: 270_000 },
+  const claimed = await batches.claim(open, claims, {
+    idOf: (position) => `batch:${open.id}:${position}`,
+    until: start + 270_000,
   });
   const [success, failed, waiting] = claimed.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
   const calls: BatchItem['calls'] = [['openai:test', 'chat', 10, 20]];
-  await batches.finishItem(open, { ...success, status: 'success', calls, processedAt: at(5) });
+  await batches.replaceItem(open, success, { ...success, status: 'success', calls, processedAt: at(5) });
   const error = { code: 500, message: 'The model failed' };
-  await batches.finishItem(open, {
+  await batches.replaceItem(open, failed, {
     ...failed,
     status: 'failed',
     error,
     brokenReplies: 3,
     processedAt: at(5),
   });
-  await batches.scheduleRetry(open, { ...waiting, brokenReplies: 1 }, start + 5000);
-  await batches.takeGroups(
-    open,
-    { completed: 1, failed: 1, slots: 0 },
-    { groups: 1, slotLimit: 15, at: at(5) },
-  );
+  const due = start + 5000;
+  await batches.replaceItem(open, waiting, { ...waiting, status: 'waiting', brokenReplies: 1, due });
 
   const cancelling = batch(2);
-  await batches.create(cancelling, [batchRequest(0)], null);
-  await batches.cancel(cancelling, at(2));
+  await batches.create(cancelling, [batchRequest(0)], null, null);
+  await batches.stop(cancelling, { reason: 'cancelled', at: at(2) });
 }
 
 /** One batch for each final status, with each state of a webhook's delivery. */
@@ -184,26 +188,27 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
   const close = async (ended: Batch): Promise<WebhookDelivery | null> => {
     const delivery = deliveryOf(ended);
     const open = { ...ended, status: 'in_progress' as const };
-    await batches.create(open, [batchRequest(0)], null);
+    await batches.create(open, [batchRequest(0)], open.webhookEvents.length > 0 ? webhook : null, null);
     const { stop } = ended;
-    const transition = {
-      cancelled: batches.cancel,
-      expired: batches.markExpired,
-      failed: batches.markFailed,
-    };
-    const stopped = stop === null ? open : await transition[stop.reason](open, stop.at);
+    const stopped = stop === null ? open : await batches.stop(open, stop);
     await batches.complete(stopped ?? open, ended, delivery);
     return delivery;
   };
   const ends: [Batch, state: WebhookDelivery['state']][] = [
-    [batch(3, { status: 'completed', completed: 1, completedAt: at(8), webhook }), 'delivered'],
-    [batch(4, { status: 'completed', failed: 1, completedAt: at(8), webhook }), 'pending'],
+    [
+      batch(3, { status: 'completed', completed: 1, completedAt: at(8), webhookEvents: webhook.events }),
+      'delivered',
+    ],
+    [
+      batch(4, { status: 'completed', failed: 1, completedAt: at(8), webhookEvents: webhook.events }),
+      'pending',
+    ],
     [
       batch(5, {
         status: 'failed',
         failed: 1,
         completedAt: at(8),
-        webhook,
+        webhookEvents: webhook.events,
         stop: { reason: 'failed', at: at(7) },
       }),
       'gone',
@@ -213,7 +218,7 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
         status: 'cancelled',
         failed: 1,
         cancelledAt: at(8),
-        webhook: { ...(webhook as NonNullable<Batch['webhook']>), secret: null },
+        webhookEvents: webhook.events,
         stop: { reason: 'cancelled', at: at(7) },
       }),
       'exhausted',
@@ -233,7 +238,9 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
     batch(7, { status: 'completed', failed: 1, completedAt: at(8), stop: { reason: 'expired', at: at(7) } }),
   );
   // An operator has restarted this delivery, and its attempt is still in progress.
-  const resent = await close(batch(8, { status: 'completed', completed: 1, completedAt: at(8), webhook }));
+  const resent = await close(
+    batch(8, { status: 'completed', completed: 1, completedAt: at(8), webhookEvents: webhook.events }),
+  );
   const restarted = resent && (await deliveries.restart(resent, at(11)));
   if (!restarted) throw new Error('The delivery did not restart');
   await deliveries.start(restarted, { at: at(11), nextAt: at(12) });
@@ -260,10 +267,10 @@ async function writeDeletedChats({ chats, batches, replyEvents }: Stores): Promi
   }
   await chats.stopLease({ ...third, lease }, lease.id, start + 3000);
   const owner = batch(10, { workspaceId: deletedId, total: 2 });
-  await batches.create(owner, [batchRequest(0), batchRequest(1, { historyId: 1 })], null);
-  const chat = { idOf: (requestIndex: number) => `batch:${owner.id}:${requestIndex}`, milliseconds: 270_000 };
-  const claim = { request: batchRequest(0), item: undefined, newChat };
-  await batches.claimItems(owner, [claim], { milliseconds: 30_000, worker: null, chat });
+  await batches.create(owner, [batchRequest(0), batchRequest(1, { historyId: 1 })], null, null);
+  const idOf = (requestIndex: number) => `batch:${owner.id}:${requestIndex}`;
+  const claim = { request: batchRequest(0), item: sampleItem(0, { messagePosition: 1 }), newChat };
+  await batches.claim(owner, [claim], { idOf, until: start + 270_000 });
   const fourth = await chats.get(deletedId, 4);
   if (fourth === undefined) throw new Error('The batch request has no chat');
   await chats.delete([{ ...second, lease }], at(6));

@@ -26,7 +26,9 @@ export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
   const data = join(work, 'data');
   const [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver(status(500))]);
   model.onCall = respondByMessage;
-  const command = startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
+  // So few requests are enough that some were never started.
+  const settings = ['--set', 'requestsPerWorker=5'];
+  const command = startCommand(['--port', '0', '--data', data, ...settings], { OPENAI_BASE_URL: model.url });
   try {
     await command.printed('Ctrl-C ends it.');
     const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SQSEvent } from 'aws-lambda';
-import type { Batch } from '#domain/batches/batch.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { synthesize } from '../../../bin/local/synthesize.ts';
@@ -15,10 +15,11 @@ import { type ModelCall, startScriptedModel } from '../scripted-model.ts';
 import { createTenant, operator, setLimits, type Tenant } from '../service.ts';
 import { uploaderOf } from '../upload.ts';
 import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-receiver.ts';
+import { attachmentInput } from './attachment-input.ts';
 import type { FrozenMessage, FrozenMessages } from './frozen-messages.ts';
 import { type Invoke, invokerOf } from './invoke-function.ts';
 import { type FrozenDefinition, runDefinition } from './run-definition.ts';
-import { createUnstarted, untilCounted } from './unstarted-batch.ts';
+import { createUnstarted, untilProcessed } from './unstarted-batch.ts';
 
 interface World {
   run: RunningTemplate;
@@ -56,7 +57,7 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
     environment: {
       OPENAI_BASE_URL: model.url,
       AWS_ENDPOINT_URL_SQS: queue.url,
-      // So the leases of a killed worker expire before SQS delivers its message again.
+      // So the reconciler's next run finds the slot of a killed worker silent.
       LEASE_SECONDS: '3',
       WEBHOOK_RETRY_SECONDS: '1,1,1',
     },
@@ -74,7 +75,7 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
       commit,
       workspaceId: tenant.workspaceId,
       queue: oneOfEachShape(sent),
-      events: eventsOf(sent),
+      event: eventOf(sent),
       workflow: await recordWorkflow(world, assembly),
       authorizer: await recordAuthorizer(world),
       attachment: await recordAttachment(world),
@@ -115,8 +116,8 @@ function recordMessages(queue: DynamoProxy): FrozenMessage[] {
   return sent;
 }
 
-const shapeOf = ({ sender, body, delaySeconds }: FrozenMessage): string =>
-  JSON.stringify([sender, body.positions.length > 1, body.holdsPlace, delaySeconds > 0]);
+const shapeOf = ({ sender, delaySeconds }: FrozenMessage): string =>
+  JSON.stringify([sender, delaySeconds > 0]);
 
 const oneOfEachShape = (sent: readonly FrozenMessage[]): FrozenMessage[] =>
   [...Map.groupBy(sent, shapeOf).values()].flatMap(([first]) => first ?? []);
@@ -126,9 +127,9 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   const chat = dataOf(
     await client.post<{ id: number }>('/chats', { agent_id: tenant.agentId, name: 'Continued' }),
   );
-  // Throttles the request until its retry is delayed for so long that the message has no in-flight message slot.
+  // Throttles the request until its worker has passed on the slot, with a delay.
   calls.set('Busy', (call) =>
-    sent.some(({ body }) => !body.holdsPlace) ? respondAtOnce(call) : call.fail(429),
+    sent.some(({ delaySeconds }) => delaySeconds > 0) ? respondAtOnce(call) : call.fail(429),
   );
   const requests = Array.from({ length: 12 }, (_, index) => ({
     custom_id: `id-${index}`,
@@ -159,17 +160,16 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   await waitForBatchEnd(client, interrupted.id, 120);
 }
 
-function eventsOf(sent: readonly FrozenMessage[]): FrozenMessages['events'] {
-  const [message] = sent;
+function eventOf([message]: readonly FrozenMessage[]): SQSEvent {
   if (message === undefined) throw new Error('Nothing was sent');
-  const eventOf = (queue: string, count: string): SQSEvent => ({
+  return {
     Records: [
       {
         messageId: '00000000-0000-4000-8000-000000000001',
         receiptHandle: 'receipt',
         body: JSON.stringify(message.body),
         attributes: {
-          ApproximateReceiveCount: count,
+          ApproximateReceiveCount: '1',
           SentTimestamp: '1795348800000',
           SenderId: 'sender',
           ApproximateFirstReceiveTimestamp: '1795348800001',
@@ -178,12 +178,11 @@ function eventsOf(sent: readonly FrozenMessage[]): FrozenMessages['events'] {
         messageAttributes: {},
         md5OfBody: '',
         eventSource: 'aws:sqs',
-        eventSourceARN: `arn:aws:sqs:us-east-1:000000000000:${queue}`,
+        eventSourceARN: 'arn:aws:sqs:us-east-1:000000000000:Requests',
         awsRegion: 'us-east-1',
       },
     ],
-  });
-  return { requests: eventOf('Requests', '1'), deadLetters: eventOf('DeadLetters', '11') };
+  };
 }
 
 /** Runs the workflow of a batch that has no other execution. */
@@ -192,14 +191,14 @@ async function recordWorkflow(
   assembly: string,
 ): Promise<FrozenMessages['workflow']> {
   const definition = await readDefinition(assembly);
-  const webhook: Batch['webhook'] = { url: receiver.url, events: ['completed', 'failed'], secret: null };
+  const webhook: Webhook = { url: receiver.url, events: ['completed', 'failed'], secret: null };
   const carried = await createUnstarted(tenant, webhook);
   const input = { workspaceId: tenant.workspaceId, batchId: carried.id };
   const { runs, output } = await runDefinition(definition, {
     input,
     taskToken: 'token-of-the-task',
     invoke,
-    awaitTask: () => untilCounted(carried),
+    awaitTask: () => untilProcessed(carried),
   });
   await waitForBatchEnd(client, carried.id, 10);
 
@@ -287,7 +286,7 @@ async function recordAuthorizer({ tenant, invoke }: World): Promise<FrozenMessag
 async function recordAttachment({ run, tenant, invoke }: World): Promise<FrozenMessages['attachment']> {
   const { file } = uploaderOf({ baseUrl: `${run.url}/v1` }, tenant);
   const { uuid } = dataOf(await file('notes.txt', 'The bridge was built in 1932.')) as { uuid: string };
-  const input = { uuid, workspaceId: tenant.workspaceId };
+  const input = await attachmentInput(run, tenant.workspaceId, uuid);
   return { input, output: await invoke('PrepareAttachment', input) };
 }
 

@@ -1,11 +1,12 @@
 import type { SQSEvent } from 'aws-lambda';
+import type { SlotMessage } from '#domain/batches/batch-queue.ts';
 import type { FrozenDefinition, StateRun } from './run-definition.ts';
 
 /** A message as it was sent to the queue. */
 export interface FrozenMessage {
   /** The function that sent it. */
   sender: string;
-  body: { workspaceId: string; batchId: string; positions: number[]; holdsPlace: boolean };
+  body: SlotMessage;
   group: string;
   delaySeconds: number;
 }
@@ -16,8 +17,8 @@ export interface FrozenMessages {
   workspaceId: string;
   /** One message of each shape. */
   queue: FrozenMessage[];
-  /** The events with which Lambda delivers a queue's messages. */
-  events: { requests: SQSEvent; deadLetters: SQSEvent };
+  /** With which Lambda delivers the first of them. */
+  event: SQSEvent;
   workflow: {
     definition: FrozenDefinition;
     execution: { name: string; input: { workspaceId: string; batchId: string }; output: unknown };

@@ -46,7 +46,7 @@ const moveTargets = (
   moved: (target: string) => string,
 ): string =>
   database.replaceAll(
-    /'S:W#([^#']+)#B#([^#']+)', 'S:BATCH'.*?"target":\{"S":"([^"]+)"/g,
+    /'S:W#([^#']+)#B#([^#']+)', 'S:HOOK'.*?"target":\{"S":"([^"]+)"/g,
     (line, workspace: string, batch: string, target: string) => {
       const ciphertext = Buffer.from(target, 'base64');
       const id = keyIdOf(ciphertext) ?? '';

@@ -55,7 +55,7 @@ export async function runDefinition(
     validationOptions: { noValidate: true },
   });
   const { result } = machine.run(input as never, {
-    context: { Task: { Token: taskToken } } as never,
+    context: { Task: { Token: taskToken }, State: { EnteredTime: new Date().toISOString() } } as never,
     overrides: {
       taskResourceLocalHandlers: Object.fromEntries(handlers),
       waitTimeOverrides: Object.fromEntries(waits.map(([name]) => [name, 1000])),

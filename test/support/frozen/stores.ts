@@ -71,7 +71,11 @@ export function storesOn(table: Table, texts = new Map<string, string>()) {
     feedback: dynamoFeedbackStore(table),
     files: dynamoFileIndex(table),
     knowledge: dynamoKnowledgeTable(table, audit),
-    usage: dynamoUsageStore(table, () => 400),
+    usage: dynamoUsageStore(
+      table,
+      () => 400,
+      () => 'process_1',
+    ),
     rateBuckets: dynamoRateBucketStore(table),
     idempotency: dynamoIdempotencyStore(table),
     batches: dynamoBatchStore(table, clock),

@@ -1,4 +1,5 @@
 import type { Batch } from '#domain/batches/batch.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Tenant } from '../service.ts';
@@ -10,26 +11,33 @@ export const unstartedRequests = Array.from({ length: 11 }, (_, position) => bat
 /** Stores a batch without starting its workflow, as if its creator had died. The caller runs the batch. */
 export async function createUnstarted(
   { workspaceId, agentId, apiKeyId }: Omit<Tenant, 'apiKey'>,
-  webhook: Batch['webhook'] = null,
+  webhook: Webhook | null = null,
 ): Promise<Batch> {
   const now = Date.now();
   const made = batch(1, {
     id: identifiers.uuid(),
-    ...{ workspaceId, agentId, apiKeyId, webhook, total: unstartedRequests.length },
+    ...{
+      workspaceId,
+      agentId,
+      apiKeyId,
+      webhookEvents: webhook?.events ?? [],
+      total: unstartedRequests.length,
+    },
     createdAt: new Date(now).toISOString(),
     expiresAt: new Date(now + 3_600_000).toISOString(),
   });
   const requests = unstartedRequests.map((request) => ({ ...request, agentId }));
-  await batches().create(made, requests, null);
+  await batches().create(made, requests, webhook, null);
   return made;
 }
 
-/** Resolves when a batch's counters say that all its requests have ended. */
-export async function untilCounted({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> {
+/** Resolves when workers have ended all requests of a batch. */
+export async function untilProcessed({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> {
   const deadline = Date.now() + 60_000;
   for (;;) {
     const now = await batches().get(workspaceId, id);
-    if (now !== undefined && now.completed + now.failed >= now.total) return;
+    // The last worker removes its slot.
+    if (now !== undefined && now.next >= now.total && Object.keys(now.slots).length === 0) return;
     if (Date.now() > deadline) throw new Error(`The requests do not end: ${JSON.stringify(now)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

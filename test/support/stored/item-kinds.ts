@@ -36,8 +36,6 @@ const itemKinds: readonly ItemKind[] = [
     keys.agent(item.workspace_id as string, agent),
   ]),
   kind('^OPERATOR#RETENTION', '(?<workspace>.+)', (parts) => [workspaceOf(parts)]),
-  kind(`${ws}#CHAT-USES`, 'CURSOR', (parts) => [workspaceOf(parts)]),
-  kind(`${ws}#CHAT-USES`, '[^#]+#(?<chat>\\d+)', (parts) => [chatOf(parts)]),
   kind('^OPERATOR#PURGES', '#(?<workspace>[^#]+)#.+', (parts) => [workspaceOf(parts)]),
   kind('^OPERATOR#PURGES', '.+', (_, item) => [keys.workspace(item.workspace_id as string)]),
   kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, item) => [keys.apiKey(item.hash as string)]),
@@ -76,10 +74,9 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#BATCHES#(?:all|completed|failed|cancelled)`, '\\d{10}', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#BATCHES-N#.+`, '\\d+#\\d+|OPEN', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'BATCH', ({ workspace = '', batch = '' }) => [
-    keys.batchAcceptsWork(workspace, batch),
     keys.batchManifest(workspace, batch, 0),
   ]),
-  kind(`${ws}#B#(?<batch>[^#]+)`, 'GATE|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),
+  kind(`${ws}#B#(?<batch>[^#]+)`, 'TOKEN|HOOK|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'WEBHOOK-ATTEMPT#\\d+', ({ workspace = '', batch = '' }) => [
     keys.webhookDelivery(workspace, batch),
   ]),

@@ -23,7 +23,7 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
   const table = dataTableOf({ run: stores });
   await table.writeItems([
     { ...keys.message(workspace, 999_999, 1), position: 1 },
-    { ...keys.batchItem(workspace, 'gone', 3), status: 'success', attempt: 1, lease: 0 },
+    { ...keys.batchItem(workspace, 'gone', 3), status: 'success', k: 1, e: 1, attempt: 1 },
     { ...keys.file(workspace, 'gone'), uuid: 'gone' },
     { ...keys.feedbackCounts(workspace, Number(chatId), 1), sys_helpful: 7 },
     { ...keys.operatorsOpenBatch('forgotten'), workspace_id: workspace },
@@ -41,7 +41,7 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
   );
   await table.change(keys.batch(batchWorkspace, batchId), {
     completed: Number(batch.item.completed) + 1,
-    task_token: 'left',
+    slots: {},
   });
   table.close();
   await plantElsewhere(stores, workspace);
@@ -55,7 +55,7 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
     /The count W#\S+#CHATS-N \S+ is \{"n":\d+\}; there are \{"n":\d+\}/,
     /is still under the lease left/,
     /counts \d+ messages; there are \d+/,
-    /has a task token/,
+    /has slots/,
     /counts \d+ \+ \d+ requests; \d+ of \d+ have succeeded/,
     /The object files\/[^/]+\/nobodys is an orphan/,
     /The object contents\/[^/]+\/nobodys is an orphan/,

@@ -36,7 +36,7 @@ function checkEnd(items: StoredItems, batch: StoredItem, workspace: string, id: 
   const report = (text: string) => problems.push(`${batch.pk} ${text}`);
   const total = batch.total as number;
   if (!finals.includes(batch.status as string)) report(`is ${batch.status}`);
-  if (batch.task_token !== undefined) report('has a task token');
+  if (batch.slots !== undefined) report('has slots');
   const succeeded = itemsOf(items, batch.pk).filter(({ status }) => status === 'success').length;
   if (batch.completed !== succeeded || batch.failed !== total - succeeded)
     report(`counts ${batch.completed} + ${batch.failed} requests; ${succeeded} of ${total} have succeeded`);
@@ -72,7 +72,7 @@ function checkItems(items: StoredItems, batch: StoredItem, workspace: string, id
 
 function checkDelivery(items: StoredItems, batch: StoredItem, workspace: string, id: string): string[] {
   const delivery = items.at(keys.webhookDelivery(workspace, id));
-  const events = ((batch.webhook as { events?: string[] } | undefined)?.events ?? []) as string[];
+  const events = (batch.events ?? []) as string[];
   const isWanted = events.includes(batch.status as string);
   if (delivery === undefined) return isWanted ? [`${batch.pk} has no webhook delivery`] : [];
   const attempts = items.in(batch.pk).filter(({ sk }) => sk.startsWith('WEBHOOK-ATTEMPT#')).length;

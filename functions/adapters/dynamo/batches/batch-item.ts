@@ -1,11 +1,11 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
-import type { BatchStatus } from '#contract/batch-statuses.ts';
-import type { Batch, BatchItem, StopReason } from '#domain/batches/batch.ts';
+import type { BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
+import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
-import type { Webhook } from '#domain/webhooks/webhook.ts';
 
+/** A new batch: without slots and counts. */
 export const storedBatch = (batch: Batch): Item => ({
   ...keys.batch(batch.workspaceId, batch.id),
   id: batch.id,
@@ -14,24 +14,22 @@ export const storedBatch = (batch: Batch): Item => ({
   api_key_id: batch.apiKeyId,
   status: batch.status,
   total: batch.total,
-  completed: batch.completed,
-  failed: batch.failed,
   created_at: batch.createdAt,
   expires_at: batch.expiresAt,
   run: batch.executionNumber,
-  ...(batch.webhook !== null && { webhook: batch.webhook }),
+  ...{ next: 0, made: 0, slots: {} },
+  ...(batch.webhookEvents.length > 0 && { events: batch.webhookEvents }),
 });
 
 export const batchOf = (item: Item): Batch => ({
   id: item.id as string,
   workspaceId: item.workspace_id as string,
   agentId: item.agent_id as string,
-  // Batches of versions without usage have none.
-  apiKeyId: (item.api_key_id as string | undefined) ?? 'unknown',
+  apiKeyId: item.api_key_id as string,
   status: item.status as BatchStatus,
   total: item.total as number,
-  completed: item.completed as number,
-  failed: item.failed as number,
+  completed: (item.completed as number | undefined) ?? 0,
+  failed: (item.failed as number | undefined) ?? 0,
   createdAt: item.created_at as string,
   expiresAt: item.expires_at as string,
   completedAt: (item.completed_at as string | undefined) ?? null,
@@ -40,27 +38,47 @@ export const batchOf = (item: Item): Batch => ({
     item.stop_reason === undefined
       ? null
       : { reason: item.stop_reason as StopReason, at: item.stopped_at as string },
-  webhook: (item.webhook as Webhook | undefined) ?? null,
+  webhookEvents: (item.events as WebhookEvent[] | undefined) ?? [],
   executionNumber: item.run as number,
-  taskToken: (item.task_token as string | undefined) ?? null,
-  dispatchedAt: (item.dispatched_at as string | undefined) ?? null,
-  sentAt: (item.sent_at as string | undefined) ?? null,
-  groupsSent: (item.groups_sent as number | undefined) ?? 0,
-  slots: (item.places as number | undefined) ?? 0,
+  next: item.next as number,
+  slotsMade: item.made as number,
+  slots: Object.fromEntries(
+    Object.entries((item.slots as Record<string, Item> | undefined) ?? {}).map(([number, slot]) => [
+      number,
+      slotOf(slot),
+    ]),
+  ),
 });
 
-/** Written at every claim and end. Short names and no texts keep it at one write unit. */
+const slotOf = (slot: Item): Slot => ({
+  epoch: slot.e as number,
+  owner: (slot.w as string | undefined) ?? null,
+  takes: slot.n as number,
+  until: slot.t as number,
+  isClean: slot.x as boolean,
+  first: slot.b as number,
+  size: slot.s as number,
+  named: slot.r as Record<number, number>,
+});
+
+/** Short names, because a batch has up to as many slots as its workspace, and each change writes all of them. */
+export const newSlot = (epoch: number, until: number): Item => ({
+  ...{ e: epoch, n: 0, t: until, x: true, b: 0, s: 0, r: {} },
+});
+
+/** Written at every attempt and end. Short names and no texts keep it at one write unit. */
 export const storedBatchItem = (
   { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
   item: BatchItem,
 ): Item => ({
   ...keys.batchItem(workspaceId, id, item.requestIndex),
   status: item.status,
+  k: item.slot,
+  e: item.epoch,
   attempt: item.attempt,
-  lease: item.leaseUntil,
-  ...(item.worker !== null && { worker: item.worker }),
   ...(item.brokenReplies > 0 && { broken: item.brokenReplies }),
   ...(item.lostAttempts > 0 && { lost: item.lostAttempts }),
+  ...(item.due !== null && { due: item.due }),
   ...(item.chatId !== null && { chat: item.chatId }),
   ...(item.messagePosition !== null && { message: item.messagePosition }),
   ...(item.error !== null && { error: item.error }),
@@ -72,11 +90,12 @@ export const storedBatchItem = (
 export const itemOf = (item: Item): BatchItem => ({
   requestIndex: Number(item.sk),
   status: item.status as BatchItem['status'],
+  slot: item.k as number,
+  epoch: item.e as number,
   attempt: item.attempt as number,
-  leaseUntil: item.lease as number,
-  worker: (item.worker as string | undefined) ?? null,
   brokenReplies: (item.broken as number | undefined) ?? 0,
   lostAttempts: (item.lost as number | undefined) ?? 0,
+  due: (item.due as number | undefined) ?? null,
   chatId: (item.chat as number | undefined) ?? null,
   messagePosition: (item.message as number | undefined) ?? null,
   error: (item.error as BatchItem['error'] | undefined) ?? null,

@@ -27,7 +27,7 @@ type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 /** All items of the requests of a new batch. */
 export function requestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
   const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
-  const items: Item[] = manifestItems(batch, requests);
+  const items: Item[] = manifestItems(batch, requests, ttl);
   for (const { historyId, requestIndex } of requests)
     if (historyId !== null)
       items.push({ ...keys.chatBatchRequest(batch.workspaceId, historyId, batch.id, requestIndex), ttl });
@@ -71,7 +71,7 @@ const entryOf = (request: BatchRequest, apart: boolean): Item => ({
   ...(request.previous !== null && { previous: request.previous }),
 });
 
-function manifestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
+function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: number): Item[] {
   const parts: Item[][] = [[]];
   let bytes = 0;
   for (const { customId, historyId, next } of requests) {
@@ -91,6 +91,7 @@ function manifestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] 
     ...keys.batchManifest(batch.workspaceId, batch.id, part),
     entries,
     parts: parts.length,
+    ttl,
   }));
 }
 

@@ -1,3 +1,4 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
@@ -5,16 +6,24 @@ import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
-import { dynamoBatchTransitions } from './batch-transitions.ts';
+import { complete } from './complete-batch.ts';
+import { claim, replaceItem } from './items.ts';
 import { openBatchesUpdate } from './open-batches.ts';
+import { slotTransitions, updateBatch } from './slots.ts';
 
 /** With the delays about 4 s. All creations and ends of batches of a workspace change the number of the open ones. */
 const maxAttempts = 20;
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
-  ...dynamoBatchTransitions(table, clock),
+  ...slotTransitions(table),
+  complete: complete(table),
+  incrementExecutionNumber: incrementExecutionNumber(table),
+  saveTaskToken: saveTaskToken(table),
+  claim: claim(table, clock),
+  replaceItem: replaceItem(table),
   create: create(table, clock),
   countOpen: async (workspaceId) =>
     ((await table.get(keys.openBatches(workspaceId)))?.n as number | undefined) ?? 0,
@@ -22,21 +31,25 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   page: page(table),
   manifest: (batch) => readManifest(table, batch),
   requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
-  items: items(table),
+  item: item(table),
   allItems: allItems(table),
+  taskToken: async ({ workspaceId, id }) =>
+    (await table.get(keys.batchToken(workspaceId, id)))?.token as string | undefined,
+  webhook: async ({ workspaceId, id }) =>
+    (await table.get(keys.batchWebhook(workspaceId, id)))?.webhook as Webhook | undefined,
   workspaceOf: workspaceOf(table),
 });
 
 const create =
   (table: Table, clock: Clock): BatchStore['create'] =>
-  async (batch, requests, mostOpen) => {
+  async (batch, requests, webhook, mostOpen) => {
     await table.putAll(requestItems(batch, requests));
     const numbers = keys.lastNumber(batch.workspaceId, 'BATCHES');
     const { first: number } = await nextNumbers(table, clock, numbers, 1);
     return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
       attempts: maxAttempts,
       plan: async () => ({
-        writes: (TableName) => batchWrites(TableName, batch, number, mostOpen),
+        writes: (TableName) => batchWrites(TableName, { batch, number, webhook }, mostOpen),
         result: 'created',
       }),
       onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
@@ -44,23 +57,25 @@ const create =
   };
 
 /**
- * Puts a new batch, the item that says whether it accepts work, and the index entries by which it is found. The first two
- * have conditions: that there is no such batch, and that the workspace may have one more.
+ * Puts a new batch, its webhook, and the index entries by which it is found. The first two writes have conditions: that
+ * there is no such batch, and that the workspace may have one more.
  */
-function batchWrites(TableName: string, batch: Batch, number: number, mostOpen: number | null): Write[] {
+function batchWrites(
+  TableName: string,
+  { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },
+  mostOpen: number | null,
+): Write[] {
   const { workspaceId, id } = batch;
-  const acceptsWork = {
-    ...keys.batchAcceptsWork(workspaceId, id),
-    open: true,
-    expires: Date.parse(batch.expiresAt),
-  };
   const [all, open] = [keys.batchList(workspaceId, 'all'), keys.batchList(workspaceId, 'open')];
+  const ofWebhook = [
+    { ...keys.operatorsBatch(id), workspace_id: workspaceId },
+    { ...keys.batchWebhook(workspaceId, id), webhook },
+  ];
   const items = [
-    acceptsWork,
     { ...all.entry(number), id },
     { ...open.entry(number), id },
     { ...keys.operatorsOpenBatch(id), workspace_id: workspaceId },
-    ...(batch.webhook === null ? [] : [{ ...keys.operatorsBatch(id), workspace_id: workspaceId }]),
+    ...(webhook === null ? [] : ofWebhook),
   ];
   return [
     {
@@ -75,6 +90,37 @@ function batchWrites(TableName: string, batch: Batch, number: number, mostOpen: 
     ...counting(TableName, [{ list: all, first: number, added: new Map([['n', 1]]) }]),
   ];
 }
+
+const incrementExecutionNumber =
+  (table: Table): BatchStore['incrementExecutionNumber'] =>
+  async (batch) => {
+    const item = await updateBatch(table, batch, {
+      set: ['run = :next'],
+      condition: 'run = :run',
+      values: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
+    });
+    return item && batchOf(item);
+  };
+
+/** Seconds that a token is stored: longer than the longest batch. */
+const tokenSeconds = 30 * 24 * 60 * 60;
+
+const saveTaskToken =
+  (table: Table): BatchStore['saveTaskToken'] =>
+  async ({ workspaceId, id }, token, enteredAt) => {
+    try {
+      await table.put({
+        Item: {
+          ...keys.batchToken(workspaceId, id),
+          ...{ token, entered_at: enteredAt, ttl: Math.floor(Date.parse(enteredAt) / 1000) + tokenSeconds },
+        },
+        ConditionExpression: 'attribute_not_exists(pk) OR entered_at <= :at',
+        ExpressionAttributeValues: { ':at': enteredAt },
+      });
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    }
+  };
 
 const get =
   (table: Table): BatchStore['get'] =>
@@ -100,15 +146,12 @@ const page =
     return { total, batches: await read(listed.map(({ entry }) => entry.id as string)), ends };
   };
 
-const items =
-  (table: Table): BatchStore['items'] =>
-  (batch, requestIndexes) =>
-    Promise.all(
-      requestIndexes.map(async (requestIndex) => {
-        const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, requestIndex));
-        return item && itemOf(item);
-      }),
-    );
+const item =
+  (table: Table): BatchStore['item'] =>
+  async ({ workspaceId, id }, requestIndex) => {
+    const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
+    return found && itemOf(found);
+  };
 
 const allItems =
   (table: Table): BatchStore['allItems'] =>

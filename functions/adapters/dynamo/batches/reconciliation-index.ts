@@ -1,4 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
@@ -22,20 +21,6 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
         ExpressionAttributeValues: { ':pk': keys.operatorsOpenBatch('').pk },
       });
       return (await Array.fromAsync(pages)).flat().map(openBatchOf);
-    },
-
-    async saveCheck({ batchId }, { groups, at }) {
-      try {
-        await table.update({
-          Key: keys.operatorsOpenBatch(batchId),
-          UpdateExpression: 'SET checked_groups = :groups, checked_at = :at',
-          ConditionExpression: 'attribute_exists(pk)',
-          ExpressionAttributeValues: { ':groups': groups, ':at': at },
-        });
-      } catch (error) {
-        // The batch has ended since its entry was read, so the entry no longer exists.
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      }
     },
 
     removeOpenBatch: ({ batchId }) =>
@@ -71,16 +56,12 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
       for await (const page of pages) yield* page.map(webhookOf);
     },
 
-    putWebhook: (entry) => table.put({ Item: webhookEntry(entry, entry.due) }),
     moveWebhook: (entry, due) =>
       table.transact((TableName) => [
         { Delete: { TableName, Key: keyOf(entry) } },
         { Put: { TableName, Item: webhookEntry(entry, due) } },
       ]),
     removeWebhook: (entry) => table.transact((TableName) => [{ Delete: { TableName, Key: keyOf(entry) } }]),
-
-    cursor: async () => (await table.get(keys.reconcilerCursor()))?.batch_id as string | undefined,
-    saveCursor: (batchId) => table.put({ Item: { ...keys.reconcilerCursor(), batch_id: batchId } }),
   };
 }
 
@@ -93,10 +74,6 @@ const keyOf = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
 const openBatchOf = (item: Item): OpenBatchEntry => ({
   workspaceId: item.workspace_id as string,
   batchId: item.sk as string,
-  lastCheck:
-    item.checked_at === undefined
-      ? null
-      : { groups: item.checked_groups as number, at: item.checked_at as number },
 });
 
 const webhookOf = (item: Item): WebhookEntry => ({

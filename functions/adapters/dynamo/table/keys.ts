@@ -3,7 +3,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
  * the reports of slots, and the operators' indexes. Functions read only those indexes that scheduled functions need
- * (open batches, webhooks, the reconciler's cursor, purges, retention).
+ * (open batches, webhooks, purges, retention).
  */
 export interface Key {
   pk: string;
@@ -153,18 +153,29 @@ export const keys = {
     sk: 'REQUEST',
   }),
   /**
-   * The usage of an API key and agent on a day, such as `2027-01-31`. A turn writes it once; the workspace's partition
-   * takes 1,000 writes a second.
+   * The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. A turn writes it once; the
+   * workspace's partition takes 1,000 writes a second.
    */
-  usage: (workspaceId: string, day: string, apiKeyId: string, agentId: string | null): Key => ({
+  usage: (
+    workspaceId: string,
+    day: string,
+    apiKeyId: string,
+    agentId: string | null,
+    processId: string,
+  ): Key => ({
     pk: `${workspace(workspaceId)}#USAGE`,
-    sk: `${day}#${apiKeyId}#${agentId ?? ''}`,
+    sk: `${day}#${apiKeyId}#${agentId ?? ''}#${processId}`,
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
-  /** Whether requests of the batch may start. A separate item, because the counters of the batch change often. */
-  batchAcceptsWork: (workspaceId: string, batchId: string): Key => ({
+  /** The newest token of the workflow's task, and when the workflow has entered its state. */
+  batchToken: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
-    sk: 'GATE',
+    sk: 'TOKEN',
+  }),
+  /** The settings of the webhook: up to 3 KB, which the item of the batch must not have in each write. */
+  batchWebhook: (workspaceId: string, batchId: string): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: 'HOOK',
   }),
   batchManifest: (workspaceId: string, batchId: string, part: number): Key => ({
     pk: batch(workspaceId, batchId),
@@ -229,19 +240,10 @@ export const keys = {
     pk: 'OPERATOR#PURGES',
     sk: `${deletedAt}#${workspaceId}#${chatId}`,
   }),
-  /** A chat of a workspace with retention, by its last known use. */
-  chatUse: (workspaceId: string, lastUse: string, chatId: number): Key => ({
-    pk: `${workspace(workspaceId)}#CHAT-USES`,
-    sk: `${lastUse}#${chatId}`,
-  }),
-  /** Names the newest chat that was added to the chat uses. Sorts after every time. */
-  chatUseCursor: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#CHAT-USES`, sk: 'CURSOR' }),
-  /** Index of the workspaces that delete unused chats, with their days. */
+  /** Index of the workspaces that delete unused chats, with their days, and how far their walks are. */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
   /** The slots that a process of any function has given. Functions read and write them. */
   slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),
-  /** Names the open batch with which the reconciler's next run starts. */
-  reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
   /** The audit entries of one workspace, by time. `operatorsAudit` has those of all workspaces. */
   audit: (workspaceId: string, at: string, id: string): Key => ({

@@ -74,7 +74,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         {
           Update: {
             TableName,
-            Key: keys.batch(workspaceId, batchId),
+            Key: keys.batchWebhook(workspaceId, batchId),
             UpdateExpression: 'SET webhook = :replacement',
             ConditionExpression: 'webhook = :read',
             ExpressionAttributeValues: { ':replacement': replacement, ':read': read },

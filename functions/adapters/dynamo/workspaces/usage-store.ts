@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { keys } from '#adapters/dynamo/table/keys.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
   noModelUsage,
   type UsageCounts,
+  type Use,
   usageByModel,
 } from '#domain/workspaces/usage.ts';
 import type { UsageStore } from '#domain/workspaces/usage-store.ts';
@@ -31,39 +32,63 @@ const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
 
 const secondsPerDay = 86_400;
 
-/** @param retentionDays days until an item expires, from the end of its day */
-export function dynamoUsageStore(table: Table, retentionDays: () => number): UsageStore {
+/** What one process has counted for a key and agent on one day. */
+interface Total {
+  Key: Key;
+  writes: number;
+  amounts: Map<string, number>;
+}
+
+/** A process that has so many totals starts new items, and forgets the old ones. A total takes less than 1 KB. */
+const mostTotals = 1000;
+
+/**
+ * Each process writes its own items, and each write has its whole total. So a repeated or late write adds nothing, and the
+ * next write makes up for one that failed.
+ * @param retentionDays days until an item expires, from the end of its day
+ */
+export function dynamoUsageStore(
+  table: Table,
+  retentionDays: () => number,
+  newProcessId: () => string = randomUUID,
+): UsageStore {
+  const totals = new Map<string, Total>();
+  let processId = newProcessId();
+  const totalOf = ({ workspaceId, apiKeyId, agentId }: Use, day: string): Total => {
+    if (totals.size >= mostTotals) {
+      totals.clear();
+      processId = newProcessId();
+    }
+    const Key = keys.usage(workspaceId, day, apiKeyId, agentId, processId);
+    const total = totals.get(Key.pk + Key.sk) ?? { Key, writes: 0, amounts: new Map() };
+    totals.set(Key.pk + Key.sk, total);
+    return total;
+  };
   return {
-    async add({ workspaceId, apiKeyId, agentId, counts, calls }, day) {
-      const amounts = [
-        ...Object.entries(counts).map(([name, amount]) => [attributes[name as keyof UsageCounts], amount]),
-        ...Object.entries(usageByModel(calls)).flatMap(([model, used]) =>
-          Object.entries(used).map(([name, amount]) => [
-            modelPrefixes[name as keyof ModelUsage] + model,
-            amount,
-          ]),
-        ),
-      ].filter(([, amount]) => amount !== 0) as [string, number][];
-      if (amounts.length === 0) return;
+    async add(use, day) {
+      const added = amountsOf(use);
+      if (added.length === 0) return;
+      const total = totalOf(use, day);
+      total.writes += 1;
+      for (const [name, amount] of added) total.amounts.set(name, (total.amounts.get(name) ?? 0) + amount);
+      const amounts = [...total.amounts];
       const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsPerDay;
       try {
         await table.update({
-          Key: keys.usage(workspaceId, day, apiKeyId, agentId),
-          UpdateExpression: `SET #last = :last, #ttl = :ttl ADD ${amounts.map((_, index) => `#n${index} :v${index}`).join(', ')}`,
-          // `last` identifies the last write: the condition rejects the SDK's retry of a write whose response was lost.
-          ConditionExpression: 'attribute_not_exists(#last) OR #last <> :last',
+          Key: total.Key,
+          UpdateExpression: `SET #writes = :writes, #ttl = :ttl, ${amounts.map((_, index) => `#n${index} = :v${index}`).join(', ')}`,
+          ConditionExpression: 'attribute_not_exists(#writes) OR #writes < :writes',
           ExpressionAttributeNames: {
-            '#last': 'last',
-            '#ttl': 'ttl',
+            ...{ '#writes': 'writes', '#ttl': 'ttl' },
             ...Object.fromEntries(amounts.map(([name], index) => [`#n${index}`, name])),
           },
           ExpressionAttributeValues: {
-            ':last': randomUUID(),
-            ':ttl': expires,
+            ...{ ':writes': total.writes, ':ttl': expires },
             ...Object.fromEntries(amounts.map(([, amount], index) => [`:v${index}`, amount])),
           },
         });
       } catch (error) {
+        // This write, or a later one with its amounts, was made.
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
       }
     },
@@ -72,7 +97,7 @@ export function dynamoUsageStore(table: Table, retentionDays: () => number): Usa
       const pages = table.queryPages({
         KeyConditionExpression: 'pk = :pk AND sk BETWEEN :from AND :to',
         ExpressionAttributeValues: {
-          ':pk': keys.usage(workspaceId, '', '', null).pk,
+          ':pk': keys.usage(workspaceId, '', '', null, '').pk,
           ':from': from,
           // `$` sorts after `#`, so after every key of that day.
           ':to': `${to}$`,
@@ -82,6 +107,18 @@ export function dynamoUsageStore(table: Table, retentionDays: () => number): Usa
     },
   };
 }
+
+const amountsOf = ({ counts, calls }: Use): [name: string, amount: number][] =>
+  [
+    ...Object.entries(counts).map(
+      ([name, amount]) => [attributes[name as keyof UsageCounts], amount] as const,
+    ),
+    ...Object.entries(usageByModel(calls)).flatMap(([model, used]) =>
+      Object.entries(used).map(
+        ([name, amount]) => [modelPrefixes[name as keyof ModelUsage] + model, amount] as const,
+      ),
+    ),
+  ].filter(([, amount]) => amount !== 0) as [string, number][];
 
 function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
   const [day = '', apiKeyId = '', agentId = ''] = (item.sk as string).split('#');

@@ -39,7 +39,6 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 
   async finish(workspaceId, { items, objects }) {
-    await removeStaleCursor(table);
     await transactIfFirst(table, async () => (TableName) => [
       {
         Delete: { TableName, Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' },
@@ -111,11 +110,3 @@ function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): bool
 const isApiKey = ({ pk, sk }: Item): boolean => (pk as string).startsWith('KEY#') && sk === 'KEY';
 
 const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });
-
-/** Without a cursor, the reconciler's next run starts with the first open batch. */
-async function removeStaleCursor(table: Table): Promise<void> {
-  const cursor = await table.get(keys.reconcilerCursor());
-  if (cursor === undefined) return;
-  const batch = await table.get(keys.operatorsOpenBatch(cursor.batch_id as string));
-  if (batch === undefined) await table.deleteAll([keys.reconcilerCursor()]);
-}

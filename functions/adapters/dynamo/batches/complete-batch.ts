@@ -4,58 +4,10 @@ import type { Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
-import type { BatchStatus } from '#contract/batch-statuses.ts';
-import type { Batch, StopReason } from '#domain/batches/batch.ts';
+import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import { batchOf } from './batch-item.ts';
 import { openBatchesUpdate } from './open-batches.ts';
-import { keyOf, statusNames } from './update-batch.ts';
-
-export const stop =
-  (table: Table, reason: StopReason) =>
-  async (batch: Batch, at: string): Promise<Batch | undefined> => {
-    const stopped = await transactIfFirst(table, async () => (TableName) => [
-      stopUpdate(TableName, batch, { reason, at }),
-      {
-        Update: {
-          TableName,
-          Key: keys.batchAcceptsWork(batch.workspaceId, batch.id),
-          UpdateExpression: 'SET #open = :closed',
-          ExpressionAttributeNames: { '#open': 'open' },
-          ExpressionAttributeValues: { ':closed': false },
-        },
-      },
-    ]);
-    return stopped ? batchOf(await table.getNamed(keyOf(batch))) : undefined;
-  };
-
-function stopUpdate(
-  TableName: string,
-  batch: Batch,
-  { reason, at }: { reason: StopReason; at: string },
-): Write {
-  const isCancel = reason === 'cancelled';
-  const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
-  return {
-    Update: {
-      TableName,
-      Key: keyOf(batch),
-      UpdateExpression:
-        'SET #status = :status, stop_reason = if_not_exists(stop_reason, :reason), stopped_at = if_not_exists(stopped_at, :at)',
-      ConditionExpression: isCancel
-        ? '#status = :open'
-        : '#status = :open AND attribute_not_exists(stop_reason)',
-      ExpressionAttributeNames: statusNames,
-      ExpressionAttributeValues: {
-        ':status': status,
-        ':reason': reason,
-        ':at': at,
-        ':open': 'in_progress' satisfies BatchStatus,
-      },
-    },
-  };
-}
 
 type Final = Parameters<BatchTransitions['complete']>[1];
 
@@ -64,7 +16,7 @@ export const complete =
   (batch, final, delivery) =>
     transactIfFirst(table, async () => {
       const { workspaceId, id } = batch;
-      const number = (await table.getNamed(keyOf(batch))).number as number;
+      const number = (await table.getNamed(keys.batch(batch.workspaceId, batch.id))).number as number;
       const list = keys.batchList(workspaceId, final.status);
       return (TableName) => [
         finalUpdate(TableName, batch, final),
@@ -86,21 +38,18 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
   return {
     Update: {
       TableName,
-      Key: keyOf(batch),
-      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE task_token, token_at`,
-      // The write fails if the batch was stopped or cancelled after it was read. A later stop changes the results, and
-      // a later cancel changes the final status.
-      ConditionExpression: `#status = :before AND ${
-        batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
-      }`,
-      ExpressionAttributeNames: statusNames,
+      Key: keys.batch(batch.workspaceId, batch.id),
+      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE slots`,
+      // A cancel changes the final status, and another completion may have been first. A stop after the last result
+      // changes nothing.
+      ConditionExpression: '#status = :before',
+      ExpressionAttributeNames: { '#status': 'status' },
       ExpressionAttributeValues: {
         ':status': status,
         ':completed': completed,
         ':failed': failed,
         ...(completedAt !== null && { ':completedAt': completedAt }),
         ...(cancelledAt !== null && { ':cancelledAt': cancelledAt }),
-        ...(batch.stop !== null && { ':reason': batch.stop.reason }),
         ':before': batch.status,
       },
     },

@@ -1,0 +1,97 @@
+import type { CountedCall } from '#domain/platform/model-usage.ts';
+import type { Batch, BatchItem } from './batch.ts';
+import type { ClaimedRequest } from './claim-requests.ts';
+import {
+  type AttemptEnd,
+  chatLease,
+  failed,
+  type RequestResult,
+  type RespondServices,
+  rejected,
+  respondToRequest,
+} from './respond-to-request.ts';
+import type { BatchServices } from './services.ts';
+
+export type AttemptServices = RespondServices & Pick<BatchServices, 'batches'>;
+
+/** How an attempt ended. */
+export interface Attempt {
+  /**
+   * `success` and `failed`: the result is stored; `lost`: the request belongs to another worker; `broken`, `busy`: because
+   * of the model; `blocked`: the chat is in use, or the service met an error.
+   */
+  outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
+  /** As it is stored, with one broken reply more if the reply was broken. */
+  item: BatchItem;
+  /** The calls of models that this attempt has made. Each attempt counts its own, so a call is counted once. */
+  calls: readonly CountedCall[];
+  retryAfter: number | undefined;
+}
+
+/** A request fails that has lost so many workers, or has as often met an error of the service. */
+const mostAttempts = 10;
+
+const unprocessed = 'The request could not be processed';
+
+/** Responds to a claimed request, and stores its result. */
+export async function attemptRequest(
+  services: AttemptServices,
+  batch: Batch,
+  claimed: ClaimedRequest,
+  stop: AbortController,
+): Promise<Attempt> {
+  const attempt: Omit<Attempt, 'outcome'> = { item: claimed.item, calls: [], retryAfter: undefined };
+  try {
+    const end = await respond(services, batch, claimed, { attempt, stop });
+    if (end.type === 'ended') return await finish(services, batch, attempt, end.result);
+    if (end.type === 'lost') return { ...attempt, outcome: 'lost' };
+    if (end.type === 'chat-in-use') return { ...attempt, outcome: 'blocked' };
+    const { item } = attempt;
+    const brokenReplies = item.brokenReplies + (end.type === 'broken' ? 1 : 0);
+    const { type: outcome, retryAfter } = end;
+    return { ...attempt, outcome, retryAfter, item: { ...item, brokenReplies } };
+  } catch (error) {
+    const { requestIndex } = attempt.item;
+    const fields = { batchId: batch.id, position: requestIndex, error };
+    services.log.error('A request of a batch was not handled', fields);
+    if (attempt.item.attempt < mostAttempts) return { ...attempt, outcome: 'blocked' };
+    return finish(services, batch, attempt, failed(unprocessed).result);
+  }
+}
+
+/** @param attempt gets the noted position and the calls of the model */
+async function respond(
+  services: AttemptServices,
+  batch: Batch,
+  { request, prepared, newChat, item }: ClaimedRequest,
+  { attempt, stop }: { attempt: Pick<Attempt, 'item' | 'calls'>; stop: AbortController },
+): Promise<AttemptEnd> {
+  if ('invalid' in prepared) return rejected(prepared.invalid);
+  if (item.lostAttempts >= mostAttempts) return failed(unprocessed);
+  // After a long time in the buffer, the lease of the chat ends too early, and is acquired once more.
+  const isLeased = (newChat?.lease?.until ?? 0) >= services.clock.now().getTime() + chatLease(services);
+  return respondToRequest(services)({
+    ...prepared,
+    ...{ batch, request, item, newChat: isLeased ? newChat : null, stop },
+    note(position) {
+      attempt.item = { ...attempt.item, ...position };
+      return services.batches.replaceItem(batch, attempt.item, attempt.item);
+    },
+    spend(calls) {
+      attempt.calls = calls;
+    },
+  });
+}
+
+/** Stores the result. */
+async function finish(
+  { batches, clock }: AttemptServices,
+  batch: Batch,
+  { item, calls }: Pick<Attempt, 'item' | 'calls'>,
+  result: RequestResult,
+): Promise<Attempt> {
+  const outcome = result.error === null ? 'success' : 'failed';
+  const ended: BatchItem = { ...item, ...result, status: outcome, processedAt: clock.now().toISOString() };
+  const isStored = await batches.replaceItem(batch, item, ended);
+  return { outcome: isStored ? outcome : 'lost', item: ended, calls, retryAfter: undefined };
+}

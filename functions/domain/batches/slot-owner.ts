@@ -1,0 +1,185 @@
+import { ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { interrupted } from '#domain/chats/gather-reply.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { type Batch, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
+import type { BatchServices } from './services.ts';
+import { messageMilliseconds, needsCheck, type SlotServices, shareOf } from './slots.ts';
+
+export type OwnerServices = SlotServices &
+  Pick<BatchServices, 'batchWorkflow'> &
+  Pick<ChatServices, 'replySettings'> &
+  Pick<WorkspaceServices, 'workspaces'> &
+  Pick<PlatformServices, 'log' | 'random'>;
+
+/**
+ * Milliseconds for which a worker takes requests, less up to a third, so that workers that began together do not hand
+ * back together. The last requests may then wait 240 s in the buffer and take 240 s: less than the function's 900 s.
+ */
+const longestTaking = 300_000;
+
+/** While messages wait, about this many workers of a workspace at its limit hand back at each beat. */
+const handBacksPerBeat = 2;
+
+/** Milliseconds until the next worker of a slot whose worker met an error of the service. */
+const waitAfterBreak = 5000;
+
+/** What a worker leaves to the next one, but for new requests. */
+export interface Rest {
+  /** Whether requests have started that need no wait. */
+  hasStarted: boolean;
+  /** Epoch milliseconds of the first retry; undefined if none waits. */
+  firstDue: number | undefined;
+}
+
+/** A worker's ownership of its slot: all that it reads and writes of the batch, but for the requests. */
+export class SlotOwner {
+  readonly slot: OwnedSlot;
+  /** Undefined as long as it was not read, and if it is disabled. */
+  workspace: Workspace | undefined;
+  readonly #services: OwnerServices;
+  readonly #ending = new AbortController();
+  readonly #lost = new AbortController();
+  readonly #takesUntil: number;
+  #batch: Batch;
+  #share = Number.POSITIVE_INFINITY;
+  #takes = 0;
+  /** A call has failed, so the next worker finds what is left. */
+  #isBroken = false;
+
+  constructor(services: OwnerServices, batch: Batch, slot: OwnedSlot) {
+    this.#services = services;
+    this.#batch = batch;
+    this.slot = slot;
+    this.#takesUntil = this.#now() + longestTaking * (1 - services.random() / 3);
+  }
+
+  #now = (): number => this.#services.clock.now().getTime();
+
+  /** As it was read last. */
+  get batch(): Batch {
+    return this.#batch;
+  }
+
+  /** Aborted when the worker is to start no further request, but for those that it has claimed. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Aborted when another worker owns the slot. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Whether the batch starts no request any more. */
+  #isOver = (): boolean => this.#batch.stop !== null || this.#now() >= Date.parse(this.#batch.expiresAt);
+
+  isEnding(): boolean {
+    if (this.#isOver()) this.end();
+    return this.ending.aborted;
+  }
+
+  end(): void {
+    this.#ending.abort();
+  }
+
+  break(error: unknown): void {
+    this.#services.log.error('A worker of a batch failed', { batchId: this.#batch.id, error });
+    this.#isBroken = true;
+    this.end();
+  }
+
+  lose(): void {
+    this.#lost.abort(new ReplyAborted('lease-lost', interrupted));
+    this.end();
+  }
+
+  async readWorkspace(): Promise<void> {
+    const { batches, clock, workspaces } = this.#services;
+    const workspace = await workspaces.get(this.#batch.workspaceId);
+    if (workspace?.enabled === true) {
+      this.workspace = workspace;
+      return;
+    }
+    const stop = { reason: 'failed', at: clock.now().toISOString() } as const;
+    // Another stop may be first.
+    this.#batch = (await batches.stop(this.#batch, stop)) ?? { ...this.#batch, stop };
+  }
+
+  /** New requests are shared by all slots to the end, so that none is idle while others have requests in their buffers. */
+  groupsToTake(idleCapacity: number): number {
+    const left = leftOf(this.#batch);
+    if (this.slot.number > this.#share || left === 0) return 0;
+    const slots = Math.max(Object.keys(this.#batch.slots).length, 1);
+    return Math.min(
+      Math.ceil(left / (requestsPerGroup * slots)),
+      Math.max(2, Math.ceil(idleCapacity / requestsPerGroup)),
+    );
+  }
+
+  /**
+   * @param named requests by their index, with the numbers of their attempts
+   * @returns the new requests that were taken; undefined if the batch is stopped, or the slot is lost
+   */
+  async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
+    const { number } = this.slot;
+    const size = groups * requestsPerGroup;
+    const owned = { ...this.slot, takes: this.#takes };
+    const batch = await this.#services.batches.take(this.#batch, owned, { size, named });
+    if (batch === undefined) {
+      await this.#readBatch();
+      return undefined;
+    }
+    this.#takes += 1;
+    this.#batch = batch;
+    const { first = 0 } = batch.slots[number] ?? {};
+    return Array.from({ length: Math.min(size, batch.total - first) }, (_, index) => first + index);
+  }
+
+  async #readBatch(): Promise<void> {
+    const { workspaceId, id } = this.#batch;
+    const batch = await this.#services.batches.get(workspaceId, id);
+    if (batch?.slots[this.slot.number]?.epoch !== this.slot.epoch) return this.lose();
+    this.#batch = batch;
+    if (batch.stop === null) throw new Error('A take failed, and its batch is not stopped');
+    this.end();
+  }
+
+  /** Renews the slot, and finds out whether to end. */
+  async renew(): Promise<void> {
+    const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
+    const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);
+    if (batch === undefined) return this.lose();
+    // A take may have ended meanwhile, and is newer.
+    if (batch.next >= this.#batch.next || batch.stop !== null) this.#batch = batch;
+    this.#share = await shareOf(this.#services, batch.workspaceId);
+    if (this.isEnding()) return;
+    const mustHandBack = this.slot.number > this.#share || this.#now() >= this.#takesUntil;
+    const mayHandBack = random() < handBacksPerBeat / queueSettings.workspaceSlots;
+    if (mustHandBack || (mayHandBack && (await batchQueue.isFilled()))) this.end();
+  }
+
+  /** Passes the slot on if it has work, and otherwise removes it. */
+  async leave({ hasStarted, firstDue }: Rest): Promise<void> {
+    if (this.lost.aborted) return;
+    const { batches, batchQueue } = this.#services;
+    const hasNew = leftOf(this.#batch) > 0 && this.slot.number <= this.#share;
+    const hasWork = this.#isBroken || hasStarted || firstDue !== undefined;
+    if (this.#isOver() || !(hasWork || hasNew)) {
+      const batch = await batches.retire(this.#batch, this.slot);
+      if (batch !== undefined && needsCheck(batch, this.#now()))
+        await completeTaskCallback(this.#services)(batch);
+      return;
+    }
+    const wait = hasStarted || hasNew ? 0 : Math.max((firstDue ?? 0) - this.#now(), 0);
+    const delay = this.#isBroken ? waitAfterBreak : wait;
+    const until = this.#now() + messageMilliseconds + delay;
+    if ((await batches.pass(this.#batch, this.slot, { until, isClean: !hasWork })) === undefined) return;
+    const { number, epoch } = this.slot;
+    const message = { workspaceId: this.#batch.workspaceId, batchId: this.#batch.id, slot: number, epoch };
+    await batchQueue.send([message], Math.ceil(delay / 1000));
+  }
+}

@@ -1,0 +1,68 @@
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { type Batch, clockDifference, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
+import type { BatchServices } from './services.ts';
+
+export type SlotServices = Pick<BatchServices, 'batchQueue' | 'batches' | 'queueSettings'> &
+  Pick<PlatformServices, 'clock'>;
+
+/**
+ * Milliseconds from the sending of a slot's message until the slot is silent, unless a worker acquires it. Less than a minute:
+ * the reconciler runs each minute, and its next run finds the slot.
+ */
+export const messageMilliseconds = 55_000;
+
+/** A new slot starts with a multiple of this epoch: a slot has far fewer owners. */
+export const epochsPerSlot = 1_000_000;
+
+/** A slot is worth its worker from two groups of requests on. */
+const requestsPerSlot = 2 * requestsPerGroup;
+
+/** The slots that each open batch of a workspace may have: an equal share, at least one, so that every batch goes on. */
+export async function shareOf(
+  { batches, queueSettings }: Pick<BatchServices, 'batches' | 'queueSettings'>,
+  workspaceId: string,
+): Promise<number> {
+  const open = await batches.countOpen(workspaceId);
+  return Math.max(Math.floor(queueSettings.workspaceSlots / Math.max(open, 1)), 1);
+}
+
+/**
+ * Makes the slots that a batch can use and does not have, and sends their messages; those of silent slots are sent once
+ * more.
+ * @param isFirst also sends the messages of slots without a first owner: the caller may have died before it sent them
+ */
+export const topUpSlots =
+  (services: SlotServices) =>
+  async (batch: Batch, isFirst = false): Promise<void> => {
+    if (batch.stop !== null) return;
+    const now = services.clock.now().getTime();
+    const isSilent = ({ epoch, until }: Slot): boolean =>
+      until + clockDifference < now || (isFirst && epoch % epochsPerSlot === 0);
+    const numbers = Object.keys(batch.slots).map(Number);
+    const silent = numbers.filter((number) => isSilent(batch.slots[number] as Slot));
+    const share = await shareOf(services, batch.workspaceId);
+    const wanted = Math.min(share, Math.ceil(leftOf(batch) / requestsPerSlot));
+    const missing = Array.from({ length: share }, (_, index) => index + 1)
+      .filter((number) => !numbers.includes(number))
+      .slice(0, Math.max(wanted - numbers.length, 0));
+    const offered = [...silent, ...missing];
+    if (offered.length === 0) return;
+    const changed = await services.batches.topUp(batch, offered, now + messageMilliseconds);
+    if (changed === undefined) return;
+    await services.batchQueue.send(
+      offered.map((slot) => ({
+        ...{ workspaceId: batch.workspaceId, batchId: batch.id, slot },
+        epoch: (changed.slots[slot] as Slot).epoch,
+      })),
+    );
+  };
+
+/**
+ * Whether the workflow has something to do: the batch has expired, is stopped and no worker is alive, or no slot is left
+ * because all requests have ended.
+ */
+export function needsCheck(batch: Batch, now: number): boolean {
+  if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));
+  if (now >= Date.parse(batch.expiresAt)) return true;
+  return batch.slotsMade > 0 && leftOf(batch) === 0 && Object.keys(batch.slots).length === 0;
+}

@@ -1,0 +1,318 @@
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { type Attempt, type AttemptServices, attemptRequest } from './attempt-request.ts';
+import type { BatchItem } from './batch.ts';
+import type { SlotMessage } from './batch-queue.ts';
+import {
+  type Claimant,
+  type ClaimedRequest,
+  type ClaimServices,
+  claimRequests,
+  prepareRequest,
+  type Started,
+  takeOver,
+} from './claim-requests.ts';
+import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
+import { leftoversOf } from './leftovers.ts';
+import { waitOf, waitsAtOnce } from './retry-waits.ts';
+import { type OwnerServices, SlotOwner } from './slot-owner.ts';
+
+export type WorkerServices = ClaimServices &
+  AttemptServices &
+  CountServices &
+  OwnerServices &
+  Pick<PlatformServices, 'identifiers'>;
+
+/** Works on the slot of a message, unless the message is a duplicate. */
+export const workOnSlot =
+  (services: WorkerServices) =>
+  async ({ workspaceId, batchId, slot, epoch }: SlotMessage): Promise<void> => {
+    const name = services.identifiers.uuid();
+    const until = services.clock.now().getTime() + services.replySettings.lease;
+    const batch = { workspaceId, id: batchId };
+    const acquired = await services.batches.acquire(batch, { number: slot, epoch }, { name, until });
+    if (acquired === undefined) return;
+    const owner = new SlotOwner(services, acquired.batch, acquired.slot);
+    await new Worker(services, owner).run(acquired.wasClean);
+  };
+
+/**
+ * The work of a slot's owner. It takes new requests, and processes up to `requestsPerWorker` at once until each has ended.
+ * Then it passes the slot to the next worker, so nothing of a slot is ever with two workers.
+ */
+class Worker {
+  readonly #services: WorkerServices;
+  readonly #owner: SlotOwner;
+  /** Claimed requests that have not started. */
+  #buffer: ClaimedRequest[] = [];
+  #lost: BatchItem[] = [];
+  #waiting: BatchItem[] = [];
+  /** Requests whose predecessors in their histories have ended. */
+  #ready: number[] = [];
+  #running = 0;
+  #isFilling = false;
+  /** A request that may kill its worker runs alone. */
+  #isAlone = false;
+  #uncounted: EndedAttempt[] = [];
+  #onIdle: () => void = () => undefined;
+
+  constructor(services: WorkerServices, owner: SlotOwner) {
+    this.#services = services;
+    this.#owner = owner;
+  }
+
+  async run(wasClean: boolean): Promise<void> {
+    const stopBeat = this.#startBeat();
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+      // No take meanwhile: it would overwrite which requests the last one has started.
+      this.#fillBy(() => this.#findLeftovers(wasClean));
+    });
+    // The last beat starts nothing.
+    this.#owner.end();
+    await stopBeat();
+    await this.#count();
+    const dues = this.#waiting.map(({ due }) => due ?? 0);
+    await this.#owner.leave({
+      hasStarted: this.#ready.length + this.#lost.length > 0,
+      firstDue: dues.length === 0 ? undefined : Math.min(...dues),
+    });
+  }
+
+  #now = (): number => this.#services.clock.now().getTime();
+
+  async #findLeftovers(wasClean: boolean): Promise<void> {
+    await this.#owner.readWorkspace();
+    const { batch, slot } = this.#owner;
+    const stored = batch.slots[slot.number];
+    if (wasClean || this.#owner.isEnding() || stored === undefined) return;
+    const { batches } = this.#services;
+    const [items, manifest] = await Promise.all([batches.allItems(batch), batches.manifest(batch)]);
+    const { lost, waiting, ready, withoutItem } = leftoversOf(stored, slot.number, items, manifest);
+    this.#lost = lost;
+    this.#waiting = waiting;
+    this.#ready = ready;
+    await this.#claim({ block: [], named: withoutItem });
+  }
+
+  /** Starts requests, and fills the buffer if it is empty. */
+  #advance(): void {
+    for (let work = this.#nextWork(); work !== undefined; work = this.#nextWork()) this.#start(work);
+    if (this.#shouldFill()) this.#fillBy(() => this.#fill());
+    if (this.#running === 0 && !this.#isFilling) this.#onIdle();
+  }
+
+  #fillBy(fill: () => Promise<void>): void {
+    this.#isFilling = true;
+    fill()
+      .catch((error: unknown) => this.#owner.break(error))
+      .then(() => {
+        this.#isFilling = false;
+        this.#advance();
+      });
+  }
+
+  #nextWork(): (() => Promise<void>) | undefined {
+    if (this.#running >= this.#services.queueSettings.requestsPerWorker || this.#isAlone) return undefined;
+    if (this.#owner.lost.aborted) return undefined;
+    const claimed = this.#buffer.shift();
+    if (claimed !== undefined) return () => this.#process(claimed);
+    const [item] = this.#lost;
+    if (item === undefined || this.#owner.isEnding()) return undefined;
+    if (item.lostAttempts > 0 && this.#running > 0) return undefined;
+    this.#isAlone = item.lostAttempts > 0;
+    this.#lost.shift();
+    return () => this.#resume(item);
+  }
+
+  #start(work: () => Promise<void>): void {
+    this.#running += 1;
+    work()
+      .catch((error: unknown) => this.#owner.break(error))
+      .then(() => {
+        this.#running -= 1;
+        if (this.#running === 0) this.#isAlone = false;
+        this.#advance();
+      });
+  }
+
+  #idleCapacity = (): number => this.#services.queueSettings.requestsPerWorker - this.#running;
+
+  #due = (): BatchItem[] => this.#waiting.filter(({ due }) => (due ?? 0) <= this.#now());
+
+  #shouldFill(): boolean {
+    if (this.#isFilling || this.#isAlone || this.#buffer.length + this.#lost.length > 0) return false;
+    if (this.#owner.isEnding()) return false;
+    return (
+      this.#ready.length > 0 || this.#due().length > 0 || this.#owner.groupsToTake(this.#idleCapacity()) > 0
+    );
+  }
+
+  /** Takes requests, and claims all of them before the next take. */
+  async #fill(): Promise<void> {
+    await this.#owner.readWorkspace();
+    if (this.#owner.isEnding()) return;
+    const most = Math.max(this.#idleCapacity(), 1);
+    const due = this.#due().slice(0, most);
+    const ready = this.#ready.slice(0, most - due.length);
+    const named = Object.fromEntries([
+      ...due.map(({ requestIndex, attempt }) => [requestIndex, attempt + 1]),
+      ...ready.map((requestIndex) => [requestIndex, 1]),
+    ]) as Record<number, number>;
+    const groups = this.#owner.groupsToTake(this.#idleCapacity() - due.length - ready.length);
+    const block = await this.#owner.take(groups, named);
+    if (block === undefined) return;
+    this.#waiting = this.#waiting.filter((item) => !due.includes(item));
+    this.#ready = this.#ready.filter((requestIndex) => !ready.includes(requestIndex));
+    await Promise.all([this.#claim({ block, named: ready }), ...due.map((item) => this.#takeWaiting(item))]);
+  }
+
+  #claimant(): Claimant | undefined {
+    const { batch, slot, workspace } = this.#owner;
+    return workspace && { batch, slot, workspace };
+  }
+
+  async #claim(started: Started): Promise<void> {
+    const claimant = this.#claimant();
+    if (started.block.length + started.named.length === 0 || claimant === undefined) return;
+    const { claimed, others } = await claimRequests(this.#services, claimant, started);
+    this.#buffer.push(...claimed);
+    for (const item of others) {
+      if (item.status !== 'processing') continue;
+      // Of a write of this worker whose response was lost.
+      if (item.epoch === claimant.slot.epoch)
+        this.#buffer.push(await prepareRequest(this.#services, claimant, item));
+      else this.#lost.push(item);
+    }
+  }
+
+  async #takeWaiting(item: BatchItem): Promise<void> {
+    const claimed = await this.#takeOver(item);
+    if (claimed !== undefined) this.#buffer.push(claimed);
+  }
+
+  async #resume(item: BatchItem): Promise<void> {
+    const claimed = await this.#takeOver(item);
+    if (claimed !== undefined) await this.#process(claimed);
+  }
+
+  async #takeOver(found: BatchItem): Promise<ClaimedRequest | undefined> {
+    const claimant = this.#claimant();
+    if (claimant === undefined) return undefined;
+    const { batch, slot } = claimant;
+    const item = await takeOver(this.#services, batch, slot, found);
+    if (item.status === 'waiting') this.#waiting.push(item);
+    else if (item.epoch > slot.epoch) this.#owner.lose();
+    else {
+      const claimed = await prepareRequest(this.#services, claimant, item);
+      if (item.status === 'processing') return claimed;
+      // A former owner has ended it meanwhile.
+      await this.#startNext(claimed);
+    }
+    return undefined;
+  }
+
+  async #startNext({ request: { next } }: ClaimedRequest): Promise<void> {
+    if (next === null || (await this.#services.batches.item(this.#owner.batch, next)) !== undefined) return;
+    this.#ready.push(next);
+  }
+
+  /** Attempts a request until it has ended, has to wait, or is no longer this worker's. */
+  async #process(claimed: ClaimedRequest): Promise<void> {
+    const { request } = claimed;
+    let next: ClaimedRequest | undefined = claimed;
+    for (let retries = 0; next !== undefined; retries += 1) {
+      const attempt = await this.#attempt(next);
+      const { outcome, calls, item } = attempt;
+      next = undefined;
+      if (outcome === 'success' || outcome === 'failed') {
+        this.#uncounted.push({ request, outcome, calls });
+        if (request.next !== null) this.#ready.push(request.next);
+        continue;
+      }
+      this.#uncounted.push({ request, outcome: 'attempt', calls });
+      if (outcome !== 'lost' && (await this.#canRetryNow(claimed, attempt, retries)))
+        next = { ...claimed, item, newChat: null };
+    }
+  }
+
+  /** Waits in the place of the request, or makes it wait for a place later. @returns whether it may be retried now */
+  async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
+    const { item, outcome } = attempt;
+    const shortWait = outcome !== 'blocked' && item.attempt === 1 ? waitsAtOnce[retries] : undefined;
+    const wait = waitOf(attempt, shortWait);
+    const due = this.#now() + wait;
+    if (shortWait !== undefined && !this.#owner.isEnding()) await this.#sleep(wait);
+    if (shortWait !== undefined && !this.#owner.isEnding()) return true;
+    await this.#scheduleRetry(claimed, { ...item, status: 'waiting', due });
+    return false;
+  }
+
+  async #attempt(claimed: ClaimedRequest): Promise<Attempt> {
+    const { batch, lost } = this.#owner;
+    const stop = new AbortController();
+    const abort = (): void => stop.abort(lost.reason);
+    lost.addEventListener('abort', abort);
+    try {
+      return await attemptRequest(this.#services, batch, claimed, stop);
+    } finally {
+      lost.removeEventListener('abort', abort);
+    }
+  }
+
+  async #scheduleRetry(claimed: ClaimedRequest, waiting: BatchItem): Promise<void> {
+    const { batches, meter } = this.#services;
+    if (await batches.replaceItem(this.#owner.batch, { ...waiting, status: 'processing' }, waiting)) {
+      meter.requestsProcessed({ done: 0, failed: 0, delayed: 1 });
+      this.#waiting.push(waiting);
+      return;
+    }
+    // The write of the result may have been done, although it has failed for this worker.
+    const stored = await batches.item(this.#owner.batch, waiting.requestIndex);
+    if (stored?.status === 'success' || stored?.status === 'failed') await this.#startNext(claimed);
+  }
+
+  /** Ends early if nothing is to be started any more. */
+  #sleep(milliseconds: number): Promise<void> {
+    const { ending } = this.#owner;
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        ending.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = this.#services.clock.after(milliseconds, end);
+      ending.addEventListener('abort', end);
+    });
+  }
+
+  /** @returns what ends the beat, and waits for the last one */
+  #startBeat(): () => Promise<void> {
+    let underWay: Promise<void> | undefined;
+    const cancel = this.#services.clock.every(this.#services.replySettings.lease / 6, () => {
+      underWay ??= this.#beat().then(() => {
+        underWay = undefined;
+        this.#advance();
+      });
+    });
+    return async () => {
+      cancel();
+      await underWay;
+    };
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.#owner.renew();
+      await this.#count();
+    } catch (error) {
+      // The next beat follows. Every write of this worker finds out whether the slot is lost.
+      this.#services.log.warn('A slot was not renewed', { batchId: this.#owner.batch.id, error });
+    }
+  }
+
+  async #count(): Promise<void> {
+    const { batch, workspace } = this.#owner;
+    if (workspace !== undefined)
+      await countRequests(this.#services, batch, workspace, this.#uncounted.splice(0));
+  }
+}
