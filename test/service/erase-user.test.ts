@@ -230,6 +230,17 @@ it('keeps what the user does after the request, and erases it with the next one'
   expect(await listed()).toEqual([again.id]);
 });
 
+it('leaves nothing of a user of whom nothing is stored', async () => {
+  const user = `user-${randomUUID()}`;
+  const ofWorkspace = async () =>
+    (await table.readAll()).filter(({ pk }) => String(pk).startsWith(`W#${workspaceId}#`)).length;
+  const before = await ofWorkspace();
+  expect((await client.delete(addressOf(user))).status).toBe(202);
+  await age(user);
+  expect(await everythingWith(user)).toEqual([]);
+  expect(await ofWorkspace()).toBe(before);
+});
+
 it('accepts any key of the workspace, and no request without a user', async () => {
   expect(summaryOf(await client.delete('/users'))).toMatch(/^400\/10006 .*external_user_id/);
   expect(summaryOf(await client.delete('/users?external_user_id='))).toMatch(/^400\/10006 /);
