@@ -192,7 +192,11 @@ async function deleteConfirmed(agentId: string, { confirm }: { confirm: string }
 
 const resultOf = (agent: Agent): Result => {
   const { id, name, publish_state, version_number, published_version_id } = agentResource(agent);
-  return { json: { id, name, publish_state, version_number, published_version_id }, lines: tableOf([agent]) };
+  return {
+    // Programs that were written for the first versions read `agent_id`.
+    json: { id, agent_id: id, name, publish_state, version_number, published_version_id },
+    lines: tableOf([agent]),
+  };
 };
 
 const tableOf = (agents: readonly Agent[]): string[] =>

@@ -60,7 +60,7 @@ const full = {
 it('prints an agent as it takes one', async () => {
   const created = await create(full);
   expect(created).toEqual({
-    ...{ id: expect.any(String), name: 'Guide', publish_state: 'draft' },
+    ...{ id: expect.any(String), agent_id: created.id, name: 'Guide', publish_state: 'draft' },
     ...{ version_number: null, published_version_id: null },
   });
   const printed = await agentctl.json('agents', 'get', created.id);
