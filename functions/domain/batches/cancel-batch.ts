@@ -2,10 +2,10 @@ import { ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import type { Batch } from './batch.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 import { countBatch } from './count-batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
+import { completeTaskCallback } from './slots.ts';
 
 /**
  * Cancels a batch in progress (specification, section 3.1). Requests that were not started have failed, from now on or

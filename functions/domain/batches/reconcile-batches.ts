@@ -3,12 +3,11 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { restartExecution } from './restart-execution.ts';
 import type { BatchServices } from './services.ts';
-import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
+import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 import { takeTurns } from './take-turns.ts';
 
 export type ReconcileServices = SlotServices &

@@ -5,9 +5,14 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 import type { BatchServices } from './services.ts';
-import { messageMilliseconds, needsCheck, type SlotServices, shareOf } from './slots.ts';
+import {
+  completeTaskCallback,
+  messageMilliseconds,
+  needsCheck,
+  type SlotServices,
+  shareOf,
+} from './slots.ts';
 
 export type OwnerServices = SlotServices &
   Pick<BatchServices, 'batchWorkflow'> &

@@ -1,5 +1,6 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, clockDifference, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
+import type { BatchKey } from './batch-transitions.ts';
 import type { BatchServices } from './services.ts';
 
 export type SlotServices = Pick<BatchServices, 'batchQueue' | 'batches' | 'queueSettings'> &
@@ -66,3 +67,11 @@ export function needsCheck(batch: Batch, now: number): boolean {
   if (now >= Date.parse(batch.expiresAt)) return true;
   return batch.slotsMade > 0 && leftOf(batch) === 0 && Object.keys(batch.slots).length === 0;
 }
+
+/** Completes the callback of the workflow's task, so that the workflow checks the batch. A needless call does no harm. */
+export const completeTaskCallback =
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>
+  async (batch: BatchKey): Promise<void> => {
+    const token = await services.batches.taskToken(batch);
+    if (token !== undefined) await services.batchWorkflow.completeTaskCallback(token);
+  };
