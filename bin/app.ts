@@ -8,7 +8,6 @@ import {
 import { bundleFunctions } from '#lib/bundles/function-bundles.ts';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
-import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { WrongSettings } from '#lib/settings/describe-issues.ts';
 import { operatorWarnings } from '#lib/settings.ts';
@@ -22,7 +21,7 @@ const app = new App({
   builtinCloudFormationValidation: false,
 });
 const stage = readStageOrExit();
-const bundles = await bundleFunctions([...functionNames, ...webFunctionNames]);
+const bundles = await bundleFunctions();
 const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 for (const [id, warning] of Object.entries(operatorWarnings(stage.settings)))
   Annotations.of(service).addWarningV2(`agent-service:${id}`, warning);

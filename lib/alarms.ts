@@ -6,10 +6,14 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
-import type { Topic } from 'aws-cdk-lib/aws-sns';
-import { Duration } from 'aws-cdk-lib/core';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { AlarmTopic } from './alarm-topic.ts';
+import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
 export const minute = Duration.minutes(1);
@@ -34,15 +38,16 @@ interface Rule {
 }
 
 /**
- * The alarms of a stack and their topic. `lib/alarms` has the rules, a file for each subject. Each alarm notifies the
- * topic, and its description names its part of docs/runbook.md.
+ * The alarms of a stack and their topic. Each capability adds its own. Each alarm notifies the topic, and its
+ * description names its part of docs/runbook.md.
  */
 export class Alarms extends Construct {
-  readonly topic: Topic;
+  private readonly topic: Topic;
 
   constructor(scope: Construct, id: string, { alarmEmails }: Settings) {
     super(scope, id);
     this.topic = new AlarmTopic(this, 'Topic', { emails: alarmEmails });
+    new CfnOutput(Stack.of(this), 'AlarmTopicArn', { value: this.topic.topicArn });
   }
 
   add(id: string, { summary, heading, metric, threshold, periods = [1, 1], ...rule }: Rule): Alarm {
@@ -59,6 +64,80 @@ export class Alarms extends Construct {
     });
     alarm.addAlarmAction(new SnsAction(this.topic));
     return alarm;
+  }
+
+  /**
+   * Goes off when three of four periods have no successful run of the function.
+   * @param rule with a queue that Lambda polls
+   */
+  addForSchedule(
+    id: string,
+    {
+      summary,
+      handler,
+      queue,
+      period,
+    }: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
+  ): void {
+    this.add(id, {
+      summary,
+      // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count
+      // as 0, but not in a new stack before the function's first run.
+      metric: sumOf(
+        {
+          runs: handler.metricInvocations({ period, statistic: 'Sum' }),
+          exceptFailed: less('failed', handler.metricErrors({ period, statistic: 'Sum' }), period),
+          zero: formula(
+            '0 * messages',
+            { messages: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }) },
+            period,
+          ),
+        },
+        period,
+      ),
+      threshold: 1,
+      periods: [3, 4],
+      isMinimum: true,
+    });
+  }
+}
+
+const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
+
+/**
+ * The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS.
+ */
+class AlarmTopic extends Topic {
+  constructor(scope: Construct, id: string, { emails }: { emails: readonly string[] }) {
+    const key = new Key(scope, `${id}Key`, {
+      description: 'Encrypts the notifications of alarms',
+      enableKeyRotation: true,
+      // No stored data needs the key: SNS deletes a message after its delivery.
+      removalPolicy: RemovalPolicy.DESTROY,
+      pendingWindow: Duration.days(7),
+    });
+    key.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [cloudWatch],
+        actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:GenerateDataKeyWithoutPlaintext'],
+        // In a key policy, `*` means this key.
+        resources: ['*'],
+      }),
+    );
+    super(scope, id, { displayName: Stack.of(scope).stackName, enforceSSL: true, masterKey: key });
+    const { partition, region, account } = Stack.of(this);
+    this.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [cloudWatch],
+        actions: ['sns:Publish'],
+        resources: [this.topicArn],
+        conditions: {
+          ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` },
+          StringEquals: { 'aws:SourceAccount': account },
+        },
+      }),
+    );
+    for (const email of emails) this.addSubscription(new EmailSubscription(email));
   }
 }
 

@@ -1,8 +1,4 @@
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
-import { Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import {
   Choice,
   Condition,
@@ -21,124 +17,31 @@ import {
   WaitTime,
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke, type LambdaInvokeProps } from 'aws-cdk-lib/aws-stepfunctions-tasks';
-import { Aws, type CfnElement, Duration, Fn, Stack, Validations } from 'aws-cdk-lib/core';
+import { Aws, Duration, Fn, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { serviceUnavailable, variables } from '#runtime/environment/variables.ts';
-import type { ConcurrencyPlan } from './concurrency.ts';
-import type { BatchFunctionName } from './function-names.ts';
-import { workerTimeoutSeconds } from './function-table.ts';
-import { pinLogicalId } from './logical-id.ts';
-import { removalPolicyOf } from './removal-policy.ts';
+import { serviceUnavailable } from '#runtime/environment/variables.ts';
+import { logsOf, pinLogicalId } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
-/** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
-const visibilitySeconds = 6 * workerTimeoutSeconds;
-/**
- * A run of the reconciler that cannot start within a minute is dropped. 60 s is the minimum of EventBridge and of
- * Lambda.
- */
-const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
+interface Functions {
+  dispatcher: ServiceFunction;
+  advancer: ServiceFunction;
+  failer: ServiceFunction;
+  deliverer: ServiceFunction;
+}
 
-/**
- * Processes batches: a queue that offers slots to workers, and a state machine that waits until all requests have ended.
- */
+/** The state machine that carries a batch: it waits until all requests have ended, and then delivers the webhook. */
 export class BatchWorkflow extends Construct {
-  readonly queue: Queue;
   readonly machine: StateMachine;
 
-  constructor(
-    scope: Construct,
-    id: string,
-    props: {
-      functionOf: (name: BatchFunctionName) => ServiceFunction;
-      concurrency: ConcurrencyPlan;
-      settings: Settings;
-    },
-  ) {
+  constructor(scope: Construct, id: string, { settings, ...functions }: Functions & { settings: Settings }) {
     super(scope, id);
-    const { functionOf, concurrency, settings } = props;
-    this.queue = this.createQueue();
-    const worker = functionOf('process-batch-items');
-    const advancer = functionOf('advance-batch');
-    const dispatcher = functionOf('dispatch-batch');
-    const reconciler = functionOf('reconcile-batches');
-    const slots = Math.max(Math.floor(settings.batchWorkspaceShare * concurrency.batchWorkers), 1);
-    for (const handler of [worker, dispatcher, advancer, reconciler]) {
-      handler.sendsTo(this.queue);
-      handler.addEnvironment(variables.batchWorkspaceSlots, String(slots));
-      handler.addEnvironment(variables.requestsPerWorker, String(settings.requestsPerWorker));
-    }
-    worker.readsDepthOf(this.queue);
-    // One message makes one worker.
-    worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: concurrency.batchWorkers });
-    this.machine = this.createMachine(
-      {
-        dispatcher,
-        advancer,
-        failer: functionOf('fail-batch'),
-        deliverer: functionOf('deliver-webhook'),
-      },
-      settings,
-    );
-    for (const handler of [worker, reconciler]) handler.completesCallbacksOf(this.machine);
-    reconciler.starts(this.machine);
-    reconciler.readsExecutionsOf(this.machine);
-    Validations.of(reconciler.role ?? reconciler).acknowledge({
-      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
-      reason: 'Executions are named when they start; these are the executions of one machine.',
-    });
-    // A separate policy: the dispatcher depends on its role's default policy, and the machine depends on the
-    // dispatcher. With this statement in the default policy CloudFormation would find a circular dependency.
-    new Policy(this, 'DispatcherWakes', {
-      ...(dispatcher.role !== undefined && { roles: [dispatcher.role] }),
-      statements: [
-        new PolicyStatement({
-          actions: ['states:SendTaskSuccess'],
-          resources: [this.machine.stateMachineArn],
-        }),
-      ],
-    });
-    new Rule(this, 'Reconciliation', {
-      description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
-      // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
-      // open and every webhook is delivered.
-      schedule: Schedule.rate(Duration.minutes(1)),
-      targets: [
-        new LambdaFunction(reconciler.alias, {
-          event: RuleTargetInput.fromObject({}),
-          // The next run does the work of a lost one.
-          ...noRetries,
-        }),
-      ],
-    });
-    // By default Lambda retries an asynchronous invocation twice, and for up to six hours if it is throttled.
-    reconciler.alias.configureAsyncInvoke({
-      retryAttempts: noRetries.retryAttempts,
-      maxEventAge: noRetries.maxEventAge,
-    });
+    this.machine = this.createMachine(functions, settings);
   }
 
-  /** Its messages only offer slots, and the reconciler sends those of silent slots once more: there are no dead letters. */
-  private createQueue(): Queue {
-    const queue = new Queue(this, 'Requests', {
-      encryption: QueueEncryption.SQS_MANAGED,
-      enforceSSL: true,
-      retentionPeriod: Duration.days(14),
-      visibilityTimeout: Duration.seconds(visibilitySeconds),
-    });
-    Validations.of(queue).acknowledge({
-      id: 'AwsSolutions-SQS3',
-      reason: 'A worker deletes every message. The reconciler replaces those that are lost.',
-    });
-    return queue;
-  }
-
-  private createMachine(
-    functions: Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>,
-    settings: Settings,
-  ): StateMachine {
+  private createMachine(functions: Functions, settings: Settings): StateMachine {
     const delivery = this.createDelivery(functions.deliverer);
     const failRemaining = this.invoke('Fail what is left of the batch', functions.failer, {
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
@@ -262,8 +165,7 @@ export class BatchWorkflow extends Construct {
       // For a group with this prefix Step Functions adds no entry to the account's resource policy for logs in the
       // Region. That policy has at most 5,120 characters, which all stacks share.
       logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
-      retention: settings.logRetentionDays,
-      removalPolicy: removalPolicyOf(settings),
+      ...logsOf(settings),
     });
     pinLogicalId(logGroup, 'BatchWorkflowLogs');
     const role = new ServiceRole(this, 'MachineRole', 'states.amazonaws.com');
@@ -283,9 +185,6 @@ export class BatchWorkflow extends Construct {
     });
   }
 }
-
-const logicalIdOf = (construct: Construct): string =>
-  Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement);
 
 /**
  * Errors that mean: Lambda, or a service that the function calls, is throttled or unavailable. Functions of this

@@ -1,5 +1,5 @@
+import { type EntryPointSettings, entryPointsOfChats, isChatRoute } from './chat-routes.ts';
 import type { FunctionName } from './function-names.ts';
-import { type EntryPointSettings, entryPointsOfChats, isChatRoute } from './function-table.ts';
 
 /**
  * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would leave

@@ -1,9 +1,9 @@
-import { CfnOutput, Fn, Stack } from 'aws-cdk-lib/core';
+import { Fn, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
-import { watchDistribution } from './alarms/watch-requests.ts';
 import { Alarms } from './alarms.ts';
+import { distributionIdOutput, watchDistribution } from './distribution.ts';
 import { cloudFrontRegion } from './firewall-stack.ts';
-import { distributionIdOutput, type ServiceStack } from './service-stack.ts';
+import type { ServiceStack } from './service-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -24,7 +24,6 @@ export class DistributionAlarms extends Stack {
     });
     const alarms = new Alarms(this, 'Alarms', stage.settings);
     watchDistribution(alarms, Fn.getStackOutput(service.stackName, distributionIdOutput, region));
-    new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
     this.addStackDependency(service);
   }
 }

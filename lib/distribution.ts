@@ -15,15 +15,34 @@ import {
   ViewerProtocolPolicy,
 } from 'aws-cdk-lib/aws-cloudfront';
 import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins';
+import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets';
-import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
+import {
+  Aws,
+  CfnCondition,
+  CfnOutput,
+  type CfnResource,
+  Duration,
+  Fn,
+  Stack,
+  Validations,
+} from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
+import { routes } from '#contract/routes.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
-import { type CustomDomain, pointDomain } from './custom-domain.ts';
-import { pinLogicalId } from './logical-id.ts';
+import { type Alarms, fiveMinutes } from './alarms.ts';
+import { pointDomain } from './custom-domain.ts';
+import { webAclArnOf } from './firewall-stack.ts';
+import type { Platform } from './platform.ts';
 import { preflightSeconds } from './preflights.ts';
+import type { RestApi } from './rest-api.ts';
+import { pinLogicalId } from './retention.ts';
+import type { Stage } from './stage.ts';
+import type { WebServer } from './web-server.ts';
+
+/** The stack with the distribution's alarm reads this output. */
+export const distributionIdOutput = 'DistributionId';
 
 /** How long CloudFront waits for the first bytes of an origin's response, and then for each next part. */
 const readTimeout = Duration.seconds(120);
@@ -49,26 +68,23 @@ const forwardViewerHost = `function handler(event) {
 
 /** One address for the gateway and, under the path of uploads, for their web function. CloudFront caches nothing. */
 export class Distribution extends Construct {
-  readonly domainName: string;
-  readonly distributionId: string;
+  /** The URL of the distribution or of the custom domain. It ends in /api/v1. */
+  readonly baseAddress: string;
 
   constructor(
     scope: Construct,
     id: string,
-    props: {
-      apiDomainName: string;
-      uploads: { domainName: string; path: string };
-      originSecret: Secret;
-      corsOrigins: readonly string[];
-      domain: CustomDomain | undefined;
-      webAclArn: string | undefined;
-    },
+    { alarms, settings, trust }: Platform,
+    { stage, api, uploads }: { stage: Stage; api: RestApi; uploads: WebServer },
   ) {
     super(scope, id);
+    const { corsOrigins, domain, firewall } = settings;
+    if (trust.originSecrets === undefined) throw new Error('A distribution needs a secret for its origins');
+    const secret = trust.originSecrets.sent.secretValue.unsafeUnwrap();
     const origin = (domainName: string) =>
       // No origin path: the paths that clients request already contain the gateway's stage.
       new HttpOrigin(domainName, {
-        customHeaders: { [originSecretHeader]: props.originSecret.secretValue.unsafeUnwrap() },
+        customHeaders: { [originSecretHeader]: secret },
         readTimeout,
         keepaliveTimeout: Duration.seconds(60),
       });
@@ -89,30 +105,30 @@ export class Distribution extends Construct {
       // Compression would buffer streamed responses.
       compress: false,
       functionAssociations: [{ function: code, eventType: FunctionEventType.VIEWER_REQUEST }],
-      responseHeadersPolicy: this.createHeadersPolicy(props.corsOrigins),
+      responseHeadersPolicy: this.createHeadersPolicy(corsOrigins),
     };
     const distribution = new CloudFrontDistribution(this, 'Distribution', {
       comment: 'Chats with published agents, and uploads',
-      defaultBehavior: { ...behavior, origin: origin(props.apiDomainName) },
+      defaultBehavior: { ...behavior, origin: origin(api.domainName) },
       additionalBehaviors: {
-        [props.uploads.path]: { ...behavior, origin: origin(props.uploads.domainName) },
+        [api.basePath + routes['upload-file'].path]: { ...behavior, origin: origin(uploads.domainName) },
       },
       errorResponses: errorStatuses.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
       httpVersion: HttpVersion.HTTP2_AND_3,
       priceClass: PriceClass.PRICE_CLASS_ALL,
-      ...(props.webAclArn !== undefined && { webAclId: props.webAclArn }),
-      ...(props.domain !== undefined && {
-        domainNames: [props.domain.name],
-        certificate: Certificate.fromCertificateArn(this, 'Certificate', props.domain.certificateArn),
+      ...(firewall !== undefined && { webAclId: webAclArnOf(stage) }),
+      ...(domain !== undefined && {
+        domainNames: [domain.name],
+        certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
         minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2025,
       }),
     });
     // Clients use the distribution's address. A new distribution would have another address.
     pinLogicalId(distribution, 'Distribution');
-    this.domainName = props.domain?.name ?? distribution.distributionDomainName;
-    this.distributionId = distribution.distributionId;
-    if (props.domain !== undefined)
-      pointDomain(this, props.domain, new CloudFrontTarget(distribution), { ipv6: true });
+    this.baseAddress = `https://${domain?.name ?? distribution.distributionDomainName}${api.basePath}`;
+    watchDistribution(alarms, distribution.distributionId);
+    new CfnOutput(Stack.of(this), distributionIdOutput, { value: distribution.distributionId });
+    if (domain !== undefined) pointDomain(this, domain, new CloudFrontTarget(distribution), { ipv6: true });
     Validations.of(distribution).acknowledge(
       { id: 'AwsSolutions-CFR1', reason: 'The operator decides from which countries clients may come.' },
       {
@@ -157,3 +173,36 @@ const corsOf = (origins: readonly string[]) => ({
   // CloudFront documents no Vary header for CORS. A custom header is on every response.
   customHeadersBehavior: { customHeaders: [{ header: 'Vary', value: 'Origin', override: true }] },
 });
+
+/**
+ * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. For a service in another Region,
+ * the stack `DistributionAlarms` has the alarm.
+ */
+export function watchDistribution(alarms: Alarms, distributionId: string): void {
+  // The metrics of the CDK library would never have a value: they lack the dimension Region of CloudFront's metrics.
+  const metricOf = (metricName: string, statistic: string) =>
+    new Metric({
+      namespace: 'AWS/CloudFront',
+      metricName,
+      dimensionsMap: { DistributionId: distributionId, Region: 'Global' },
+      statistic,
+      period: fiveMinutes,
+    });
+  const alarm = alarms.add('DistributionErrors', {
+    summary:
+      'CloudFront responds to more than 1 % of the requests with a 5xx status, its own or an origin’s.',
+    metric: new MathExpression({
+      // At night, one error may be a third of the requests. Ten in five minutes are two a minute.
+      expression: 'IF(rate * requests / 100 < 10, 0, rate)',
+      usingMetrics: { rate: metricOf('5xxErrorRate', 'Average'), requests: metricOf('Requests', 'Sum') },
+      label: '% of requests',
+      period: fiveMinutes,
+    }),
+    threshold: 1,
+    periods: [2, 3],
+  });
+  const isInMetricsRegion = new CfnCondition(alarms, 'HearsCloudFront', {
+    expression: Fn.conditionEquals(Aws.REGION, 'us-east-1'),
+  });
+  (alarm.node.defaultChild as CfnResource).cfnOptions.condition = isInMetricsRegion;
+}

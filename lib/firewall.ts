@@ -5,7 +5,7 @@ import { failure } from '#contract/envelope.ts';
 import { errorTable } from '#contract/errors.ts';
 import { originSecretHeader } from '#runtime/environment/variables.ts';
 import type { Settings } from './settings.ts';
-import type { OriginSecrets } from './stack-secrets.ts';
+import type { OriginSecrets } from './trust.ts';
 
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 

@@ -1,6 +1,12 @@
 import type { RouteName } from '#contract/routes.ts';
 
-export type BatchFunctionName =
+/** Functions without a route. */
+export type TaskName =
+  | 'authorize-request'
+  | 'prepare-attachment'
+  | 'purge-chat'
+  | 'delete-unused-chats'
+  | 'test-agent'
   | 'process-batch-items'
   | 'dispatch-batch'
   | 'advance-batch'
@@ -9,14 +15,7 @@ export type BatchFunctionName =
   | 'reconcile-batches';
 
 /** A function's name is that of its source file. */
-export type FunctionName =
-  | RouteName
-  | BatchFunctionName
-  | 'authorize-request'
-  | 'delete-unused-chats'
-  | 'prepare-attachment'
-  | 'purge-chat'
-  | 'test-agent';
+export type FunctionName = RouteName | TaskName;
 
 /** The id of a function's construct. */
 export const pascalCase = (name: string): string =>

@@ -1,10 +1,8 @@
 import {
   AccessLogFormat,
-  AwsIntegration,
   DomainName,
   EndpointType,
   RestApi as GatewayRestApi,
-  HttpIntegration,
   IdentitySource,
   type Integration,
   type IResource,
@@ -13,11 +11,10 @@ import {
   MethodLoggingLevel,
   type MethodOptions,
   RequestAuthorizer,
-  ResponseTransferMode,
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
-import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Alarm, Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
@@ -27,31 +24,27 @@ import { Construct } from 'constructs';
 import { dialectOf, dialects } from '#contract/routes/dialect.ts';
 import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
-import { gatewayHeaders, signedCallerField } from '#runtime/environment/variables.ts';
+import { variables } from '#runtime/environment/variables.ts';
+import { fiveMinutes } from './alarms.ts';
+import { isChatRoute } from './chat-routes.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
+import { graph } from './dashboard.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
-import { isChatRoute } from './function-table.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
-import { pinLogicalId } from './logical-id.ts';
+import { forward, invoke, pathOf } from './integrations.ts';
+import { limited, type Platform } from './platform.ts';
 import { addPreflight } from './preflights.ts';
-import { removalPolicyOf } from './removal-policy.ts';
+import { watchGateway, watchKeys, watchThrottledRequests } from './request-alarms.ts';
+import { logsOf, pinLogicalId } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
+import { everyServiceMetric } from './service-metric.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
-import type { OriginSecrets } from './stack-secrets.ts';
+import type { OriginSecrets } from './trust.ts';
 import type { WebServer } from './web-server.ts';
 
 const stageName = 'api';
 const versionPath = 'v1';
-
-/** API Gateway's maximum timeout of a buffered response. */
-const bufferedLimitSeconds = 29;
-
-/** API Gateway's maximum timeout of a streamed response. */
-const streamedLimitSeconds = 15 * 60;
-
-/** Added to a function's timeout for the gateway's timeout: only the gateway's timeout includes a cold start. */
-const coldStartSeconds = 10;
 
 /**
  * The gateway: all routes of the route table, one authorizer, and the gateway's own errors in the envelope of the
@@ -63,6 +56,8 @@ export class RestApi extends Construct {
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
   readonly accessLogs: LogGroup;
+  /** Goes off when requests fail, and then stops every roll-out. */
+  readonly errors: Alarm;
   private readonly api: GatewayRestApi;
   /** The gateway calls functions with this role. Permissions in the functions would be a resource for each method. */
   private readonly callerRole: ServiceRole;
@@ -70,47 +65,82 @@ export class RestApi extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: {
-      authorizer: ServiceFunction;
-      /** The functions of the routes that the web server does not serve. */
-      handlerOf: (route: RouteName) => ServiceFunction;
-      /** Serves `chatRoutes` in place of their functions; undefined if functions serve them. */
-      webServer: WebServer | undefined;
-      /** The custom domain; undefined if the distribution has it, or if there is none. */
-      domain: CustomDomain | undefined;
-      firewall: FirewallSettings | undefined;
-      /** The secrets of the distribution in front of the gateway. A distribution has the firewall's rules. */
-      originSecrets: OriginSecrets | undefined;
-      /**
-       * The origin that responses allow; undefined if the distribution adds the CORS headers, or if none is allowed.
-       */
-      corsOrigin: string | undefined;
-      settings: Settings;
-    },
+    platform: Platform,
+    {
+      webServer,
+    }: { /** Serves `chatRoutes`; undefined if functions serve them. */ webServer: WebServer | undefined },
   ) {
     super(scope, id);
+    const { alarms, settings, trust } = platform;
+    const { corsOrigins, domain, firewall } = settings;
+    // A distribution has the custom domain, adds the CORS headers to all responses, and has the firewall's rules.
+    const isAlone = trust.originSecrets === undefined;
+    const corsOrigin = isAlone ? corsOrigins[0] : undefined;
     this.callerRole = new ServiceRole(this, 'CallerRole', 'apigateway.amazonaws.com');
-    this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(props.settings));
+    this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
-    const api = this.createApi(props);
+    const authorizer = this.createAuthorizingFunction(platform);
+    const authorizerFor = (id: string, header: string) =>
+      this.createAuthorizer(id, header, { authorizer, webServer, settings });
+    const api = this.createApi(settings, authorizerFor('Authorizer', dialects.service.keyHeader));
     this.api = api;
-    const resources = this.addRoutes(api, props);
+    const resources = this.addRoutes(api, {
+      handlerOf: (name) => this.handlerOf(name, platform, corsOrigin),
+      openAiAuthorizer: authorizerFor('OpenAiAuthorizer', dialects.openai.keyHeader),
+      webServer,
+    });
     // A deployment of the gateway is a copy: with another endpoint, a new deployment must take the place of the old one.
-    if (props.webServer !== undefined)
-      api.latestDeployment?.addToLogicalId({ endpoint: props.webServer.endpointId });
-    if (props.settings.corsOrigins.length > 0)
-      for (const resource of resources) addPreflight(resource, props.corsOrigin);
-    addGatewayResponses(api, props.corsOrigin);
-    if (props.domain !== undefined) this.attachDomain(api, props.domain);
-    if (props.firewall !== undefined)
-      this.attachFirewall(api, this.firewallOf(props.firewall, props.originSecrets));
+    if (webServer !== undefined) api.latestDeployment?.addToLogicalId({ endpoint: webServer.endpointId });
+    if (corsOrigins.length > 0) for (const resource of resources) addPreflight(resource, corsOrigin);
+    addGatewayResponses(api, corsOrigin);
+    if (isAlone && domain !== undefined) this.attachDomain(api, domain);
+    if (firewall !== undefined) this.attachFirewall(api, this.firewallOf(firewall, trust.originSecrets));
     this.baseAddress =
-      props.domain === undefined
-        ? api.urlForPath(`/${versionPath}`)
-        : `https://${props.domain.name}${this.basePath}`;
+      isAlone && domain !== undefined
+        ? `https://${domain.name}${this.basePath}`
+        : api.urlForPath(`/${versionPath}`);
     const { region, urlSuffix } = Stack.of(this);
     this.domainName = `${api.restApiId}.execute-api.${region}.${urlSuffix}`;
+    this.errors = watchGateway(alarms, this);
+    watchThrottledRequests(alarms, this);
+    watchKeys(alarms);
   }
+
+  private createAuthorizingFunction(platform: Platform): ServiceFunction {
+    return platform.task(
+      'authorize-request',
+      {
+        description: 'Checks the API key of every request',
+        // One consistent read and a cold start. A client should not wait longer for the response that its key is unknown.
+        timeoutSeconds: 10,
+        throttlesUnseen: true,
+      },
+      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['apiKeys'] }),
+      platform.stageLimits,
+      platform.trust.signsCallers,
+    );
+  }
+
+  /** The function of a route. A route that no capability creates reads the table, and nothing else. */
+  private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
+    const handler =
+      platform.functions.get(name) ??
+      platform.routes('Chat')(name, platform.data(['GetItem', 'BatchGetItem'], limited));
+    if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
+    return handler;
+  }
+
+  graphs = () => [
+    graph('Requests by route', { left: [everyServiceMetric(this, 'requests', 'route')] }),
+    graph('Errors by code', { left: [everyServiceMetric(this, 'errors', 'error_code')] }),
+    graph('Responses of the gateway', {
+      left: [
+        this.metricRequests({ label: 'all', period: fiveMinutes }),
+        this.api.metricClientError({ statistic: 'Sum', label: '4xx', period: fiveMinutes }),
+        this.metricServerErrors({ label: '5xx', period: fiveMinutes }),
+      ],
+    }),
+  ];
 
   metricRequests(options: MetricOptions): Metric {
     return this.api.metricCount(options);
@@ -119,10 +149,6 @@ export class RestApi extends Construct {
   /** Responses with a 5xx status. */
   metricServerErrors(options: MetricOptions): Metric {
     return this.api.metricServerError({ statistic: 'Sum', ...options });
-  }
-
-  metricClientErrors(options: MetricOptions): Metric {
-    return this.api.metricClientError({ statistic: 'Sum', ...options });
   }
 
   private attachDomain(api: GatewayRestApi, domain: CustomDomain): void {
@@ -155,20 +181,23 @@ export class RestApi extends Construct {
   /** Returns the resources that pages in browsers may call. */
   private addRoutes(
     api: GatewayRestApi,
-    props: Parameters<RestApi['createAuthorizer']>[2] & { handlerOf: (route: RouteName) => ServiceFunction },
+    props: {
+      handlerOf: (route: RouteName) => ServiceFunction;
+      openAiAuthorizer: RequestAuthorizer;
+      webServer: WebServer | undefined;
+    },
   ): Set<IResource> {
-    const openAiAuthorizer = this.createAuthorizer('OpenAiAuthorizer', dialects.openai.keyHeader, props);
     const resources = new Set<IResource>();
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
-      const options = isOpenAi ? { authorizer: openAiAuthorizer } : {};
+      const options = isOpenAi ? { authorizer: props.openAiAuthorizer } : {};
       const added =
         props.webServer !== undefined && isChatRoute(name)
           ? addRoute(api, route, forward(route, props.webServer), {
               ...options,
               requestParameters: pathOf(route),
             })
-          : addRoute(api, route, this.invoke(route, props.handlerOf(name)), options);
+          : addRoute(api, route, this.invocationOf(route, props.handlerOf(name)), options);
       // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
       if (!isOpenAi) for (const resource of added) resources.add(resource);
     }
@@ -196,24 +225,8 @@ export class RestApi extends Construct {
     });
   }
 
-  /** Calls a function for each request of a route. The library's `LambdaIntegration` would also add a permission. */
-  private invoke(route: Route, handler: ServiceFunction): Integration {
-    const isStreamed = route.transfer === 'streamed';
-    const path = isStreamed
-      ? `2021-11-15/functions/${handler.alias.functionArn}/response-streaming-invocations`
-      : `2015-03-31/functions/${handler.alias.functionArn}/invocations`;
-    return new AwsIntegration({
-      service: 'lambda',
-      proxy: true,
-      path,
-      options: {
-        credentialsRole: this.roleFor(handler),
-        ...(isStreamed && {
-          responseTransferMode: ResponseTransferMode.STREAM,
-          timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
-        }),
-      },
-    });
+  private invocationOf(route: Route, handler: ServiceFunction): Integration {
+    return invoke(route, handler, this.roleFor(handler));
   }
 
   /** Returns the gateway's role, which then may call the function. */
@@ -228,12 +241,7 @@ export class RestApi extends Construct {
     return this.callerRole.withoutPolicyUpdates();
   }
 
-  private createApi(props: {
-    settings: Settings;
-    authorizer: ServiceFunction;
-    webServer: WebServer | undefined;
-  }): GatewayRestApi {
-    const { settings } = props;
+  private createApi(settings: Settings, authorizer: RequestAuthorizer): GatewayRestApi {
     const api = new GatewayRestApi(this, 'Gateway', {
       // The metrics have this name as a dimension. The library's default name would be the same in every stage.
       restApiName: Stack.of(this).stackName,
@@ -242,9 +250,7 @@ export class RestApi extends Construct {
       endpointTypes: [EndpointType.REGIONAL],
       binaryMediaTypes: ['multipart/form-data'],
       cloudWatchRole: true,
-      defaultMethodOptions: {
-        authorizer: this.createAuthorizer('Authorizer', dialects.service.keyHeader, props),
-      },
+      defaultMethodOptions: { authorizer },
       deployOptions: {
         stageName,
         accessLogDestination: new LogGroupLogDestination(this.accessLogs),
@@ -275,11 +281,6 @@ export class RestApi extends Construct {
   }
 }
 
-const logsOf = (settings: Settings) => ({
-  retention: settings.logRetentionDays,
-  removalPolicy: removalPolicyOf(settings),
-});
-
 /** Adds the methods of a route. Returns their resources. */
 const addRoute = (
   api: GatewayRestApi,
@@ -292,41 +293,6 @@ const addRoute = (
     resource.addMethod(route.method, integration, options);
     return resource;
   });
-
-/** Forwards a request to the web function, with the caller that the authorizer has signed. */
-function forward(route: Route, { domainName }: WebServer): HttpIntegration {
-  const isStreamed = route.transfer === 'streamed';
-  const headers = {
-    [gatewayHeaders.signedCaller]: `context.authorizer.${signedCallerField}`,
-    [gatewayHeaders.requestId]: 'context.requestId',
-    [gatewayHeaders.extendedRequestId]: 'context.extendedRequestId',
-  };
-  return new HttpIntegration(`https://${domainName}${route.path}`, {
-    httpMethod: route.method,
-    options: {
-      requestParameters: {
-        ...Object.fromEntries(
-          Object.entries(headers).map(([name, value]) => [`integration.request.header.${name}`, value]),
-        ),
-        ...Object.fromEntries(
-          Object.keys(route.parameters.shape).map((name) => [
-            `integration.request.path.${name}`,
-            `method.request.path.${name}`,
-          ]),
-        ),
-      },
-      ...(isStreamed && { responseTransferMode: ResponseTransferMode.STREAM }),
-      timeout: Duration.seconds(
-        isStreamed
-          ? Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)
-          : bufferedLimitSeconds,
-      ),
-    },
-  });
-}
-
-const pathOf = ({ parameters }: Route): Record<string, boolean> =>
-  Object.fromEntries(Object.keys(parameters.shape).map((name) => [`method.request.path.${name}`, true]));
 
 /**
  * The fields of an access log line. No field is a header, so no key is logged. No field can contain a quotation mark,

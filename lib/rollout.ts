@@ -8,9 +8,11 @@ import {
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import type { GradualRollout } from './rollout-names.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
+import type { Settings } from './settings.ts';
+
+type GradualRollout = Exclude<Settings['rollout'], 'AllAtOnce'>;
 
 const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> = {
   Canary10Percent5Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES,

@@ -1,5 +1,5 @@
-import { Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
-import { Stack } from 'aws-cdk-lib/core';
+import { MathExpression, Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
+import { Duration, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 
@@ -31,13 +31,18 @@ export function serviceMetric<Name extends MetricName>(
   });
 }
 
-/** A search that gives one graph line for each value of a dimension. Only for dashboards: alarms take no search. */
+/** One graph line for each value of a dimension. Only for dashboards: alarms take no search. */
 export function everyServiceMetric<Name extends MetricName>(
   scope: Construct,
   name: Name,
   dimension: keyof DimensionsOf<Name> & string,
-  statistic = 'Sum',
-): string {
+  { label = '', statistic = 'Sum' }: { label?: string; statistic?: string } = {},
+): MathExpression {
   const schema = ['service', dimension].join(',');
-  return `SEARCH('{"${Stack.of(scope).stackName}",${schema}} MetricName="${metrics[name].name}"', '${statistic}', 300)`;
+  return new MathExpression({
+    expression: `SEARCH('{"${Stack.of(scope).stackName}",${schema}} MetricName="${metrics[name].name}"', '${statistic}', 300)`,
+    usingMetrics: {},
+    label,
+    period: Duration.minutes(5),
+  });
 }

@@ -6,7 +6,6 @@ import {
   type DescriptorSettings,
   descriptorProblem,
 } from './concurrency.ts';
-import { oneOriginOnly } from './cors-origins.ts';
 import { accessSettings } from './settings/access.ts';
 import { batchSettings } from './settings/batches.ts';
 import { concurrencySettings } from './settings/concurrency.ts';
@@ -66,7 +65,8 @@ const schema = z
   )
   .refine(({ corsOrigins, webFunctions }) => corsOrigins.length < 2 || webFunctions !== 'none', {
     path: ['corsOrigins'],
-    error: oneOriginOnly,
+    error:
+      'must be one origin at most when webFunctions is none: responses of the gateway itself cannot choose between several',
   })
   .refine(({ bothEntryPoints, webFunctions }) => !bothEntryPoints || webFunctions !== 'none', {
     path: ['bothEntryPoints'],
@@ -102,44 +102,18 @@ export type Settings = z.output<typeof schema>;
  * @throws WrongSettings that names every unknown setting and every wrong value
  */
 export function parseSettings(given: Readonly<Record<string, unknown>>): Settings {
-  const { current, problems } = withCurrentNames(given);
   const [known, unknown] = [true, false].map((isKnown) =>
-    Object.entries(current).filter(([name]) => settingNames.includes(name) === isKnown),
+    Object.entries(given).filter(([name]) => settingNames.includes(name) === isKnown),
   );
-  problems.push(...(unknown ?? []).map(([name]) => describeUnknown(name, settingNames)));
+  const problems = (unknown ?? []).map(([name]) => describeUnknown(name, settingNames));
   // Without the unknown settings, because the rules between settings are not checked if there are any.
   const result = schema.safeParse(Object.fromEntries(known ?? []));
   if (!result.success)
-    problems.push(...describeIssues(result.error.issues, current, Object.values(settingGroups)));
+    problems.push(...describeIssues(result.error.issues, given, Object.values(settingGroups)));
   if (!result.success || problems.length > 0)
     throw new WrongSettings(problems.map((problem) => `Settings: ${problem}`).join('\n'));
   return result.data;
 }
-
-/** `largeUploads` is the former name of `webFunctions`, and is accepted for one release. */
-function withCurrentNames({ largeUploads, ...given }: Readonly<Record<string, unknown>>): {
-  current: Record<string, unknown>;
-  problems: string[];
-} {
-  if (largeUploads === undefined) return { current: given, problems: [] };
-  if (given.webFunctions !== undefined)
-    return {
-      current: given,
-      problems: ['largeUploads is the former name of webFunctions; give webFunctions alone'],
-    };
-  if (typeof largeUploads !== 'boolean')
-    return {
-      current: given,
-      problems: ['largeUploads must be true or false, or better: give webFunctions'],
-    };
-  return { current: { ...given, webFunctions: largeUploads ? 'all' : 'none' }, problems: [] };
-}
-
-/** What an operator should change in the settings; undefined if nothing. */
-export const settingsWarning = (given: Readonly<Record<string, unknown>>): string | undefined =>
-  given.largeUploads === undefined
-    ? undefined
-    : `The setting largeUploads is now webFunctions: "webFunctions": "${given.largeUploads === true ? 'all' : 'none'}" replaces "largeUploads": ${given.largeUploads}. The next release accepts webFunctions alone`;
 
 /** By id: what is left to do for the operator of a stage with these settings. */
 export const operatorWarnings = ({

@@ -1,13 +1,11 @@
 import type { Node } from 'constructs';
 import * as z from 'zod';
 import { WrongSettings } from './settings/describe-issues.ts';
-import { parseSettings, type Settings, settingsWarning } from './settings.ts';
+import { parseSettings, type Settings } from './settings.ts';
 
 export interface Stage {
   name: string;
   settings: Settings;
-  /** What the operator should change in the settings; undefined if nothing. */
-  warning?: string | undefined;
 }
 
 /**
@@ -34,7 +32,7 @@ export function readStage(node: Node): Stage {
       `Stage ${name}: a name has 1 to 23 letters, digits and hyphens, and begins with a letter or digit`,
     );
   const given = { ...chosen, ...readOverrides(node.tryGetContext('settings')) };
-  return { name, settings: parseSettings(given), warning: settingsWarning(given) };
+  return { name, settings: parseSettings(given) };
 }
 
 function readStages(context: unknown): Record<string, Record<string, unknown>> {

@@ -1,4 +1,4 @@
-import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
+import { MathExpression, Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam';
 import {
   WebFunction,
@@ -11,11 +11,10 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ArnFormat, type Duration, Lazy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
-import { FunctionGrants } from './function-grants.ts';
-import { pinLogicalId } from './logical-id.ts';
-import { removalPolicyOf } from './removal-policy.ts';
+import { allOf, type Need } from './needs.ts';
+import type { Platform } from './platform.ts';
+import { logsOf, pinLogicalId } from './retention.ts';
 import { ServiceRole } from './service-role.ts';
-import type { Settings } from './settings.ts';
 
 /** An HTTP server: a Lambda Web Function with its endpoint. Many requests share one environment. */
 export class WebServer extends Construct {
@@ -23,6 +22,8 @@ export class WebServer extends Construct {
   readonly domainName: string;
   /** Changes when the endpoint may get another domain name. */
   readonly endpointId: string;
+  /** The last part of the function's name. */
+  readonly name: string;
   readonly functionName: string;
   readonly logGroup: LogGroup;
   readonly endpoint: WebFunctionEndpoint;
@@ -31,48 +32,45 @@ export class WebServer extends Construct {
     scope: Construct,
     id: string,
     props: {
-      codeFolder: string;
-      /** The last part of the function's name. */
-      name: string;
-      logsId: string;
-      /** Grants what the server needs, and sets its variables. */
-      grant: (grants: FunctionGrants) => void;
+      function: 'serve-chats' | 'receive-uploads';
+      platform: Platform;
+      needs: readonly Need[];
       timeout: Duration;
       requestsPerEnvironment: number;
       /** Why the endpoint may be public. */
       publicReason: string;
-      settings: Settings;
     },
   ) {
     super(scope, id);
-    const { settings } = props;
-    const logs = { retention: settings.logRetentionDays, removalPolicy: removalPolicyOf(settings) };
+    const { bundles, settings } = props.platform;
+    const [name, logsId] =
+      props.function === 'serve-chats' ? ['chats', 'ServeChatsLogs'] : ['uploads', 'ReceiveUploadsLogs'];
+    this.name = name;
+    const logs = logsOf(settings);
     const logGroup = new LogGroup(this, 'Logs', logs);
-    pinLogicalId(logGroup, props.logsId);
+    pinLogicalId(logGroup, logsId);
     this.logGroup = logGroup;
     const role = new ServiceRole(this, 'Role', 'lambda.amazonaws.com');
-    allowLogs(role, logGroup, props.logsId);
+    allowLogs(role, logGroup, logsId);
     const { region, stackName } = Stack.of(this);
     const environment: Record<string, string> = {
       [variables.metricsNamespace]: stackName,
       [variables.logLevel]: settings.logLevel,
     };
-    props.grant(
-      new FunctionGrants(this, {
-        addStatement: (statement) => role.addToPolicy(statement),
-        setVariable: (name, value) => {
-          environment[name] = value;
-        },
-      }),
-    );
+    allOf(...props.needs)({
+      addToRolePolicy: (statement) => role.addToPolicy(statement),
+      addEnvironment: (name, value) => {
+        environment[name] = value;
+      },
+    });
 
     // The name must be unique over all Regions of an account; the library's default name would be the same in each
     // Region. The limit is 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
-    const functionName = `${region}-${stackName}-${props.name}`;
+    const functionName = `${region}-${stackName}-${name}`;
     this.functionName = functionName;
     const server = new WebFunction(this, 'Server', {
       webFunctionName: functionName,
-      code: WebFunctionCode.fromAssetToManagedBucket(props.codeFolder, {
+      code: WebFunctionCode.fromAssetToManagedBucket(bundles.folderOf(props.function), {
         copyOptions: { logGroup: new LogGroup(this, 'CopyLogs', logs) },
       }),
       runtime: WebFunctionRuntime.NODEJS_24_X,
@@ -126,8 +124,12 @@ export class WebServer extends Construct {
   }
 
   /** All metrics with the function's name as a dimension. Only for dashboards: alarms take no search. */
-  searchMetrics(statistic: string): string {
-    return `SEARCH('"${this.functionName}"', '${statistic}', 300)`;
+  everyMetric(statistic: string): MathExpression {
+    return new MathExpression({
+      expression: `SEARCH('"${this.functionName}"', '${statistic}', 300)`,
+      usingMetrics: {},
+      label: `${this.name}, ${statistic.toLowerCase()}`,
+    });
   }
 }
 

@@ -1,48 +1,87 @@
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { CfnOutput, Duration, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { variables } from '#runtime/environment/variables.ts';
-import { pinLogicalId } from './logical-id.ts';
-import { removalPolicyOf } from './removal-policy.ts';
+import { hour } from './alarms.ts';
+import { graph } from './dashboard.ts';
+import { allOf, type Need, nothing, variable } from './needs.ts';
+import type { Platform } from './platform.ts';
+import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
+import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/** The KMS key and the settings for functions that accept or call webhooks. */
+/** The webhooks of batches: the key of their secrets, and the function that calls them. */
 export class Webhooks extends Construct {
-  private readonly settings: Settings;
-  private readonly key: Key;
+  readonly deliverer: ServiceFunction;
+  /** For functions that accept webhooks: they check the addresses and encrypt them. */
+  readonly accept: Need;
 
-  constructor(scope: Construct, id: string, settings: Settings) {
+  constructor(scope: Construct, id: string, platform: Platform) {
     super(scope, id);
-    this.settings = settings;
-    this.key = new Key(this, 'Key', {
+    const { alarms, settings } = platform;
+    const key = new Key(this, 'Key', {
       description: 'Encrypts the secrets of webhooks',
       enableKeyRotation: true,
       // Without the key the addresses and secrets of all pending webhooks are lost.
       removalPolicy: removalPolicyOf(settings),
       pendingWindow: Duration.days(30),
     });
-    pinLogicalId(this.key, 'WebhookKey');
+    pinLogicalId(key, 'WebhookKey');
     // The command that replaces a webhook's secret encrypts and decrypts.
-    new CfnOutput(Stack.of(this), 'WebhookKeyArn', { value: this.key.keyArn });
+    new CfnOutput(Stack.of(this), 'WebhookKeyArn', { value: key.keyArn });
+    const rules = rulesOf(settings);
+    this.accept = allOf(usesKey('kms:Encrypt', key), rules);
+    this.deliverer = platform.task(
+      'deliver-webhook',
+      {
+        description: 'Calls the webhook of a batch that has ended',
+        // The maximum of the setting webhookTimeoutSeconds (30 s), and as much for the table and the key.
+        timeoutSeconds: 60,
+        group: 'BatchWork',
+        throttlesUnseen: true,
+      },
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], { PutItem: ['batches', 'slotReports'] }),
+      platform.pools,
+      usesKey('kms:Decrypt', key),
+      rules,
+    );
+    alarms.add('WebhooksGivenUp', {
+      summary: 'Webhooks were not delivered: every attempt has failed.',
+      // A dead receiver may exhaust a webhook every few minutes. With an hour, that is one notification and not many.
+      metric: serviceMetric(alarms, 'webhooksExhausted', {}, { period: hour }),
+      threshold: 1,
+    });
   }
 
-  /** Gives a function what it needs to accept webhooks: it checks their addresses and encrypts them. */
-  areAcceptedBy(handler: ServiceFunction): void {
-    handler.encryptsWith(this.key, variables.webhookKey);
-    this.configure(handler);
-  }
-
-  areCalledBy(handler: ServiceFunction): void {
-    handler.decryptsWith(this.key, variables.webhookKey);
-    this.configure(handler);
-  }
-
-  private configure(handler: ServiceFunction): void {
-    const { webhookAllow, webhookPlainLoopback, webhookRetrySeconds, webhookTimeoutSeconds } = this.settings;
-    if (webhookAllow.length > 0) handler.addEnvironment(variables.webhookAllow, webhookAllow.join(','));
-    if (webhookPlainLoopback) handler.addEnvironment(variables.webhookPlainLoopback, 'true');
-    handler.addEnvironment(variables.webhookTimeoutSeconds, String(webhookTimeoutSeconds));
-    handler.addEnvironment(variables.webhookRetrySeconds, webhookRetrySeconds.join(','));
-  }
+  graphs = () => [
+    graph('Webhooks', {
+      left: [everyServiceMetric(this, 'webhookAttempts', 'outcome')],
+      right: [serviceMetric(this, 'webhooksExhausted', {}, { label: 'exhausted' })],
+    }),
+  ];
 }
+
+/** Only for a named batch of a named workspace (adapters/kms-secret-cipher.ts): KMS decrypts for the same one alone. */
+const usesKey = (action: 'kms:Encrypt' | 'kms:Decrypt', key: Key): Need =>
+  allOf(
+    (grantee) =>
+      grantee.addToRolePolicy(
+        new PolicyStatement({
+          actions: [action],
+          resources: [key.keyArn],
+          conditions: {
+            StringLike: { 'kms:EncryptionContext:workspace': 'ws_*', 'kms:EncryptionContext:batch': '?*' },
+          },
+        }),
+      ),
+    variable('webhookKey', key.keyArn),
+  );
+
+const rulesOf = (settings: Settings): Need =>
+  allOf(
+    settings.webhookAllow.length > 0 ? variable('webhookAllow', settings.webhookAllow.join(',')) : nothing,
+    settings.webhookPlainLoopback ? variable('webhookPlainLoopback', 'true') : nothing,
+    variable('webhookTimeoutSeconds', settings.webhookTimeoutSeconds),
+    variable('webhookRetrySeconds', settings.webhookRetrySeconds.join(',')),
+  );

@@ -1,5 +1,5 @@
+import { chatRoutes } from '#lib/chat-routes.ts';
 import { pascalCase } from '#lib/function-names.ts';
-import { chatRoutes } from '#lib/function-table.ts';
 import { assumptions, secondsOf } from './assumptions.ts';
 import { daysPerMonth } from './fixed-costs.ts';
 import { priceOf } from './prices.ts';

@@ -24,8 +24,19 @@ export interface FunctionBundles {
   metafile(): Metafile;
 }
 
-/** Subfolders of `functions` that contain the functions' entry points. */
-const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
+/** Subfolders of `functions` with the entry points of Lambda functions. */
+const functionFolders = ['http', 'queues', 'workflow', 'schedules', 'tasks'];
+/** And of web functions. */
+const webFolder = 'web';
+const folders = [...functionFolders, webFolder];
+
+const namesIn = (folder: string): string[] =>
+  readdirSync(join(projectFolder, 'functions', folder)).map((file) => basename(file, '.ts'));
+
+/** A function's name is that of its source file. */
+export const functionNames: readonly string[] = functionFolders.flatMap(namesIn);
+/** Functions that are HTTP servers. */
+export const webFunctionNames: readonly string[] = namesIn(webFolder);
 
 const objectStores = 'functions/runtime/composition/object-stores.ts';
 const webhookClients = 'functions/runtime/composition/webhook-clients.ts';
@@ -90,8 +101,10 @@ const cachedBundles = 4;
 /** The sources of bundles, in addition to the packages that the lock file names. */
 const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
-/** Bundles functions/<folder>/<name>.ts for every name. */
-export async function bundleFunctions(names: readonly string[]): Promise<FunctionBundles> {
+/** Bundles functions/<folder>/<name>.ts for every name, by default for all functions. */
+export async function bundleFunctions(
+  names: readonly string[] = [...functionNames, ...webFunctionNames],
+): Promise<FunctionBundles> {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
   for (const path of deferredImports)
     if (!existsSync(join(projectFolder, path))) throw new Error(`No source file to import later: ${path}`);

@@ -1,5 +1,19 @@
 import * as z from 'zod';
-import { corsOrigins } from '../cors-origins.ts';
+
+/** As browsers send it: in lower case, without the scheme's default port and without a trailing slash. */
+const isOrigin = (text: string): boolean =>
+  text === '*' ||
+  (/^https?:\/\/[a-z0-9.:[\]-]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text);
+
+const corsOrigins = z
+  .array(
+    z.string().refine(isOrigin, {
+      error: 'must be * or an origin as browsers send it, such as https://app.example.com',
+    }),
+  )
+  .refine((origins) => origins.length < 2 || !origins.includes('*'), {
+    error: 'must be * alone, or origins',
+  });
 
 export const accessSettings = {
   webFunctions: z

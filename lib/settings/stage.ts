@@ -1,5 +1,17 @@
 import * as z from 'zod';
-import { rollouts } from '../rollout-names.ts';
+
+/** How a deployment shifts traffic to new code. All but `AllAtOnce` are CodeDeploy's configurations. */
+const rollouts = [
+  'AllAtOnce',
+  'Canary10Percent5Minutes',
+  'Canary10Percent10Minutes',
+  'Canary10Percent15Minutes',
+  'Canary10Percent30Minutes',
+  'Linear10PercentEvery1Minute',
+  'Linear10PercentEvery2Minutes',
+  'Linear10PercentEvery3Minutes',
+  'Linear10PercentEvery10Minutes',
+] as const;
 
 export const stageSettings = {
   production: z

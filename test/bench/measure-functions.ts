@@ -1,5 +1,4 @@
-import { bundleFunctions } from '#lib/bundles/function-bundles.ts';
-import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { bundleFunctions, functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { bundleSizes } from '#support/bundle-sizes.ts';
 import { makeStartProgram, type Start } from '#support/function-start.ts';
 import { median } from './statistics.ts';

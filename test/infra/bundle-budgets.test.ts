@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { type BundleSize, bundleSizes } from '#support/bundle-sizes.ts';
 import { markdownTable } from '../../bin/cost/markdown-table.ts';
 import { theBundles } from './synthesize.ts';

@@ -1,7 +1,7 @@
 import { Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
-import { concurrencyThreshold } from '#lib/alarms/watch-functions.ts';
 import { planConcurrency } from '#lib/concurrency.ts';
+import { concurrencyThreshold } from '#lib/function-alarms.ts';
 import type { FunctionName } from '#lib/function-names.ts';
 import { parseSettings } from '#lib/settings.ts';
 import configuration from '../../cdk.json' with { type: 'json' };

@@ -12,8 +12,12 @@ import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { buildBundles, bundleFunctions } from '#lib/bundles/function-bundles.ts';
-import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import {
+  buildBundles,
+  bundleFunctions,
+  functionNames,
+  webFunctionNames,
+} from '#lib/bundles/function-bundles.ts';
 import { filesOfFunction, filesOfStart } from '#support/bundle-sizes.ts';
 import { makeStartProgram } from '#support/function-start.ts';
 import { theBundles } from './synthesize.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Stack } from 'aws-cdk-lib/core';
 import { expect, inject, test } from 'vitest';
-import { functionNames } from '#lib/function-table.ts';
+import { functionNames } from '#lib/bundles/function-bundles.ts';
 import { Rollout } from '#lib/rollout.ts';
 import { ServiceFunction } from '#lib/service-function.ts';
 import { parseSettings } from '#lib/settings.ts';

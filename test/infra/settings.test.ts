@@ -1,8 +1,7 @@
-import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { operatorWarnings, parseSettings } from '#lib/settings.ts';
 import { readStage } from '#lib/stage.ts';
-import { createApp, createService } from './synthesize.ts';
+import { createApp } from './synthesize.ts';
 
 const stageOf = (context: Record<string, unknown>) => readStage(createApp(context).node);
 
@@ -140,35 +139,12 @@ test.each([0, 100, 200, 900, 1000, 2000, 10_000])('a web endpoint may take %d re
   expect(parseSettings({ webRequestsPerSecond: rate }).webRequestsPerSecond).toBe(rate);
 });
 
-test('large uploads are the former name of web functions: true of all, false of none', () => {
-  expect(parseSettings({}).webFunctions).toBe('all');
-  expect(parseSettings({ largeUploads: true })).toEqual(parseSettings({ webFunctions: 'all' }));
-  expect(parseSettings({ largeUploads: false })).toEqual(parseSettings({ webFunctions: 'none' }));
-  for (const webFunctions of ['all', 'uploads', 'none'])
-    expect(parseSettings({ webFunctions }).webFunctions).toBe(webFunctions);
-});
-
 test.each([
-  [{ largeUploads: true, webFunctions: 'all' }, 'largeUploads is the former name of webFunctions'],
-  [{ largeUploads: 'true' }, 'largeUploads must be true or false'],
+  [{ largeUploads: true }, 'largeUploads: no such setting'],
   [{ webFunctions: true }, 'webFunctions: '],
   [{ webFunctions: 'chats' }, 'webFunctions: '],
 ])('%j is refused, with the name of the setting', (settings, problem) => {
   expect(() => parseSettings(settings)).toThrow(`Settings: ${problem}`);
-});
-
-test.each([
-  [true, '"webFunctions": "all" replaces "largeUploads": true'],
-  [false, '"webFunctions": "none" replaces "largeUploads": false'],
-])('synth warns of largeUploads %s, and says what replaces it', (largeUploads, text) => {
-  const { stack } = createService({ settings: { largeUploads } });
-  const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('largeUploads'));
-  expect(warnings.map(({ entry }) => entry.data)).toEqual([expect.stringContaining(text)]);
-});
-
-test('synth warns of no former name if there is none', () => {
-  const { stack } = createService({ settings: { webFunctions: 'all' } });
-  expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('largeUploads'))).toEqual([]);
 });
 
 test('production without an address for alarms warns, and so does each stage on a restored table', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { functionNames } from '#lib/function-table.ts';
+import { functionNames } from '#lib/bundles/function-bundles.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
 /**

@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { App } from 'aws-cdk-lib/core';
 import { inject } from 'vitest';
-import { bundleFunctions, type FunctionBundles } from '#lib/bundles/function-bundles.ts';
-import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import {
+  bundleFunctions,
+  type FunctionBundles,
+  functionNames,
+  webFunctionNames,
+} from '#lib/bundles/function-bundles.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/stage.ts';
 import { createResolver } from '#local/template/resolve-template.ts';

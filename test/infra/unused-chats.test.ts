@@ -4,7 +4,9 @@ import { synthesize } from './synthesize.ts';
 const { resource, resources } = synthesize();
 
 test('unused chats are deleted every hour, by a run that ends before the next one starts', () => {
-  const rules = Object.entries(resources('AWS::Events::Rule')).filter(([id]) => id.startsWith('UnusedChats'));
+  const rules = Object.entries(resources('AWS::Events::Rule')).filter(([id]) =>
+    id.startsWith('PurgeUnusedChats'),
+  );
   expect(rules.map(([, { Properties }]) => Properties)).toEqual([
     expect.objectContaining({
       ScheduleExpression: 'rate(1 hour)',

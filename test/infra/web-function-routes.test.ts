@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
+import type { Stack } from 'aws-cdk-lib/core';
 import { describe, expect, test } from 'vitest';
 import { dialects } from '#contract/routes/dialect.ts';
 import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
-import { chatRoutes } from '#lib/function-table.ts';
+import { chatRoutes } from '#lib/chat-routes.ts';
 import type { WebServer } from '#lib/web-server.ts';
 import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { createService, type Resource, synthesize } from './synthesize.ts';
@@ -241,7 +242,7 @@ function deploymentIdWith(
   changes: { endpointName?: string; endpointType?: string },
 ): string {
   const { stack } = createService({ settings: { webFunctions, bothEntryPoints: true } });
-  const { resource } = (stack.node.findChild('Chats') as WebServer).endpoint;
+  const { resource } = serverOf(stack).endpoint;
   Object.assign(resource, changes);
   const [id = ''] = Object.keys(Template.fromStack(stack).findResources('AWS::ApiGateway::Deployment'));
   return id;
@@ -261,8 +262,10 @@ test('a new endpoint makes a new deployment of the gateway, whose copy would cal
 
 test('the deployment depends on the stage’s name and Region, of which the name of the endpoint is made', () => {
   const { stack } = createService({ settings: { webFunctions: 'all' } });
-  const { endpointId: identity } = stack.node.findChild('Chats') as WebServer;
+  const { endpointId: identity } = serverOf(stack);
   const text = JSON.stringify(stack.resolve(identity));
   for (const part of [endpointId, 'AWS::Region', '-agent-service-production-chats', ' prod ', 'HomeRegion'])
     expect(text).toContain(part);
 });
+
+const serverOf = (stack: Stack): WebServer => stack.node.findChild('Chats').node.defaultChild as WebServer;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
 import { routes } from '#contract/routes.ts';
-import { chatRoutes, functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
+import { chatRoutes } from '#lib/chat-routes.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 

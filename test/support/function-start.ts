@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatLimits } from '#contract/rate-limits.ts';
-import { webFunctionNames } from '#lib/function-table.ts';
+import { webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { routes } from '#contract/routes.ts';
+import { chatRoutes } from '#lib/chat-routes.ts';
 import { usualAuthorizers } from '#lib/concurrency.ts';
-import { chatRoutes } from '#lib/function-table.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { assumptions } from '../../bin/cost/assumptions.ts';
 import { batchOf } from '../../bin/cost/batch-of.ts';

@@ -1,19 +1,34 @@
-import { type Alarm, MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
-import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
-import { Aws, CfnCondition, type CfnResource, Fn, Stack } from 'aws-cdk-lib/core';
+import {
+  type Alarm,
+  type IWidget,
+  type Metric,
+  type MetricOptions,
+  TableSummaryColumn,
+  TableWidget,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import { FilterPattern, type ILogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
+import { Stack } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
 import { errorTable } from '#contract/errors.ts';
-import { type Alarms, fiveMinutes, formula, less, minute, sumOf } from '../alarms.ts';
-import type { RestApi } from '../rest-api.ts';
-import { serviceMetric } from '../service-metric.ts';
-import type { WebServer } from '../web-server.ts';
+import { type Alarms, fiveMinutes, formula, less, minute, sumOf } from './alarms.ts';
+import { graph } from './dashboard.ts';
+import { serviceMetric } from './service-metric.ts';
+import type { WebServer } from './web-server.ts';
+
+/** What the gateway reports. */
+interface Gateway {
+  metricRequests(options: MetricOptions): Metric;
+  metricServerErrors(options: MetricOptions): Metric;
+  accessLogs: ILogGroup;
+}
 
 /**
  * Responses of the gateway with a 5xx status, failures of the authorizer included, and streams that a fault of the service
  * has failed, whose status is 200. Those that models cause have an alarm of their own (`watchReplies`), because this one
  * stops roll-outs: a provider's outage is no fault of new code.
  */
-export function watchGateway(alarms: Alarms, api: RestApi): Alarm {
-  const errors = api.metricServerErrors({ period: minute });
+export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
+  const errors = gateway.metricServerErrors({ period: minute });
   return alarms.add('GatewayErrors', {
     summary:
       'More than 1 % of the requests fail with a 5xx status, or in their stream, and not because of a model.',
@@ -31,7 +46,7 @@ export function watchGateway(alarms: Alarms, api: RestApi): Alarm {
           minute,
         ),
         errors,
-        requests: api.metricRequests({ period: minute }),
+        requests: gateway.metricRequests({ period: minute }),
       },
       minute,
     ),
@@ -47,10 +62,10 @@ const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses'
  * Responses with 429 that are not of a workspace's own rate limit: of the gateway, beyond its limit for a route, or of
  * Lambda in place of a web function. Neither has a metric for them, so the gateway's log gets one.
  */
-export function watchThrottledRequests(alarms: Alarms, api: RestApi): void {
+export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { stackName } = Stack.of(alarms);
   const throttled = new MetricFilter(alarms, 'Responses429', {
-    logGroup: api.accessLogs,
+    logGroup: gateway.accessLogs,
     metricNamespace: stackName,
     metricName: 'Responses429',
     filterPattern: FilterPattern.stringValue('$.status', '=', String(errorTable.rateLimited.status)),
@@ -98,7 +113,7 @@ export function watchWebServers(
   { areReplying }: { areReplying: boolean },
 ): void {
   const errorsOf = Object.fromEntries(
-    servers.map((server) => [server.node.id.toLowerCase(), server.metricServerErrors({ period: minute })]),
+    servers.map((server) => [server.name, server.metricServerErrors({ period: minute })]),
   );
   alarms.add('WebFunctionErrors', {
     summary: 'A web function responds with 5xx, or Lambda does in its place, and not because of a model.',
@@ -128,35 +143,22 @@ export function watchWebServers(
   });
 }
 
-/**
- * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. For a service in another Region,
- * the stack `DistributionAlarms` has the alarm.
- */
-export function watchDistribution(alarms: Alarms, distributionId: string): void {
-  // The metrics of the CDK library would never have a value: they lack the dimension Region of CloudFront's metrics.
-  const metricOf = (metricName: string, statistic: string) =>
-    new Metric({
-      namespace: 'AWS/CloudFront',
-      metricName,
-      dimensionsMap: { DistributionId: distributionId, Region: 'Global' },
-      statistic,
-      period: fiveMinutes,
-    });
-  const alarm = alarms.add('DistributionErrors', {
-    summary:
-      'CloudFront responds to more than 1 % of the requests with a 5xx status, its own or an origin’s.',
-    metric: new MathExpression({
-      // At night, one error may be a third of the requests. Ten in five minutes are two a minute.
-      expression: 'IF(rate * requests / 100 < 10, 0, rate)',
-      usingMetrics: { rate: metricOf('5xxErrorRate', 'Average'), requests: metricOf('Requests', 'Sum') },
-      label: '% of requests',
-      period: fiveMinutes,
-    }),
-    threshold: 1,
-    periods: [2, 3],
-  });
-  const isInMetricsRegion = new CfnCondition(alarms, 'HearsCloudFront', {
-    expression: Fn.conditionEquals(Aws.REGION, 'us-east-1'),
-  });
-  (alarm.node.defaultChild as CfnResource).cfnOptions.condition = isInMetricsRegion;
-}
+export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer[]): IWidget[] => [
+  graph('Web functions: responses with 5xx', {
+    left: servers.map((server) => server.metricServerErrors({ period: fiveMinutes, label: server.name })),
+    right: [serviceMetric(scope, 'requestsWithoutOriginSecret', {}, { label: 'strangers' })],
+  }),
+  // A table, because its rows have different units: requests, milliseconds, environments.
+  new TableWidget({
+    title: 'Web functions: all that Lambda reports',
+    width: 18,
+    height: 6,
+    metrics: ['Sum', 'Maximum'].flatMap((statistic) =>
+      servers.map((server) => server.everyMetric(statistic)),
+    ),
+    summary: {
+      columns: [TableSummaryColumn.SUM, TableSummaryColumn.MAXIMUM],
+      hideNonSummaryColumns: true,
+    },
+  }),
+];

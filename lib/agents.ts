@@ -1,0 +1,138 @@
+import { LogQueryVisualizationType, LogQueryWidget } from 'aws-cdk-lib/aws-cloudwatch';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { CfnOutput, Stack, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
+import { graph } from './dashboard.ts';
+import { allOf, allow, type Need, nothing, readsSecrets, variable } from './needs.ts';
+import type { Platform } from './platform.ts';
+import { pinLogicalId, removalPolicyOf } from './retention.ts';
+import { everyServiceMetric } from './service-metric.ts';
+import type { Settings } from './settings.ts';
+
+/** What replies need: models, the keys of their providers, the tools of agents, and limits. */
+export class Agents extends Construct {
+  /** For functions that call models and agents' tools. */
+  readonly reply: Need;
+  /** The limits of a reply alone, for functions that plan replies of others. */
+  readonly replyLimits: Need;
+
+  constructor(scope: Construct, id: string, platform: Platform) {
+    super(scope, id);
+    const { settings } = platform;
+    const { bedrockKnowledgeBases, bedrockModels } = settings;
+    const stack = Stack.of(this);
+    const openAiApiKey = this.createProviderKey('OpenAiApiKey', settings, {
+      description: 'The key for the address that speaks OpenAI chat completions',
+    });
+    this.replyLimits = replyLimitsOf(settings);
+    this.reply = allOf(
+      (grantee) => {
+        for (const statement of bedrockStatements(this, bedrockModels)) grantee.addToRolePolicy(statement);
+      },
+      this.queriesKnowledgeBases(bedrockKnowledgeBases),
+      readsSecrets('openAiApiKeySecret', openAiApiKey),
+      variable('openAiBaseUrl', settings.openAiBaseUrl),
+      settings.showProviderErrors ? variable('showProviderErrors', 'true') : nothing,
+      this.readsTheWeb(settings),
+      this.replyLimits,
+    );
+    acknowledgeRegions(stack, bedrockModels);
+    const tester = platform.task(
+      'test-agent',
+      {
+        description: 'Tests an agent for an operator',
+        // A reply may take 300 s. The rest is for the reads before it and the writes after it.
+        timeoutSeconds: 330,
+      },
+      // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
+      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['rateBuckets', 'usage'] }),
+      platform.content('GetObject', 'ListBucket'),
+      this.reply,
+      platform.usage,
+      platform.stageLimits,
+    );
+    new CfnOutput(stack, 'TestAgentFunctionArn', { value: tester.alias.functionArn });
+    new CfnOutput(stack, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
+    new CfnOutput(stack, 'BedrockKnowledgeBases', { value: JSON.stringify(bedrockKnowledgeBases) });
+    new CfnOutput(stack, 'BedrockModels', { value: JSON.stringify(bedrockModels) });
+  }
+
+  /** @param replyLogs logs with tokens and workspaces */
+  graphs = (replyLogs: readonly ILogGroup[]) => [
+    graph('Tokens by model', {
+      left: [everyServiceMetric(this, 'promptTokens', 'model', { label: 'prompt' })],
+      right: [everyServiceMetric(this, 'completionTokens', 'model', { label: 'completion' })],
+    }),
+    graph('Failures of models', {
+      left: [everyServiceMetric(this, 'modelFailures', 'model', { label: 'ended a reply' })],
+      right: [everyServiceMetric(this, 'modelRetries', 'model', { label: 'retried' })],
+    }),
+    new LogQueryWidget({
+      title: 'Tokens by workspace',
+      width: 12,
+      view: LogQueryVisualizationType.TABLE,
+      logGroupNames: replyLogs.map(({ logGroupName }) => logGroupName),
+      queryLines: [
+        'filter ispresent(PromptTokens)',
+        'stats sum(PromptTokens) as prompt, sum(CompletionTokens) as completion, sum(ModelCalls) as calls by workspace_id',
+        'sort prompt desc',
+        'limit 20',
+      ],
+    }),
+  ];
+
+  private queriesKnowledgeBases(ids: readonly string[]): Need {
+    const { partition, region, account } = Stack.of(this);
+    return allOf(
+      ...ids.map((id) =>
+        allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`),
+      ),
+    );
+  }
+
+  /** For agents that read web pages and search the web. */
+  private readsTheWeb(settings: Settings): Need {
+    const { outboundAllow, webSearch } = settings;
+    const outbound = outboundAllow.length > 0 ? variable('outboundAllow', outboundAllow.join(',')) : nothing;
+    if (webSearch === undefined) return outbound;
+    const search = allOf(
+      outbound,
+      variable('webSearchProvider', webSearch.provider),
+      variable('webSearchUrl', webSearch.url),
+    );
+    if (webSearch.provider !== 'brave') return search;
+    const key = this.createProviderKey('BraveApiKey', settings, { description: 'The key for Brave Search' });
+    new CfnOutput(Stack.of(this), 'BraveApiKeySecretArn', { value: key.secretArn });
+    return allOf(search, readsSecrets('webSearchApiKeySecret', key));
+  }
+
+  /** A secret for a provider's API key. Its first value is random; an operator replaces it with the key. */
+  private createProviderKey(
+    id: string,
+    settings: Settings,
+    { description }: { description: string },
+  ): Secret {
+    const secret = new Secret(this, id, { description, removalPolicy: removalPolicyOf(settings) });
+    pinLogicalId(secret, id);
+    Validations.of(secret).acknowledge({
+      id: 'AwsSolutions-SMG4',
+      reason: 'The provider issues the key, so only an operator can replace it.',
+    });
+    return secret;
+  }
+}
+
+const replyLimitsOf = (settings: Settings): Need =>
+  allOf(
+    variable('streamTimeoutSeconds', settings.streamTimeoutSeconds),
+    variable('leaseSeconds', settings.leaseSeconds),
+    variable('plainReplySeconds', settings.plainReplySeconds),
+    variable('historyCharacters', settings.historyCharacters),
+    variable('attachedFiles', settings.attachedFiles),
+    variable('replyBytes', settings.replyBytes),
+    variable('replyModelCalls', settings.replyModelCalls),
+    variable('replyToolUses', settings.replyToolUses),
+    variable('replyToolsAtOnce', settings.replyToolsAtOnce),
+  );

@@ -1,0 +1,323 @@
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import { Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
+import { ArnFormat, type CfnElement, Duration, Stack, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import type { Agents } from './agents.ts';
+import { fiveMinutes, sumOf } from './alarms.ts';
+import { BatchWorkflow } from './batch-workflow.ts';
+import { chatCreations, listed } from './chats.ts';
+import { graph } from './dashboard.ts';
+import { allOf, allow, completesCallbacksOf, type Need, sendsTo, starts, variable } from './needs.ts';
+import { limited, type Platform } from './platform.ts';
+import type { ServiceFunction } from './service-function.ts';
+import { everyServiceMetric, serviceMetric } from './service-metric.ts';
+import type { Uploads } from './uploads.ts';
+import type { Webhooks } from './webhooks.ts';
+import type { Writes } from './written-items.ts';
+
+/**
+ * The timeout of a batch worker, Lambda's longest: it starts requests for a minute, the last of them may take 270 s
+ * (`batchItemSeconds`), and the rest is for storing replies, also in an outage.
+ */
+const workerTimeoutSeconds = 900;
+
+/** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
+const visibilitySeconds = 6 * workerTimeoutSeconds;
+
+/**
+ * A run of the reconciler that cannot start within a minute is dropped: the next run does its work. 60 s is the minimum
+ * of EventBridge and of Lambda.
+ */
+const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
+
+const reads = ['GetItem', 'BatchGetItem', 'Query'] as const;
+
+/** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
+const batchEnds: Writes = {
+  PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
+  UpdateItem: ['batches', 'batchLists', 'chats'],
+  DeleteItem: ['batchLists', 'operatorsOpenBatches'],
+};
+
+interface Parts {
+  agents: Agents;
+  uploads: Uploads;
+  webhooks: Webhooks;
+}
+
+/**
+ * Batches: a queue that offers slots to workers, a state machine that waits until all requests have ended, and a
+ * reconciler that resumes what crashes and outages have interrupted.
+ */
+export class Batches extends Construct {
+  readonly queue: Queue;
+  readonly machine: StateMachine;
+  readonly reconciler: ServiceFunction;
+
+  constructor(scope: Construct, id: string, platform: Platform, parts: Parts) {
+    super(scope, id);
+    const { settings } = platform;
+    this.queue = this.createQueue();
+    const slots = Math.max(Math.floor(settings.batchWorkspaceShare * platform.concurrency.batchWorkers), 1);
+    /** To offer slots to workers. */
+    const offer = allOf(
+      sendsTo(this.queue, 'batchQueueUrl'),
+      variable('batchWorkspaceSlots', slots),
+      variable('requestsPerWorker', settings.requestsPerWorker),
+    );
+    const tasks = this.createTasks(platform, offer);
+    this.machine = new BatchWorkflow(this, 'Default', {
+      ...tasks,
+      deliverer: parts.webhooks.deliverer,
+      settings,
+    }).machine;
+    this.letDispatcherComplete(tasks.dispatcher);
+    this.createWorker(platform, offer, parts);
+    this.reconciler = this.createReconciler(platform, offer, parts.agents);
+    this.createRoutes(platform, parts);
+    this.watch(platform);
+  }
+
+  /** Its messages only offer slots, and the reconciler sends those of silent slots once more: there are no dead letters. */
+  private createQueue(): Queue {
+    const queue = new Queue(this, 'Requests', {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+      visibilityTimeout: Duration.seconds(visibilitySeconds),
+    });
+    Validations.of(queue).acknowledge({
+      id: 'AwsSolutions-SQS3',
+      reason: 'A worker deletes every message. The reconciler replaces those that are lost.',
+    });
+    return queue;
+  }
+
+  /** The functions of the workflow. */
+  private createTasks(platform: Platform, offer: Need) {
+    const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
+    return {
+      dispatcher: platform.task(
+        'dispatch-batch',
+        {
+          description:
+            'Makes the slots of a batch, sends their messages, and stores the task token of its workflow',
+          timeoutSeconds: 120,
+          ...ofWork,
+        },
+        platform.data(['GetItem'], { PutItem: ['batches'], UpdateItem: ['batches'] }),
+        offer,
+      ),
+      advancer: platform.task(
+        'advance-batch',
+        {
+          description: 'Checks the state of a batch, and ends it after its last request',
+          timeoutSeconds: 60,
+          ...ofWork,
+        },
+        platform.data(reads, batchEnds),
+        offer,
+      ),
+      failer: platform.task(
+        'fail-batch',
+        { description: 'Fails a batch that cannot be completed', timeoutSeconds: 60, ...ofWork },
+        platform.data(reads, batchEnds),
+      ),
+    };
+  }
+
+  /**
+   * In a separate policy: the dispatcher depends on its role's own policy, and the machine depends on the dispatcher. With
+   * this statement in the role CloudFormation would find a circular dependency.
+   */
+  private letDispatcherComplete({ role }: ServiceFunction): void {
+    new Policy(this, 'DispatcherWakes', {
+      ...(role !== undefined && { roles: [role] }),
+      statements: [
+        new PolicyStatement({
+          actions: ['states:SendTaskSuccess'],
+          resources: [this.machine.stateMachineArn],
+        }),
+      ],
+    });
+  }
+
+  private createWorker(platform: Platform, offer: Need, { agents, uploads }: Parts): void {
+    const worker = platform.task(
+      'process-batch-items',
+      {
+        description: 'Processes the requests of batches',
+        timeoutSeconds: workerTimeoutSeconds,
+        group: 'BatchWork',
+        throttlesUnseen: true,
+      },
+      platform.data(reads, {
+        PutItem: ['batches', ...chatCreations.PutItem, 'slotReports'],
+        UpdateItem: ['batches', 'chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
+        DeleteItem: ['chats', 'files'],
+      }),
+      platform.content('GetObject', 'ListBucket', 'PutObject', 'DeleteObject'),
+      agents.reply,
+      uploads.attach,
+      this.lasts(platform),
+      platform.pools,
+      platform.usage,
+      platform.stageLimits,
+      offer,
+      // How many messages the queue has.
+      allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
+      completesCallbacksOf(this.machine),
+    );
+    // One message makes one worker.
+    worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: platform.concurrency.batchWorkers });
+  }
+
+  private createReconciler(platform: Platform, offer: Need, { replyLimits }: Agents): ServiceFunction {
+    const reconciler = platform.task(
+      'reconcile-batches',
+      {
+        description: 'Resumes batches and webhooks that crashes and outages have interrupted',
+        // The next run begins one minute later. After 45 s, a run starts to check no further batch or webhook.
+        timeoutSeconds: 60,
+        group: 'BatchWork',
+        throttlesUnseen: true,
+      },
+      platform.data(reads, {
+        PutItem: ['operatorsWebhooks'],
+        UpdateItem: ['batches', 'operatorsPurges'],
+        DeleteItem: ['operatorsOpenBatches', 'operatorsWebhooks'],
+      }),
+      replyLimits,
+      offer,
+      completesCallbacksOf(this.machine),
+      starts(this.machine),
+      this.readsExecutions(),
+    );
+    const machineId = Stack.of(this).getLogicalId(this.machine.node.defaultChild as CfnElement);
+    Validations.of(reconciler.role ?? reconciler).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${machineId}.Name>:*]`,
+      reason: 'Executions are named when they start; these are the executions of one machine.',
+    });
+    new Rule(this, 'Reconciliation', {
+      description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
+      // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
+      // open and every webhook is delivered.
+      schedule: Schedule.rate(Duration.minutes(1)),
+      targets: [
+        new LambdaFunction(reconciler.alias, { event: RuleTargetInput.fromObject({}), ...noRetries }),
+      ],
+    });
+    // By default Lambda retries an asynchronous invocation twice, and for up to six hours if it is throttled.
+    reconciler.alias.configureAsyncInvoke(noRetries);
+    return reconciler;
+  }
+
+  private readsExecutions(): Need {
+    return allow(
+      ['states:DescribeExecution'],
+      Stack.of(this).formatArn({
+        service: 'states',
+        resource: 'execution',
+        resourceName: `${this.machine.stateMachineName}:*`,
+        arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+      }),
+    );
+  }
+
+  private createRoutes(platform: Platform, { agents, webhooks }: Parts): void {
+    const route = platform.routes('BatchRoute');
+    const { checksOrigin } = platform.trust;
+    route(
+      'create-batch',
+      platform.data(['GetItem', 'BatchGetItem'], {
+        PutItem: ['batches', 'batchLists', 'idempotencyRecords', 'operatorsBatches', 'operatorsOpenBatches'],
+        UpdateItem: ['batchLists', 'lastNumbers', 'rateBuckets'],
+        BatchWriteItem: ['batches', 'chats', 'users'],
+      }),
+      agents.replyLimits,
+      this.lasts(platform),
+      webhooks.accept,
+      starts(this.machine),
+    );
+    route('list-batches', platform.data(reads, listed), checksOrigin, platform.pools);
+    route('get-batch', platform.data(reads, limited));
+    route(
+      'list-batch-results',
+      platform.data(reads, listed),
+      platform.content('GetObject'),
+      checksOrigin,
+      platform.pools,
+    );
+    route(
+      'cancel-batch',
+      platform.data(reads, { UpdateItem: ['batches', 'rateBuckets'] }),
+      completesCallbacksOf(this.machine),
+    );
+  }
+
+  /** How long a batch, and a request of it, may take. */
+  private lasts({ settings }: Platform): Need {
+    return allOf(
+      variable('batchTimeoutSeconds', settings.batchTimeoutSeconds),
+      variable('batchItemSeconds', settings.batchItemSeconds),
+    );
+  }
+
+  private watch({ alarms, settings }: Platform): void {
+    const sums = { period: fiveMinutes, statistic: 'Sum' };
+    const maxima = { period: fiveMinutes, statistic: 'Maximum' };
+    alarms.add('RequestsWait', {
+      summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
+      // Not the age of the queue's oldest message: a message only offers a slot.
+      metric: serviceMetric(this, 'oldestRequestWait', {}, maxima),
+      threshold: Math.ceil(settings.batchTimeoutSeconds / 4),
+    });
+    alarms.add('ExecutionsFailed', {
+      summary: 'Executions of the batch workflow have failed or timed out.',
+      metric: sumOf(
+        { failed: this.machine.metricFailed(sums), expired: this.machine.metricTimedOut(sums) },
+        fiveMinutes,
+      ),
+      threshold: 1,
+    });
+    alarms.add('BatchesOverdue', {
+      summary: 'Batches are still open 15 minutes after they expired.',
+      metric: serviceMetric(this, 'overdueBatches', {}, maxima),
+      threshold: 1,
+      periods: [2, 2],
+    });
+    alarms.addForSchedule('ReconcilerSilent', {
+      summary:
+        'The reconciler, which resumes work that crashes have interrupted, has not run successfully for 15 minutes.',
+      handler: this.reconciler,
+      queue: this.queue,
+      period: fiveMinutes,
+    });
+  }
+
+  graphs = () => [
+    graph('Requests of batches', {
+      left: [
+        serviceMetric(this, 'batchRequestsDone', {}, { label: 'done' }),
+        serviceMetric(this, 'batchRequestsFailed', {}, { label: 'failed' }),
+        serviceMetric(this, 'batchRequestsDelayed', {}, { label: 'delayed' }),
+      ],
+      right: [
+        this.queue.metricApproximateNumberOfMessagesVisible({ period: fiveMinutes, label: 'in the queue' }),
+      ],
+    }),
+    graph('Age of batches at their end, s', {
+      left: [everyServiceMetric(this, 'batchAge', 'status', { statistic: 'p95' })],
+      right: [serviceMetric(this, 'overdueBatches', {}, { statistic: 'Maximum', label: 'overdue' })],
+    }),
+    graph('Waiting and failed work', {
+      left: [
+        serviceMetric(this, 'oldestRequestWait', {}, { statistic: 'Maximum', label: 'oldest request, s' }),
+      ],
+      right: [this.machine.metricFailed({ period: fiveMinutes, label: 'failed executions' })],
+    }),
+  ];
+}

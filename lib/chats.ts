@@ -1,0 +1,199 @@
+import { Duration } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { routes } from '#contract/routes.ts';
+import type { Agents } from './agents.ts';
+import { fiveMinutes, formula, sumOf } from './alarms.ts';
+import { chatRoutes, entryPointsOfChats } from './chat-routes.ts';
+import { graph } from './dashboard.ts';
+import type { Need } from './needs.ts';
+import { limited, type Platform } from './platform.ts';
+import { serviceMetric } from './service-metric.ts';
+import type { Uploads } from './uploads.ts';
+import { WebServer } from './web-server.ts';
+import type { Writes } from './written-items.ts';
+
+/** To create chats. */
+export const chatCreations = {
+  PutItem: ['chats', 'chatLists', 'users'],
+  UpdateItem: ['chatLists', 'lastNumbers', 'users'],
+} as const satisfies Writes;
+
+/** What a list writes, which its client may read slowly. */
+export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
+
+/** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
+const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
+
+/** Below this number of replies, one of them is more than the 5 % that may be late. */
+const fewReplies = 20;
+
+/** Chats and the replies in them. */
+export class Chats extends Construct {
+  /** The web function of `chatRoutes`; undefined if Lambda functions alone serve them. */
+  readonly server: WebServer | undefined;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    platform: Platform,
+    { agents, uploads }: { agents: Agents; uploads: Uploads },
+  ) {
+    super(scope, id);
+    const replies = [
+      platform.content('GetObject', 'ListBucket', 'PutObject', 'DeleteObject'),
+      agents.reply,
+      uploads.attach,
+      platform.pools,
+      platform.usage,
+    ];
+    const { functions, webFunction } = entryPointsOfChats(platform.settings);
+    this.createRoutes(platform);
+    if (functions) this.createChatRoutes(platform, replies);
+    this.server = webFunction ? this.createServer(platform, replies) : undefined;
+    this.watchReplies(platform);
+  }
+
+  private createRoutes(platform: Platform): void {
+    const route = platform.routes('Chat');
+    const { checksOrigin } = platform.trust;
+    route(
+      'list-published-agents',
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], listed),
+      platform.pools,
+    );
+    route(
+      'list-chats',
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], listed),
+      checksOrigin,
+      platform.pools,
+    );
+    route(
+      'rename-chat',
+      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['chats', 'rateBuckets'] }),
+    );
+    route(
+      'list-messages',
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], listed),
+      platform.content('GetObject'),
+      platform.files('GetObject'),
+      checksOrigin,
+      platform.pools,
+    );
+    route('stop-reply', platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['chats', 'rateBuckets'] }));
+    route(
+      'record-feedback',
+      platform.data(['GetItem', 'BatchGetItem', 'ConditionCheckItem'], {
+        PutItem: ['chats', 'users'],
+        UpdateItem: ['chats', 'rateBuckets'],
+      }),
+    );
+  }
+
+  /** The functions of those `chatRoutes` that are not OpenAI's. */
+  private createChatRoutes(platform: Platform, replies: readonly Need[]): void {
+    const route = platform.routes('Chat');
+    route(
+      'create-chat',
+      platform.data(['GetItem', 'BatchGetItem'], {
+        PutItem: [...chatCreations.PutItem, 'idempotencyRecords'],
+        UpdateItem: [...chatCreations.UpdateItem, 'rateBuckets'],
+      }),
+    );
+    route(
+      'send-message',
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+        PutItem: ['chats', 'idempotencyRecords', 'slotReports'],
+        UpdateItem: ['chats', 'files', 'rateBuckets', 'usage'],
+        // If an attached file has just been erased, its index items are deleted.
+        DeleteItem: ['chats', 'files'],
+      }),
+      ...replies,
+    );
+    route('resume-stream', platform.data(['GetItem', 'BatchGetItem', 'Query'], limited));
+  }
+
+  /** What `send-message` needs is enough for the other routes as well, but that one creates no chats. */
+  private createServer(platform: Platform, replies: readonly Need[]): WebServer {
+    return new WebServer(this, 'Default', {
+      function: 'serve-chats',
+      platform,
+      needs: [
+        platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+          PutItem: [...chatCreations.PutItem, 'idempotencyRecords', 'slotReports'],
+          UpdateItem: ['chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
+          DeleteItem: ['chats', 'files'],
+        }),
+        ...replies,
+        platform.trust.signsCallers,
+      ],
+      // Each route ends its own requests earlier.
+      timeout: Duration.seconds(Math.max(...chatRoutes.map((name) => routes[name].timeoutSeconds))),
+      requestsPerEnvironment: platform.settings.requestsPerEnvironment,
+      publicReason: 'Every request must have a caller that the authorizer has signed.',
+    });
+  }
+
+  private watchReplies({ alarms, settings: { firstDeltaSeconds } }: Platform): void {
+    const countOf = (route: 'send-message' | 'complete-chat') =>
+      serviceMetric(this, 'replyTime', { route }, { period: fiveMinutes, statistic: 'SampleCount' });
+    const failures = sumOf(
+      Object.fromEntries(
+        modelFailures.map((failure) => [
+          failure,
+          serviceMetric(this, 'modelFailures', { failure }, { period: fiveMinutes }),
+        ]),
+      ),
+      fiveMinutes,
+    );
+    // Failed replies of chats count twice: with the failures, which those of batches need, and as replies.
+    const replies = sumOf(
+      {
+        failures,
+        sends: countOf('send-message'),
+        completions: countOf('complete-chat'),
+        ofBatches: serviceMetric(this, 'batchRequestsDone', {}, { period: fiveMinutes }),
+      },
+      fiveMinutes,
+    );
+    alarms.add('ModelErrors', {
+      summary: 'More than 5 % of the replies fail because of models, after all retries.',
+      // A few failures are normal: the provider's own rate of errors is some per thousand.
+      metric: formula('IF(failures < 5, 0, 100 * failures / replies)', { failures, replies }, fiveMinutes),
+      threshold: 5,
+      periods: [2, 3],
+    });
+    const firstDelta = (statistic: string) =>
+      serviceMetric(this, 'timeToFirstDelta', { route: 'send-message' }, { period: fiveMinutes, statistic });
+    alarms.add('FirstDeltaSlow', {
+      summary: `5 % of the replies start later than after ${firstDeltaSeconds} s; of fewer than ${fewReplies} in five minutes, half of them.`,
+      metric: formula(
+        `IF(replies < 3, 0, IF(replies < ${fewReplies}, p50, p95))`,
+        { replies: firstDelta('SampleCount'), p50: firstDelta('p50'), p95: firstDelta('p95') },
+        fiveMinutes,
+      ),
+      threshold: firstDeltaSeconds * 1000,
+      periods: [3, 3],
+    });
+  }
+
+  graphs = () => [
+    graph('Time to the first delta, ms', {
+      left: ['p50', 'p95', 'p99'].map((statistic) =>
+        serviceMetric(
+          this,
+          'timeToFirstDelta',
+          { route: 'send-message' },
+          { period: fiveMinutes, statistic, label: statistic },
+        ),
+      ),
+      right: [
+        serviceMetric(
+          this,
+          'timeToFirstDelta',
+          { route: 'complete-chat' },
+          { period: fiveMinutes, statistic: 'p95', label: 'OpenAI clients, p95' },
+        ),
+      ],
+    }),
+  ];
+}

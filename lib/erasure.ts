@@ -1,0 +1,153 @@
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { Duration } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { fiveMinutes, hour } from './alarms.ts';
+import { type Need, sendsTo } from './needs.ts';
+import type { Platform } from './platform.ts';
+import type { ServiceFunction } from './service-function.ts';
+import { serviceMetric } from './service-metric.ts';
+import type { Writes } from './written-items.ts';
+
+/**
+ * A function deletes some thousand items a second. If a chat has more than it can delete, the next delivery goes on with
+ * what is left.
+ */
+const purgeTimeoutSeconds = 300;
+
+/** After five failures, the chat itself is probably the cause. The reconciler continues to enqueue its purge. */
+const maxDeliveries = 5;
+
+/** The next run does the work of a lost one. A throttled run may start until the next one is near. */
+const untilNextRun = { retryAttempts: 0, maxEventAge: Duration.minutes(50) };
+
+/** To delete chats: each leaves its purge in the outbox. An entry of several chats is updated. */
+const chatDeletions = {
+  PutItem: ['operatorsPurges'],
+  UpdateItem: ['chatLists', 'users'],
+  DeleteItem: ['chats', 'chatLists', 'users'],
+} as const satisfies Writes;
+
+/** Deletions of chats, files, users and unused chats. A queue offers the data that is left of them to the purge. */
+export class Erasure extends Construct {
+  private readonly queue: Queue;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    platform: Platform,
+    { reconciler }: { /** Enqueues the purges that have not ended. */ reconciler: ServiceFunction },
+  ) {
+    super(scope, id);
+    this.queue = this.createQueue('Purges', this.createQueue('DeadLetters'));
+    const enqueue = sendsTo(this.queue, 'purgeQueueUrl');
+    enqueue(reconciler);
+    this.createRoutes(platform, enqueue);
+    this.createPurger(platform, enqueue);
+    this.scheduleUnusedChats(platform, enqueue);
+    // No alarm for the dead letters: they stay in their queue for 14 days, although the reconciler enqueues each purge
+    // again until it has ended, and they appear after the hour of this alarm.
+    platform.alarms.add('PurgesOverdue', {
+      summary: 'The data of deleted chats is not purged an hour after the deletion.',
+      metric: serviceMetric(this, 'overduePurges', {}, { period: fiveMinutes, statistic: 'Maximum' }),
+      threshold: 1,
+      periods: [2, 2],
+    });
+  }
+
+  private createRoutes(platform: Platform, enqueue: Need): void {
+    const route = platform.routes('FileAndDeletion');
+    route(
+      'delete-chat',
+      platform.data(['GetItem', 'BatchGetItem'], {
+        ...chatDeletions,
+        UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'],
+      }),
+      enqueue,
+    );
+    route(
+      'delete-file',
+      platform.data(['GetItem', 'Query'], {
+        UpdateItem: ['files', 'rateBuckets'],
+        BatchWriteItem: ['files'],
+      }),
+      platform.content('DeleteObject'),
+      platform.files('DeleteObject'),
+    );
+    route(
+      'erase-user',
+      platform.data(['GetItem', 'Query'], {
+        PutItem: ['audit', 'auditKeys', 'operatorsAudit', 'operatorsPurges'],
+        UpdateItem: ['rateBuckets'],
+      }),
+      enqueue,
+    );
+  }
+
+  private createPurger(platform: Platform, enqueue: Need): void {
+    const purger = platform.task(
+      'purge-chat',
+      {
+        description: 'Deletes the data of deleted chats and users',
+        timeoutSeconds: purgeTimeoutSeconds,
+        group: 'FileAndDeletion',
+        throttlesUnseen: true,
+      },
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+        PutItem: chatDeletions.PutItem,
+        UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
+        DeleteItem: [...chatDeletions.DeleteItem, 'operatorsPurges'],
+        BatchWriteItem: ['chats', 'files', 'users'],
+      }),
+      platform.content('ListBucket', 'DeleteObject'),
+      platform.files('DeleteObject'),
+      enqueue,
+    );
+    purger.receivesFrom(this.queue, { batchSize: 10, maxConcurrency: platform.concurrency.purgers });
+  }
+
+  /** Deletes the unused chats of workspaces with retention: every hour, a part of them. */
+  private scheduleUnusedChats(platform: Platform, enqueue: Need): void {
+    const description = 'Deletes the chats that are unused for longer than their workspace retains them';
+    const handler = platform.task(
+      'delete-unused-chats',
+      // After four minutes, a run starts no further page. The last one takes seconds. In no alarm group: it runs once an
+      // hour, so an alarm for its crash would be on for hours, and would stop the roll-out of its own repair.
+      { description, timeoutSeconds: 300 },
+      platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+        ...chatDeletions,
+        UpdateItem: [...chatDeletions.UpdateItem, 'operatorsRetention'],
+      }),
+      enqueue,
+    );
+    new Rule(this, 'UnusedChats', {
+      description,
+      // A pass over the chats of a workspace is once a day. The other runs go on with those that take longer.
+      schedule: Schedule.rate(Duration.hours(1)),
+      targets: [
+        new LambdaFunction(handler.alias, { event: RuleTargetInput.fromObject({}), ...untilNextRun }),
+      ],
+    });
+    handler.alias.configureAsyncInvoke(untilNextRun);
+    platform.alarms.addForSchedule('RetentionSilent', {
+      summary: 'The deletion of unused chats has not run successfully for three hours.',
+      handler,
+      queue: this.queue,
+      period: hour,
+    });
+  }
+
+  private createQueue(id: string, deadLetters?: Queue): Queue {
+    return new Queue(this, id, {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+      // AWS recommends six times the function's timeout.
+      visibilityTimeout: Duration.seconds(6 * purgeTimeoutSeconds),
+      ...(deadLetters !== undefined && {
+        deadLetterQueue: { queue: deadLetters, maxReceiveCount: maxDeliveries },
+      }),
+    });
+  }
+}

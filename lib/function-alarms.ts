@@ -1,0 +1,115 @@
+import type { Alarm, IMetric } from 'aws-cdk-lib/aws-cloudwatch';
+import { Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { minute, sumOf } from './alarms.ts';
+import type { ConcurrencyPlan } from './concurrency.ts';
+import type { FunctionName } from './function-names.ts';
+import type { Platform } from './platform.ts';
+import { Rollout } from './rollout.ts';
+import type { ServiceFunction } from './service-function.ts';
+
+/** An alarm takes at most ten metrics. */
+const functionsOfAlarm = 10;
+
+/**
+ * Watches all functions, and rolls out new code gradually. CodeDeploy stops the roll-out of a function when the alarm of
+ * its group goes off, also for a crash of another function: that is no loss, because CloudFormation rolls back all
+ * functions of a deployment together.
+ * @param gatewayErrors the alarm that stops the roll-out of every function
+ */
+export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
+  const { functions, settings, stack } = platform;
+  const crashes = watchCrashes(platform);
+  if (settings.rollout !== 'AllAtOnce') {
+    const rollout = new Rollout(stack, 'Rollout', settings.rollout);
+    for (const [name, handler] of functions) {
+      const own = crashes.get(name);
+      rollout.of(handler, own === undefined ? [gatewayErrors] : [own, gatewayErrors]);
+    }
+  }
+  watchThrottles(platform);
+  watchConcurrency(platform);
+}
+
+/**
+ * Crashes and timeouts. Failures that a function handles appear as the gateway's errors or as failed batch items.
+ * `authorize-request` is in no group: it throws for every unknown key, which Lambda counts as an error. For its real
+ * failures the gateway responds with 500.
+ * @returns the alarm of each function that is in a group
+ */
+function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName, Alarm> {
+  const alarmOf = new Map<FunctionName, Alarm>();
+  for (const [group, all] of groups)
+    for (let first = 0; first < all.length; first += functionsOfAlarm) {
+      const names = all.slice(first, first + functionsOfAlarm);
+      const alarm = alarms.add(`${group}FunctionErrors${first === 0 ? '' : first / functionsOfAlarm + 1}`, {
+        summary: `A function crashes or times out: one of ${names.join(', ')}.`,
+        heading: 'function-errors',
+        metric: sumOf(
+          metricsOf(functions, names, (handler) =>
+            handler.metricErrors({ period: minute, statistic: 'Sum' }),
+          ),
+          minute,
+        ),
+        threshold: 1,
+        // A single failure is no reason for an alarm: the queue, the workflow and clients retry.
+        periods: [2, 5],
+      });
+      for (const name of names) alarmOf.set(name, alarm);
+    }
+  return alarmOf;
+}
+
+/**
+ * Functions whose throttled calls the gateway does not see, or that every route needs. A route whose own function is
+ * throttled responds with 500, which the alarm of the gateway counts.
+ */
+function watchThrottles({ alarms, functions, throttledUnseen }: Platform): void {
+  alarms.add('FunctionsThrottled', {
+    summary: `Lambda throttles functions of this stack: one of ${throttledUnseen.join(', ')}.`,
+    metric: sumOf(
+      metricsOf(functions, throttledUnseen, (handler) =>
+        handler.metricThrottles({ period: minute, statistic: 'Sum' }),
+      ),
+      minute,
+    ),
+    // Callers of these functions retry, and a burst is throttled for seconds. Ten in a minute are more than a burst.
+    threshold: 10,
+    periods: [2, 5],
+  });
+}
+
+/** The part of the account's concurrency that is free. */
+function watchConcurrency({ alarms, concurrency, settings: { accountConcurrency } }: Platform): void {
+  alarms.add('ConcurrencyNearItsLimit', {
+    summary: `Functions without a reservation use at least seven eighths of what ${accountConcurrency} executions of the account leave them.`,
+    // Reservations count as claimed, those of other stacks too, whether they are in use or not.
+    metric: new Metric({
+      namespace: 'AWS/Lambda',
+      metricName: 'ClaimedAccountConcurrency',
+      statistic: 'Maximum',
+      period: minute,
+    }),
+    threshold: concurrencyThreshold(accountConcurrency, concurrency),
+    periods: [3, 5],
+  });
+}
+
+/** The claimed concurrency at which functions without a reservation use seven eighths of what is left to them. */
+export const concurrencyThreshold = (
+  accountConcurrency: number,
+  { unreserved }: Pick<ConcurrencyPlan, 'unreserved'>,
+): number => accountConcurrency - Math.floor(unreserved / 8);
+
+/** The metrics of functions by their names in camel case. */
+const metricsOf = (
+  functions: ReadonlyMap<FunctionName, ServiceFunction>,
+  names: readonly FunctionName[],
+  metricOf: (handler: ServiceFunction) => IMetric,
+): Record<string, IMetric> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const handler = functions.get(name);
+      const id = name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+      return handler === undefined ? [] : [[id, metricOf(handler)]];
+    }),
+  );

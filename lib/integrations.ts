@@ -1,0 +1,76 @@
+import {
+  AwsIntegration,
+  HttpIntegration,
+  type Integration,
+  ResponseTransferMode,
+} from 'aws-cdk-lib/aws-apigateway';
+import type { IRole } from 'aws-cdk-lib/aws-iam';
+import { Duration } from 'aws-cdk-lib/core';
+import type { Route } from '#contract/routes.ts';
+import { gatewayHeaders, signedCallerField } from '#runtime/environment/variables.ts';
+import type { ServiceFunction } from './service-function.ts';
+import type { WebServer } from './web-server.ts';
+
+/** API Gateway's maximum timeout of a buffered response. */
+const bufferedLimitSeconds = 29;
+
+/** API Gateway's maximum timeout of a streamed response. */
+const streamedLimitSeconds = 15 * 60;
+
+/** Added to a function's timeout for the gateway's timeout: only the gateway's timeout includes a cold start. */
+const coldStartSeconds = 10;
+
+/** Calls a function for each request of a route. The library's `LambdaIntegration` would also add a permission. */
+export function invoke(route: Route, handler: ServiceFunction, credentialsRole: IRole): Integration {
+  const isStreamed = route.transfer === 'streamed';
+  const path = isStreamed
+    ? `2021-11-15/functions/${handler.alias.functionArn}/response-streaming-invocations`
+    : `2015-03-31/functions/${handler.alias.functionArn}/invocations`;
+  return new AwsIntegration({
+    service: 'lambda',
+    proxy: true,
+    path,
+    options: {
+      credentialsRole,
+      ...(isStreamed && {
+        responseTransferMode: ResponseTransferMode.STREAM,
+        timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
+      }),
+    },
+  });
+}
+
+/** Forwards a request to the web function, with the caller that the authorizer has signed. */
+export function forward(route: Route, { domainName }: WebServer): HttpIntegration {
+  const isStreamed = route.transfer === 'streamed';
+  const headers = {
+    [gatewayHeaders.signedCaller]: `context.authorizer.${signedCallerField}`,
+    [gatewayHeaders.requestId]: 'context.requestId',
+    [gatewayHeaders.extendedRequestId]: 'context.extendedRequestId',
+  };
+  return new HttpIntegration(`https://${domainName}${route.path}`, {
+    httpMethod: route.method,
+    options: {
+      requestParameters: {
+        ...Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [`integration.request.header.${name}`, value]),
+        ),
+        ...Object.fromEntries(
+          Object.keys(route.parameters.shape).map((name) => [
+            `integration.request.path.${name}`,
+            `method.request.path.${name}`,
+          ]),
+        ),
+      },
+      ...(isStreamed && { responseTransferMode: ResponseTransferMode.STREAM }),
+      timeout: Duration.seconds(
+        isStreamed
+          ? Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)
+          : bufferedLimitSeconds,
+      ),
+    },
+  });
+}
+
+export const pathOf = ({ parameters }: Route): Record<string, boolean> =>
+  Object.fromEntries(Object.keys(parameters.shape).map((name) => [`method.request.path.${name}`, true]));

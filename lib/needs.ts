@@ -1,0 +1,90 @@
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
+import { variables } from '#runtime/environment/variables.ts';
+import { type Writes, writeStatements } from './written-items.ts';
+
+/** Whoever can be given permissions and variables: a Lambda function, or a web function. */
+export interface Grantee {
+  addToRolePolicy(statement: PolicyStatement): void;
+  addEnvironment(name: string, value: string): unknown;
+}
+
+/**
+ * What a function needs: gives it exactly the permissions for it, and the variable with its name, ARN or value. A
+ * function is created with all of its needs, so they are read where it is created.
+ */
+export type Need = (grantee: Grantee) => void;
+
+export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
+export type ObjectAction =
+  | 'GetObject'
+  | 'PutObject'
+  | 'PutObjectTagging'
+  | 'DeleteObject'
+  | 'ListBucket'
+  | 'AbortMultipartUpload';
+export type VariableName = keyof typeof variables;
+
+export const allOf =
+  (...needs: readonly Need[]): Need =>
+  (grantee) => {
+    for (const need of needs) need(grantee);
+  };
+
+export const nothing: Need = () => undefined;
+
+export const variable =
+  (name: VariableName, value: string | number): Need =>
+  (grantee) =>
+    grantee.addEnvironment(variables[name], String(value));
+
+export const allow =
+  (actions: string[], ...resources: string[]): Need =>
+  (grantee) =>
+    grantee.addToRolePolicy(new PolicyStatement({ actions, resources }));
+
+/** Reads are allowed on every item, writes on the named kinds alone. */
+export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes: Writes): Need =>
+  allOf(
+    reads.length === 0
+      ? nothing
+      : allow(
+          reads.map((action) => `dynamodb:${action}`),
+          table.tableArn,
+        ),
+    (grantee) => {
+      for (const statement of writeStatements(table, writes)) grantee.addToRolePolicy(statement);
+    },
+    variable('dataTable', table.tableName),
+  );
+
+/** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
+export const usesObjects = (bucket: Bucket, name: VariableName, actions: readonly ObjectAction[]): Need =>
+  allOf(
+    allow(
+      actions.filter((action) => action !== 'ListBucket').map((action) => `s3:${action}`),
+      bucket.arnForObjects('*'),
+    ),
+    actions.includes('ListBucket') ? allow(['s3:ListBucket'], bucket.bucketArn) : nothing,
+    variable(name, bucket.bucketName),
+  );
+
+/** The variable has the ARNs in the order of the secrets, with commas between them. */
+export const readsSecrets = (name: VariableName, ...secrets: readonly Secret[]): Need => {
+  const arns = secrets.map(({ secretArn }) => secretArn);
+  return allOf(allow(['secretsmanager:GetSecretValue'], ...arns), variable(name, arns.join(',')));
+};
+
+export const sendsTo = (queue: Queue, name: VariableName): Need =>
+  allOf(allow(['sqs:SendMessage'], queue.queueArn), variable(name, queue.queueUrl));
+
+export const starts = ({ stateMachineArn }: StateMachine): Need =>
+  allOf(allow(['states:StartExecution'], stateMachineArn), variable('batchWorkflowArn', stateMachineArn));
+
+/** Lets a function complete a wait of the state machine with its task token. */
+export const completesCallbacksOf = ({ stateMachineArn }: StateMachine): Need =>
+  allow(['states:SendTaskSuccess'], stateMachineArn);

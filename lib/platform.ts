@@ -1,0 +1,124 @@
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import { Annotations, type Stack } from 'aws-cdk-lib/core';
+import { formatLimits } from '#contract/rate-limits.ts';
+import { type RouteName, routes } from '#contract/routes.ts';
+import { Alarms } from './alarms.ts';
+import type { FunctionBundles } from './bundles/function-bundles.ts';
+import { type ConcurrencyPlan, planConcurrency, uploadsPerEnvironment } from './concurrency.ts';
+import { type FunctionName, pascalCase, type TaskName } from './function-names.ts';
+import { type Need, type ObjectAction, type ReadAction, usesObjects, usesTable, variable } from './needs.ts';
+import { ServiceFunction } from './service-function.ts';
+import type { Settings } from './settings.ts';
+import { createContentBucket, createFileBucket, createTable, watchTable } from './storage.ts';
+import { Trust } from './trust.ts';
+import type { Writes } from './written-items.ts';
+
+/** Functions whose crashes have one alarm (function-alarms.ts). */
+export type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
+
+/** A function without a route. */
+interface Task {
+  description: string;
+  timeoutSeconds: number;
+  /** The setting `functionMemoryMegabytes` by default. */
+  memoryMegabytes?: number;
+  /** Undefined: a crash has no alarm of its own. */
+  group?: AlarmGroup;
+  /** Nobody but an alarm notices that calls of the function are throttled. */
+  throttlesUnseen?: true;
+}
+
+/** What a function writes that only takes from the rate limit. */
+export const limited: Writes = { UpdateItem: ['rateBuckets'] };
+
+/** What every capability is made with: the stored data, and the functions with their defaults. */
+export class Platform {
+  readonly stack: Stack;
+  readonly settings: Settings;
+  readonly bundles: FunctionBundles;
+  readonly concurrency: ConcurrencyPlan;
+  readonly table: ITableV2;
+  readonly contentBucket: Bucket;
+  readonly fileBucket: Bucket;
+  readonly trust: Trust;
+  readonly alarms: Alarms;
+  readonly functions = new Map<FunctionName, ServiceFunction>();
+  readonly groups = new Map<AlarmGroup, FunctionName[]>();
+  readonly throttledUnseen: FunctionName[] = [];
+
+  constructor(stack: Stack, settings: Settings, bundles: FunctionBundles) {
+    this.stack = stack;
+    this.settings = settings;
+    this.bundles = bundles;
+    this.concurrency = planConcurrency(settings);
+    if (this.concurrency.warning !== undefined)
+      Annotations.of(stack).addWarningV2('agent-service:nothing-reserved', this.concurrency.warning);
+    this.table = createTable(stack, settings);
+    this.contentBucket = createContentBucket(stack, settings);
+    this.fileBucket = createFileBucket(stack, settings);
+    this.trust = new Trust(stack, settings);
+    this.alarms = new Alarms(stack, 'Alarms', settings);
+    watchTable(this.alarms, this.table);
+  }
+
+  /** Creates the functions of routes, each with what it needs. */
+  routes =
+    (group: AlarmGroup) =>
+    (name: RouteName, ...needs: readonly Need[]): ServiceFunction => {
+      const { summary: description, timeoutSeconds } = routes[name];
+      return this.create(name, { description, timeoutSeconds, group }, needs);
+    };
+
+  task(name: TaskName, { throttlesUnseen, ...task }: Task, ...needs: readonly Need[]): ServiceFunction {
+    if (throttlesUnseen) this.throttledUnseen.push(name);
+    return this.create(name, task, needs);
+  }
+
+  /** Reads are allowed on every item, writes on the named kinds alone. */
+  data = (reads: readonly ReadAction[], writes: Writes = {}): Need => usesTable(this.table, reads, writes);
+
+  content = (...actions: ObjectAction[]): Need => usesObjects(this.contentBucket, 'contentBucket', actions);
+
+  files = (...actions: ObjectAction[]): Need => usesObjects(this.fileBucket, 'fileBucket', actions);
+
+  /** For functions that share slots of the stage's pools. They also read and write the reports of slots. */
+  get pools(): Need {
+    const { concurrency, settings } = this;
+    return variable(
+      'poolSizes',
+      JSON.stringify({
+        replies: settings.webEnvironments * settings.requestsPerEnvironment,
+        uploads: settings.webEnvironments * uploadsPerEnvironment(settings),
+        readers: concurrency.shortRoutes,
+        preparations: concurrency.preparations,
+        webhooks: concurrency.webhooks,
+      }),
+    );
+  }
+
+  /** For functions that add to the workspace's usage counts. */
+  get usage(): Need {
+    return variable('usageDays', this.settings.usageDays);
+  }
+
+  /** The limits that apply to a workspace without its own. */
+  get stageLimits(): Need {
+    const { rateLimits, openBatches } = this.settings;
+    return variable('stageLimits', formatLimits({ ...rateLimits, openBatches }));
+  }
+
+  private create(name: FunctionName, { group, ...task }: Task, needs: readonly Need[]): ServiceFunction {
+    // A child of the stack, and not of a capability: its logical id is its name, wherever it is created.
+    const handler = new ServiceFunction(this.stack, pascalCase(name), {
+      ...task,
+      codeFolder: this.bundles.folderOf(name),
+      reservedExecutions: this.concurrency.reserved.get(name),
+      settings: this.settings,
+    });
+    for (const need of needs) need(handler);
+    this.functions.set(name, handler);
+    if (group !== undefined) this.groups.set(group, [...(this.groups.get(group) ?? []), name]);
+    return handler;
+  }
+}

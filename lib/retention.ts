@@ -1,0 +1,41 @@
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { CfnResource, RemovalPolicy, type Stack } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import type { Settings } from './settings.ts';
+
+/**
+ * Whether data, keys and logs are retained when their stack is deleted. Production retains them, except in the rollback
+ * of the deployment that creates them: they are empty then, and every failed first deployment would leave more of them.
+ */
+export const removalPolicyOf = ({ production }: Pick<Settings, 'production'>): RemovalPolicy =>
+  production ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
+
+/** How long a log group retains its lines, and what becomes of it when its stack is deleted. */
+export const logsOf = (settings: Settings) => ({
+  retention: settings.logRetentionDays,
+  removalPolicy: removalPolicyOf(settings),
+});
+
+/**
+ * Fixes the logical id of a resource with data, or with an address that clients use. CloudFormation replaces a resource
+ * whose logical id changes, for example because its construct has moved in the code.
+ */
+export function pinLogicalId(construct: Construct, logicalId: string): void {
+  const resource = construct.node.defaultChild;
+  if (!(resource instanceof CfnResource))
+    throw new Error(`${construct.node.path} has no resource with a logical id`);
+  resource.overrideLogicalId(logicalId);
+}
+
+/**
+ * Creates a log group for the library's function that empties buckets before they are deleted. Without it Lambda would
+ * create a group whose lines never expire. A stack has at most one such function.
+ */
+export function expireLogsOfBucketEmptier(stack: Stack, settings: Settings): void {
+  const emptier = stack.node
+    .tryFindChild('Custom::S3AutoDeleteObjectsCustomResourceProvider')
+    ?.node.findChild('Handler');
+  if (!(emptier instanceof CfnResource)) return;
+  const { logGroupName } = new LogGroup(stack, 'BucketEmptierLogs', logsOf(settings));
+  emptier.addPropertyOverride('LoggingConfig.LogGroup', logGroupName);
+}

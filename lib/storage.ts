@@ -1,0 +1,130 @@
+import { type IMetric, Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { AttributeType, type ITableV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { BlockPublicAccess, Bucket, BucketEncryption, type LifecycleRule } from 'aws-cdk-lib/aws-s3';
+import { Duration, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { type Alarms, fiveMinutes, formula, sumOf } from './alarms.ts';
+import { pinLogicalId, removalPolicyOf } from './retention.ts';
+import type { Settings } from './settings.ts';
+
+/**
+ * The data table. Capacity is on demand, because chats come in bursts. DynamoDB encrypts it with its own key. A restored
+ * table takes its place, and is not a resource of the stack: CloudFormation cannot give `DataTable` another name.
+ */
+export function createTable(scope: Construct, settings: Settings): ITableV2 {
+  const tables = new Construct(scope, 'Tables');
+  if (settings.restoredTable !== undefined)
+    return TableV2.fromTableName(tables, 'Restored', settings.restoredTable);
+  const table = new TableV2(tables, 'Data', {
+    partitionKey: { name: 'pk', type: AttributeType.STRING },
+    sortKey: { name: 'sk', type: AttributeType.STRING },
+    timeToLiveAttribute: 'ttl',
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    deletionProtection: settings.production,
+    removalPolicy: removalPolicyOf(settings),
+  });
+  pinLogicalId(table, 'DataTable');
+  // The types of the library's optional members do not fit exactOptionalPropertyTypes.
+  return table as ITableV2;
+}
+
+/** An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, a function's timeout. */
+const unfinishedUploads: LifecycleRule = { abortIncompleteMultipartUploadAfter: Duration.days(1) };
+
+/**
+ * Content that is too large for an item of the table. An object is written once, under a unique key, and only the request
+ * that wrote it deletes it.
+ */
+export const createContentBucket = (scope: Construct, settings: Settings): Bucket =>
+  createBucket(scope, 'Content', settings, {
+    lifecycleRules: [
+      unfinishedUploads,
+      // Text and images extracted from ephemeral files, which themselves expire after a day.
+      { prefix: 'attachments/ephemeral/', expiration: Duration.days(1) },
+    ],
+    whyNoAccessLogs:
+      'Only the service reads and writes objects, and it logs each of its requests. An operator who must record more can use CloudTrail data events.',
+  });
+
+/**
+ * The files that clients upload. They are not in the content bucket, because other functions may read them, other rules
+ * expire them, and an operator may want to manage them differently.
+ */
+export const createFileBucket = (scope: Construct, settings: Settings): Bucket =>
+  createBucket(scope, 'Files', settings, {
+    lifecycleRules: [
+      unfinishedUploads,
+      // Expires ephemeral files, and files whose upload was interrupted before the service recorded them. A tag and
+      // not a prefix marks them: in an upload's form, the scope may come after the file, when the object already has
+      // its key.
+      { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
+    ],
+    whyNoAccessLogs:
+      'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
+  });
+
+/** No bucket has versioning: an object is written once. */
+function createBucket(
+  scope: Construct,
+  id: 'Content' | 'Files',
+  settings: Settings,
+  { lifecycleRules, whyNoAccessLogs }: { lifecycleRules: LifecycleRule[]; whyNoAccessLogs: string },
+): Bucket {
+  const bucket = new Bucket(scope, id, {
+    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+    encryption: BucketEncryption.S3_MANAGED,
+    enforceSSL: true,
+    lifecycleRules,
+    removalPolicy: removalPolicyOf(settings),
+    // CloudFormation cannot delete a bucket that has objects.
+    autoDeleteObjects: !settings.production,
+  });
+  const logicalId = id === 'Content' ? 'ContentBucket' : 'FileBucket';
+  pinLogicalId(bucket, logicalId);
+  Validations.of(bucket).acknowledge({ id: 'AwsSolutions-S1', reason: whyNoAccessLogs });
+  // Of each function's role with permissions for objects.
+  Validations.of(scope).acknowledge({
+    id: `AwsSolutions-IAM5[Resource::<${logicalId}.Arn>/*]`,
+    reason: 'Object keys are made at run time, and the bucket contains no other objects.',
+  });
+  return bucket;
+}
+
+/** The most frequent ones: an outage of DynamoDB concerns all operations, and each metric costs money. */
+const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
+
+export function watchTable(alarms: Alarms, table: ITableV2): void {
+  const sums = { period: fiveMinutes, statistic: 'Sum' };
+  const events = (metricName: string, dimensions: Record<string, string> = {}) =>
+    new Metric({
+      namespace: 'AWS/DynamoDB',
+      metricName,
+      dimensionsMap: { TableName: table.tableName, ...dimensions },
+      ...sums,
+    });
+  // DynamoDB reports throttled calls and errors only while there are any, and by default an alarm on its metrics keeps
+  // its state without data. The reconciler reads the table every minute, so this metric always has a value.
+  const withZero = (counted: Record<string, IMetric>) =>
+    sumOf(
+      {
+        ...counted,
+        zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }, fiveMinutes),
+      },
+      fiveMinutes,
+    );
+  alarms.add('TableThrottled', {
+    summary: 'DynamoDB throttles reads or writes of the table.',
+    metric: withZero({ reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') }),
+    // The SDK retries throttled calls. From 50 throttled calls in five minutes on, clients notice.
+    threshold: 50,
+  });
+  alarms.add('TableErrors', {
+    summary: 'DynamoDB responds with internal errors.',
+    metric: withZero(
+      Object.fromEntries(
+        operations.map((operation) => [`of${operation}`, events('SystemErrors', { Operation: operation })]),
+      ),
+    ),
+    threshold: 10,
+  });
+}

@@ -1,0 +1,74 @@
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { CfnOutput, RemovalPolicy, type Stack, Validations } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { entryPointsOfChats } from './chat-routes.ts';
+import { allOf, type Need, nothing, readsSecrets, variable } from './needs.ts';
+import type { Settings } from './settings.ts';
+
+/** The secrets by which the distribution proves to its origins that a request came through it. */
+export interface OriginSecrets {
+  /** The value that the distribution sends. */
+  sent: Secret;
+  /** The values that the origins accept, the one that is sent first. */
+  accepted: readonly Secret[];
+}
+
+/** The secrets by which the parts of a stage with web functions trust each other. */
+export class Trust {
+  /** Undefined without a distribution. */
+  readonly originSecrets: OriginSecrets | undefined;
+  /** For functions that check whether a request came through the distribution. */
+  readonly checksOrigin: Need = nothing;
+  /** For the authorizer, which signs what it knows of a caller, and for the web function that checks it. */
+  readonly signsCallers: Need = nothing;
+
+  constructor(stack: Stack, settings: Settings) {
+    if (settings.webFunctions !== 'none') {
+      this.originSecrets = createOriginSecrets(stack, settings.originSecretGeneration);
+      this.checksOrigin = readsSecrets('originSecrets', ...this.originSecrets.accepted);
+    }
+    if (!entryPointsOfChats(settings).webFunction) return;
+    const callerSecret = createSecret(stack, 'CallerSecret', {
+      description: 'Signs the callers that the authorizer tells the web function',
+      rotation:
+        'The command "agentctl secrets rotate caller" rotates it: a schedule could rotate twice within the time of the caches.',
+    });
+    this.signsCallers = allOf(
+      readsSecrets('callerSecret', callerSecret),
+      variable('authorizerCacheSeconds', settings.authorizerCacheSeconds),
+    );
+    new CfnOutput(stack, 'CallerSecretArn', { value: callerSecret.secretArn });
+    new CfnOutput(stack, 'AuthorizerCacheSeconds', { value: String(settings.authorizerCacheSeconds) });
+  }
+}
+
+/**
+ * The origins accept three generations: the one that the distribution sends, the one before and the one after it. So a
+ * deployment that raises the generation by one can update, or roll back, its resources in any order: the value before
+ * and the value after are accepted by the origins of both templates. docs/decisions/022-rotation.md has the reasons.
+ */
+function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
+  const create = (of: number) =>
+    createSecret(scope, of === 1 ? 'OriginSecret' : `OriginSecret${of}`, {
+      description: 'Authenticates the distribution to its origins',
+      rotation: 'The setting originSecretGeneration rotates it: the distribution gets a value at deployment.',
+    });
+  const sent = create(generation);
+  const others = [generation - 1, generation + 1].filter((other) => other > 0).map(create);
+  return { sent, accepted: [sent, ...others] };
+}
+
+function createSecret(
+  scope: Construct,
+  id: string,
+  { description, rotation }: { description: string; rotation: string },
+): Secret {
+  const secret = new Secret(scope, id, {
+    description,
+    // Never change it: CloudFormation would then put another value into every secret.
+    generateSecretString: { passwordLength: 43, excludePunctuation: true },
+    removalPolicy: RemovalPolicy.DESTROY,
+  });
+  Validations.of(secret).acknowledge({ id: 'AwsSolutions-SMG4', reason: rotation });
+  return secret;
+}

@@ -1,0 +1,71 @@
+import { Duration } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { uploadsPerEnvironment } from './concurrency.ts';
+import { allOf, allow, type Need, nothing, variable } from './needs.ts';
+import type { Platform } from './platform.ts';
+import { WebServer } from './web-server.ts';
+import type { Writes } from './written-items.ts';
+
+/** Uploads of files, and the preparation of attached files for models. */
+export class Uploads extends Construct {
+  /** For functions that attach files to messages. */
+  readonly attach: Need;
+  /** The web function, which accepts up to 50 MB. Undefined if the gateway's route is the only one. */
+  readonly server: WebServer | undefined;
+
+  constructor(scope: Construct, id: string, platform: Platform) {
+    super(scope, id);
+    platform.routes('FileAndDeletion')(
+      'upload-file',
+      platform.data([], { PutItem: ['files'], UpdateItem: ['rateBuckets', 'usage'] }),
+      // No AbortMultipartUpload: one part is larger than a request that the gateway accepts.
+      platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'),
+      platform.usage,
+    );
+    const preparer = platform.task(
+      'prepare-attachment',
+      {
+        description: 'Reads an uploaded file for models',
+        // The slowest known files of 50 MB take 60 s with one whole processor, which a function has from 1,769 MB on.
+        timeoutSeconds: 60,
+        memoryMegabytes: 2048,
+        group: 'FileAndDeletion',
+        throttlesUnseen: true,
+      },
+      // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
+      variable('dataTable', platform.table.tableName),
+    );
+    const { functionArn } = preparer.aliasByName;
+    this.attach = allOf(
+      platform.files('GetObject', 'ListBucket'),
+      allow(['lambda:InvokeFunction'], functionArn),
+      variable('prepareAttachmentFunction', functionArn),
+    );
+    this.server = platform.settings.webFunctions === 'none' ? undefined : this.createServer(platform);
+  }
+
+  private createServer(platform: Platform): WebServer {
+    const { settings } = platform;
+    const writes: Writes = {
+      PutItem: ['files', 'slotReports'],
+      UpdateItem: ['apiKeys', 'rateBuckets', 'usage'],
+    };
+    return new WebServer(this, 'Default', {
+      function: 'receive-uploads',
+      platform,
+      needs: [
+        platform.data(['GetItem', 'BatchGetItem', 'Query'], writes),
+        platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'),
+        platform.trust.checksOrigin,
+        platform.stageLimits,
+        platform.pools,
+        platform.usage,
+        settings.corsOrigins.length > 0 ? variable('handlesPreflights', 'true') : nothing,
+      ],
+      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
+      timeout: Duration.minutes(15),
+      requestsPerEnvironment: uploadsPerEnvironment(settings),
+      publicReason: "Every caller must send the origin's secret and an API key.",
+    });
+  }
+}
