@@ -5,7 +5,8 @@ import { CfnOutput, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
 import { graph } from './dashboard.ts';
-import { allOf, allow, type Need, nothing, readsSecrets, variable } from './needs.ts';
+import { replyLimits } from './limits.ts';
+import { allOf, allow, type Need, nothing, readsSecrets, type VariableName, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric } from './service-metric.ts';
@@ -26,7 +27,10 @@ export class Agents extends Construct {
     const openAiApiKey = this.createProviderKey('OpenAiApiKey', settings, {
       description: 'The key for the address that speaks OpenAI chat completions',
     });
-    this.replyLimits = replyLimitsOf(settings);
+    this.replyLimits = allOf(
+      variable('streamTimeoutSeconds', settings.streamTimeoutSeconds),
+      ...Object.entries(replyLimits).map(([name, limit]) => variable(name as VariableName, limit)),
+    );
     this.reply = allOf(
       (grantee) => {
         for (const statement of bedrockStatements(this, bedrockModels)) grantee.addToRolePolicy(statement);
@@ -34,7 +38,6 @@ export class Agents extends Construct {
       this.queriesKnowledgeBases(bedrockKnowledgeBases),
       readsSecrets('openAiApiKeySecret', openAiApiKey),
       variable('openAiBaseUrl', settings.openAiBaseUrl),
-      settings.showProviderErrors ? variable('showProviderErrors', 'true') : nothing,
       this.readsTheWeb(settings),
       this.replyLimits,
     );
@@ -123,16 +126,3 @@ export class Agents extends Construct {
     return secret;
   }
 }
-
-const replyLimitsOf = (settings: Settings): Need =>
-  allOf(
-    variable('streamTimeoutSeconds', settings.streamTimeoutSeconds),
-    variable('leaseSeconds', settings.leaseSeconds),
-    variable('plainReplySeconds', settings.plainReplySeconds),
-    variable('historyCharacters', settings.historyCharacters),
-    variable('attachedFiles', settings.attachedFiles),
-    variable('replyBytes', settings.replyBytes),
-    variable('replyModelCalls', settings.replyModelCalls),
-    variable('replyToolUses', settings.replyToolUses),
-    variable('replyToolsAtOnce', settings.replyToolsAtOnce),
-  );

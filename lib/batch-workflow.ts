@@ -20,6 +20,7 @@ import { LambdaInvoke, type LambdaInvokeProps } from 'aws-cdk-lib/aws-stepfuncti
 import { Aws, Duration, Fn, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { serviceUnavailable } from '#runtime/environment/variables.ts';
+import { replyLimits } from './limits.ts';
 import { logsOf, pinLogicalId } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
@@ -74,7 +75,7 @@ export class BatchWorkflow extends Construct {
       });
     // Workers complete the task callback when no request is in work any more. If a worker has crashed, the workflow
     // waits until the leases of the slots have ended; ten seconds more are for differences of clocks.
-    const finishSeconds = settings.leaseSeconds + 10;
+    const finishSeconds = replyLimits.leaseSeconds + 10;
     const waits = [
       wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),
       wait('Wait for the requests that are left', settings.batchTimeoutSeconds),

@@ -10,6 +10,7 @@ import { fiveMinutes, sumOf } from './alarms.ts';
 import { BatchWorkflow } from './batch-workflow.ts';
 import { chatCreations, listed } from './chats.ts';
 import { graph } from './dashboard.ts';
+import { batchItemSeconds } from './limits.ts';
 import { allOf, allow, completesCallbacksOf, type Need, sendsTo, starts, variable } from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -19,10 +20,13 @@ import type { Webhooks } from './webhooks.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * The timeout of a batch worker, Lambda's longest: it starts requests for a minute, the last of them may take 270 s
- * (`batchItemSeconds`), and the rest is for storing replies, also in an outage.
+ * The timeout of a batch worker, Lambda's longest: it starts requests for up to five minutes, and the rest of the time is
+ * for the last replies and for outages.
  */
 const workerTimeoutSeconds = 900;
+
+/** The share of the batch workers that one workspace may use: a quarter always remains for the others. */
+const workspaceShare = 0.75;
 
 /** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
@@ -61,7 +65,7 @@ export class Batches extends Construct {
     super(scope, id);
     const { settings } = platform;
     this.queue = this.createQueue();
-    const slots = Math.max(Math.floor(settings.batchWorkspaceShare * platform.concurrency.batchWorkers), 1);
+    const slots = Math.max(Math.floor(workspaceShare * platform.concurrency.batchWorkers), 1);
     /** To offer slots to workers. */
     const offer = allOf(
       sendsTo(this.queue, 'batchQueueUrl'),
@@ -262,7 +266,7 @@ export class Batches extends Construct {
   private lasts({ settings }: Platform): Need {
     return allOf(
       variable('batchTimeoutSeconds', settings.batchTimeoutSeconds),
-      variable('batchItemSeconds', settings.batchItemSeconds),
+      variable('batchItemSeconds', batchItemSeconds),
     );
   }
 

@@ -24,6 +24,9 @@ export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 /** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
+/** People leave a screen that does nothing for this long. */
+const firstDeltaSeconds = 10;
+
 /** Below this number of replies, one of them is more than the 5 % that may be late. */
 const fewReplies = 20;
 
@@ -133,7 +136,7 @@ export class Chats extends Construct {
     });
   }
 
-  private watchReplies({ alarms, settings: { firstDeltaSeconds } }: Platform): void {
+  private watchReplies({ alarms }: Platform): void {
     const countOf = (route: 'send-message' | 'complete-chat') =>
       serviceMetric(this, 'replyTime', { route }, { period: fiveMinutes, statistic: 'SampleCount' });
     const failures = sumOf(

@@ -14,11 +14,14 @@ const usualWorkers = 20;
 const purgers = 2;
 
 /**
- * The defaults of the settings `authorizerConcurrency`, `shortRouteConcurrency` and `preparationConcurrency` in an account
- * of 1,000. A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files.
+ * In an account of 1,000, as all of the following. Executions of the authorizer, which all routes share: twice what 1,000
+ * requests a second of an assumed 0.1 s each need. Beyond its reservation the gateway responds to every route with 500,
+ * and an unknown key is never cached.
  */
 export const usualAuthorizers = 200;
+/** Left unreserved for the short routes: as many as the authorizer has, because each request needs both. */
 const usualShortRoutes = 200;
+/** A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files. */
 const usualPreparations = 50;
 
 /**
@@ -72,8 +75,6 @@ export interface ConcurrencyPlan {
 export interface ConcurrencySettings extends EntryPointSettings {
   readonly batchWorkers?: number | undefined;
   readonly accountConcurrency: number;
-  readonly authorizerConcurrency?: number | undefined;
-  readonly shortRouteConcurrency?: number | undefined;
   readonly preparationConcurrency?: number | undefined;
   readonly otherStacksConcurrency: number;
   readonly reservedConcurrency: boolean;
@@ -92,7 +93,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   const reserved = isReserved ? reservationsOf(settings, scale) : new Map<FunctionName, number>();
   return {
     reserved,
-    shortRoutes: settings.shortRouteConcurrency ?? partOf(usualShortRoutes, scale),
+    shortRoutes: partOf(usualShortRoutes, scale),
     preparations: settings.preparationConcurrency ?? partOf(usualPreparations, scale),
     webhooks: partOf(usualWebhooks, scale),
     unreserved: accountConcurrency - sumOf(reserved.values()),
@@ -117,42 +118,15 @@ export function concurrencyProblem(settings: ConcurrencySettings): string | unde
   return `${accountConcurrency} has no room for ${terms} and the other functions; lower or leave out what you have set, or set reservedConcurrency to false`;
 }
 
-/** Lambda's number of file descriptors for an environment. A connection takes one. */
-const descriptors = 1024;
-
-/**
- * What an environment uses whatever it serves: up to 50 connections of each client of an AWS service, of which a
- * function has four, and its own files.
- */
-const ownDescriptors = 256;
-
-export interface DescriptorSettings {
-  readonly requestsPerEnvironment: number;
-  readonly requestsPerWorker: number;
-  readonly replyToolsAtOnce: number;
-}
-
-/**
- * What is wrong with settings whose replies could use up the file descriptors of an environment; undefined if they fit.
- * A reply has a connection to its client, one to a model for its title, and one for each of its tools at once; while no
- * tool runs, one to its model.
- */
-export function descriptorProblem({ replyToolsAtOnce, ...settings }: DescriptorSettings): string | undefined {
-  for (const name of ['requestsPerEnvironment', 'requestsPerWorker'] as const) {
-    const most = Math.floor((descriptors - ownDescriptors) / settings[name]) - 2;
-    if (replyToolsAtOnce > most)
-      return `with ${settings[name]} requests in one environment (${name}) it must be at most ${most}, because an environment has 1,024 file descriptors`;
-  }
-  return undefined;
-}
-
 /**
  * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
  * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
  */
 export const uploadsPerEnvironment = ({
   requestsPerEnvironment,
-}: Pick<DescriptorSettings, 'requestsPerEnvironment'>): number => Math.min(32, requestsPerEnvironment);
+}: {
+  readonly requestsPerEnvironment: number;
+}): number => Math.min(32, requestsPerEnvironment);
 
 /** By default a fifth of a small account: the rest is for clients that wait for a response. */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
@@ -166,15 +140,11 @@ const usualReservations = (settings: ConcurrencySettings): [FunctionName, number
 
 /** The parts whose size an operator has set. */
 const givenParts = ({
-  authorizerConcurrency,
-  shortRouteConcurrency,
   preparationConcurrency,
   batchWorkers,
 }: ConcurrencySettings): (readonly [name: string, executions: number])[] =>
   (
     [
-      ['authorizerConcurrency', authorizerConcurrency],
-      ['shortRouteConcurrency', shortRouteConcurrency],
       ['preparationConcurrency', preparationConcurrency],
       ['batchWorkers', batchWorkers],
     ] as const
@@ -182,19 +152,13 @@ const givenParts = ({
 
 /** Which part of its usual size each reservation and the short routes get, unless a setting says it: 1 if all fit. */
 function scaleOf(settings: ConcurrencySettings): number {
-  const { accountConcurrency, authorizerConcurrency, shortRouteConcurrency, preparationConcurrency } =
-    settings;
+  const { accountConcurrency, preparationConcurrency } = settings;
   const fixed =
-    (authorizerConcurrency ?? 0) +
-    (shortRouteConcurrency ?? 0) +
-    (preparationConcurrency ?? 0) +
-    ofEventSources(settings) +
-    settings.otherStacksConcurrency +
-    reconcilers;
+    (preparationConcurrency ?? 0) + ofEventSources(settings) + settings.otherStacksConcurrency + reconcilers;
   const scaled =
     sumOf(usualReservations(settings).map(([, executions]) => executions)) +
-    (authorizerConcurrency === undefined ? usualAuthorizers : 0) +
-    (shortRouteConcurrency === undefined ? usualShortRoutes : 0) +
+    usualAuthorizers +
+    usualShortRoutes +
     (preparationConcurrency === undefined ? usualPreparations : 0);
   return Math.min(1, (accountConcurrency - fixed) / scaled);
 }
@@ -204,7 +168,7 @@ const partOf = (usual: number, scale: number): number => Math.max(1, Math.floor(
 
 function reservationsOf(settings: ConcurrencySettings, scale: number): Map<FunctionName, number> {
   const reserved = new Map<FunctionName, number>([
-    ['authorize-request', settings.authorizerConcurrency ?? Math.floor(usualAuthorizers * scale)],
+    ['authorize-request', Math.floor(usualAuthorizers * scale)],
     ['prepare-attachment', settings.preparationConcurrency ?? Math.floor(usualPreparations * scale)],
     ['reconcile-batches', reconcilers],
     ...usualReservations(settings).map(
@@ -219,10 +183,7 @@ function reservationsOf(settings: ConcurrencySettings, scale: number): Map<Funct
 
 /** All reservations and all that must stay unreserved. */
 const wholeOf = (settings: ConcurrencySettings, reserved: ReadonlyMap<FunctionName, number>): number =>
-  sumOf(reserved.values()) +
-  (settings.shortRouteConcurrency ?? usualShortRoutes) +
-  ofEventSources(settings) +
-  settings.otherStacksConcurrency;
+  sumOf(reserved.values()) + usualShortRoutes + ofEventSources(settings) + settings.otherStacksConcurrency;
 
 /** What the maximum concurrency of the event sources lets run at once, in every account. */
 const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;

@@ -22,6 +22,13 @@ import { replyHeaders } from '#contract/reply-headers.ts';
 import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
 import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
+import {
+  batchItemSeconds,
+  gatewayBurst,
+  replyLimits,
+  webhookRetrySeconds,
+  webhookTimeoutSeconds,
+} from './limits.ts';
 import { describeDocument, operationIdOf } from './openapi/describe-document.ts';
 import {
   accessDeniedExample,
@@ -53,10 +60,10 @@ const everyRequest = [
   '`HEAD` is no method of any path: it gets 404.',
   'An optional field of a JSON body may be null, which means the same as a missing field.',
   `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
-  `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
+  `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(gatewayBurst(settings))} at once.`,
   'Responses of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), of Lambda itself (429, 502, 504), and to malformed HTTP (400, 431) have no envelope.',
   'With the stage setting `corsOrigins`, responses have CORS headers, and `OPTIONS` needs no key.',
-  'Rates, open batches, times, the length of a reply and attached files are settings: a stage may have others.',
+  'Rates, open batches, the time of a batch and the time without a piece of a reply are settings: a stage may have others.',
 ];
 
 /** Limits of a route that a schema cannot express. */
@@ -64,9 +71,9 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
     `A chat has at most ${count(limits.messagesOfChat)} messages, and one reply at a time.`,
-    `A reply takes at most ${limits.replySeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as JSON.`,
+    `A reply takes at most ${limits.replySeconds} seconds as a stream, ${replyLimits.plainReplySeconds} seconds as JSON.`,
     `A reply fails when its model sends nothing for ${settings.streamTimeoutSeconds} seconds: no text, no reasoning, and no piece of a tool call.`,
-    `A reply has at most ${count(settings.replyBytes)} bytes of text, and makes at most ${settings.replyModelCalls} calls of models and ${settings.replyToolUses} uses of tools.`,
+    `A reply has at most ${count(replyLimits.replyBytes)} bytes of text, and makes at most ${replyLimits.replyModelCalls} calls of models and ${replyLimits.replyToolUses} uses of tools.`,
     `A stream ends with response.error when ${count(limits.unreadStreamCharacters)} characters wait for its reader.`,
   ],
   'resume-stream': [
@@ -75,8 +82,8 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-batch': [
     `The port of the webhook may be none of other protocols: ${deniedPorts.join(', ')}.`,
     'An agent that does not exist, or has no published version, gets 400 and not 404: the error names the field.',
-    `A workspace has at most ${count(settings.openBatches)} open batches.`,
-    `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds, and one that breaks off or stalls is retried twice.`,
+    `A workspace has at most ${count(settings.rateLimits.openBatches)} open batches.`,
+    `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${batchItemSeconds} seconds, and one that breaks off or stalls is retried twice.`,
   ],
 };
 
@@ -117,7 +124,7 @@ const batchEnded: ZodOpenApiOperationObject = {
   // Generators would make a method of it that calls the service itself.
   'x-internal': true,
   summary: 'Report the end of a batch',
-  description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
+  description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${webhookTimeoutSeconds} seconds, at most ${webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
   security: [],
   requestParams: {
     header: z.object({

@@ -21,7 +21,7 @@ export type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute
 interface Task {
   description: string;
   timeoutSeconds: number;
-  /** The setting `functionMemoryMegabytes` by default. */
+  /** `usualMegabytes` by default. */
   memoryMegabytes?: number;
   /** Undefined: a crash has no alarm of its own. */
   group?: AlarmGroup;
@@ -99,13 +99,13 @@ export class Platform {
 
   /** For functions that add to the workspace's usage counts. */
   get usage(): Need {
-    return variable('usageDays', this.settings.usageDays);
+    // A year's figures for agentctl, and a month to read them.
+    return variable('usageDays', 400);
   }
 
   /** The limits that apply to a workspace without its own. */
   get stageLimits(): Need {
-    const { rateLimits, openBatches } = this.settings;
-    return variable('stageLimits', formatLimits({ ...rateLimits, openBatches }));
+    return variable('stageLimits', formatLimits(this.settings.rateLimits));
   }
 
   private create(name: FunctionName, { group, ...task }: Task, needs: readonly Need[]): ServiceFunction {

@@ -32,6 +32,7 @@ import { graph } from './dashboard.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { forward, invoke, pathOf } from './integrations.ts';
+import { gatewayBurst } from './limits.ts';
 import { limited, type Platform } from './platform.ts';
 import { addPreflight } from './preflights.ts';
 import { watchGateway, watchKeys, watchThrottledRequests } from './request-alarms.ts';
@@ -258,7 +259,7 @@ export class RestApi extends Construct {
         loggingLevel: MethodLoggingLevel.ERROR,
         // API Gateway applies these limits to each method separately.
         throttlingRateLimit: settings.gatewayRequestsPerSecond,
-        throttlingBurstLimit: settings.gatewayBurst,
+        throttlingBurstLimit: gatewayBurst(settings),
         // A data trace would log whole requests with their messages and keys.
         dataTraceEnabled: false,
         // Traces then start at the gateway and not at the function.

@@ -1,21 +1,14 @@
 import * as z from 'zod';
 import { limits } from '#contract/limits.ts';
-import {
-  type ConcurrencySettings,
-  concurrencyProblem,
-  type DescriptorSettings,
-  descriptorProblem,
-} from './concurrency.ts';
+import { type ConcurrencySettings, concurrencyProblem } from './concurrency.ts';
 import { accessSettings } from './settings/access.ts';
 import { batchSettings } from './settings/batches.ts';
 import { concurrencySettings } from './settings/concurrency.ts';
 import { describeIssues, describeUnknown, WrongSettings } from './settings/describe-issues.ts';
 import { modelSettings } from './settings/models.ts';
 import { observabilitySettings } from './settings/observability.ts';
-import { replySettings } from './settings/replies.ts';
 import { requestLimitSettings } from './settings/request-limits.ts';
 import { stageSettings } from './settings/stage.ts';
-import { webhookSettings } from './settings/webhooks.ts';
 
 /**
  * The settings of a stage, by subject. docs/settings.md (`npm run settings`) has a section for each subject. Each
@@ -26,10 +19,8 @@ export const settingGroups: Readonly<Record<string, z.core.$ZodShape>> = {
   'Stage and code': stageSettings,
   'Address and access': accessSettings,
   'Limits of requests': requestLimitSettings,
-  Replies: replySettings,
-  'Models and tools': modelSettings,
-  Batches: batchSettings,
-  Webhooks: webhookSettings,
+  'Replies, models and tools': modelSettings,
+  'Batches and webhooks': batchSettings,
   Concurrency: concurrencySettings,
   'Alarms, logs and usage': observabilitySettings,
 };
@@ -40,10 +31,8 @@ const schema = z
     ...stageSettings,
     ...accessSettings,
     ...requestLimitSettings,
-    ...replySettings,
     ...modelSettings,
     ...batchSettings,
-    ...webhookSettings,
     ...concurrencySettings,
     ...observabilitySettings,
   })
@@ -71,22 +60,6 @@ const schema = z
   .refine(({ bothEntryPoints, webFunctions }) => !bothEntryPoints || webFunctions !== 'none', {
     path: ['bothEntryPoints'],
     error: 'must be false if webFunctions is none',
-  })
-  .refine(({ production, showProviderErrors }) => !production || !showProviderErrors, {
-    path: ['showProviderErrors'],
-    error: 'must be false if production is true',
-  })
-  .refine(({ production, webhookPlainLoopback }) => !production || !webhookPlainLoopback, {
-    path: ['webhookPlainLoopback'],
-    error: 'must be false if production is true',
-  })
-  .refine((settings) => settings.leaseSeconds < limits.replySeconds, {
-    path: ['leaseSeconds'],
-    error: `must be less than the ${limits.replySeconds} s that a reply may take`,
-  })
-  .refine((settings) => descriptorProblem(settings) === undefined, {
-    path: ['replyToolsAtOnce'],
-    error: ({ input }) => descriptorProblem(input as DescriptorSettings),
   })
   .refine((settings) => concurrencyProblem(settings) === undefined, {
     path: ['accountConcurrency'],

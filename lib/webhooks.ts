@@ -4,6 +4,7 @@ import { CfnOutput, Duration, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { hour } from './alarms.ts';
 import { graph } from './dashboard.ts';
+import { webhookRetrySeconds, webhookTimeoutSeconds } from './limits.ts';
 import { allOf, type Need, nothing, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
@@ -36,7 +37,7 @@ export class Webhooks extends Construct {
       'deliver-webhook',
       {
         description: 'Calls the webhook of a batch that has ended',
-        // The maximum of the setting webhookTimeoutSeconds (30 s), and as much for the table and the key.
+        // A receiver's time, 15 s, and the rest for the table and the key.
         timeoutSeconds: 60,
         group: 'BatchWork',
         throttlesUnseen: true,
@@ -81,7 +82,14 @@ const usesKey = (action: 'kms:Encrypt' | 'kms:Decrypt', key: Key): Need =>
 const rulesOf = (settings: Settings): Need =>
   allOf(
     settings.webhookAllow.length > 0 ? variable('webhookAllow', settings.webhookAllow.join(',')) : nothing,
-    settings.webhookPlainLoopback ? variable('webhookPlainLoopback', 'true') : nothing,
-    variable('webhookTimeoutSeconds', settings.webhookTimeoutSeconds),
-    variable('webhookRetrySeconds', settings.webhookRetrySeconds.join(',')),
+    allowsPlainLoopback(settings) ? variable('webhookPlainLoopback', 'true') : nothing,
+    variable('webhookTimeoutSeconds', webhookTimeoutSeconds),
+    variable('webhookRetrySeconds', webhookRetrySeconds.join(',')),
   );
+
+/**
+ * Whether webhooks may call `http://127.0.0.1:PORT` and `http://[::1]:PORT`, so that a receiver on the same machine needs
+ * no certificate. Every other webhook must be HTTPS.
+ */
+const allowsPlainLoopback = ({ production, webhookAllow }: Settings): boolean =>
+  !production && webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));

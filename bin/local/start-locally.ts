@@ -8,6 +8,7 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { thisPlatform } from '#local/platform.ts';
 import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { useKnowledgeBases } from '../agentctl/bedrock-knowledge-bases.ts';
 import { useBedrockModels } from '../agentctl/bedrock-models.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
@@ -186,6 +187,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       );
       steps.start('Starting the emulators');
     },
+    environment: { [variables.showProviderErrors]: 'true' },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),

@@ -23,7 +23,7 @@ export async function synthesize(
   settings: Record<string, unknown>,
   onStart: () => void = () => undefined,
 ): Promise<boolean> {
-  const context = JSON.stringify({ stage: 'local', settings });
+  const context = JSON.stringify({ stage: 'local', settings, unchecked: true });
   const sourcesDigest = await digest(context);
   if ((await readFile(join(folder, 'made-from'), 'utf8').catch(() => '')) === sourcesDigest) return false;
   onStart();

@@ -63,7 +63,7 @@ export interface SendMessageRequest {
    */
   agent_id: string;
   /**
-   * `uuid` of each uploaded file to attach. At most 10 files by default. A stage may set another limit.
+   * `uuid` of each uploaded file to attach. At most 10 files.
    *
    * @maxItems 50
    */
@@ -148,7 +148,7 @@ export interface BatchRequestItem {
    */
   name?: string | null;
   /**
-   * `uuid` of each uploaded file to attach. At most 10 files by default. A stage may set another limit.
+   * `uuid` of each uploaded file to attach. At most 10 files.
    *
    * @maxItems 50
    */

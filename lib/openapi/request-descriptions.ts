@@ -6,7 +6,7 @@ import type { SchemaDescription } from './schema-description.ts';
 const megabyte = 1024 * 1024;
 const messageText = `The text of the user's message, at most ${limits.messageBytes.toLocaleString('en')} bytes of UTF-8. Blanks alone are a message too.`;
 const whitelistUser = "The client's identifier of the user. Required if the workspace is in whitelist mode.";
-const attachedFiles = `\`uuid\` of each uploaded file to attach. At most ${limits.attachedFilesDefault} files by default. A stage may set another limit.`;
+const attachedFiles = `\`uuid\` of each uploaded file to attach. At most ${limits.attachedFilesDefault} files.`;
 const publishedAgent = 'The id of a published agent of the workspace.';
 const chatName = 'The name of the chat.';
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { internalAddresses } from './internal-addresses.ts';
 
 export const batchSettings = {
   batchTimeoutSeconds: z
@@ -9,15 +10,6 @@ export const batchSettings = {
     .describe(`
       How long a batch may take: one day by default. Requests that have not started by then time out. The
       maximum is 13 days: SQS deletes messages after 14 days.`),
-
-  batchItemSeconds: z
-    .int()
-    .min(1)
-    .max(270)
-    .default(240)
-    .describe(`
-      How long the reply to one request of a batch may take. A worker may run for 900 s: it starts
-      requests for up to five minutes, and the rest of the time is for the last replies and for outages.`),
 
   batchWorkers: z
     .int()
@@ -41,12 +33,8 @@ export const batchSettings = {
       worker that fails interrupts more requests. All workers of a workspace are what its batches use at
       once: by default 15 workers with 25 requests each.`),
 
-  batchWorkspaceShare: z
-    .number()
-    .positive()
-    .max(1)
-    .default(0.75)
-    .describe(`
-      The share of the batch workers that one workspace may use. By default a quarter always remains for
-      other workspaces, and for workers that end their last requests.`),
+  webhookAllow: internalAddresses.describe(`
+    Addresses that webhooks may call although they are not public, such as \`127.0.0.1:8080\`. \`*\` is
+    every port. One of \`127.0.0.1\` or \`[::1]\` may also have plain HTTP, unless \`production\` is \`true\`,
+    so that a receiver on the same machine needs no certificate.`),
 };

@@ -13,24 +13,6 @@ export const concurrencySettings = {
       An alarm goes off when seven eighths of what reservations leave of it are in use
       ([limits.md](limits.md#concurrent-executions)).`),
 
-  authorizerConcurrency: z
-    .int()
-    .min(1)
-    .optional()
-    .describe(`
-      Executions reserved for the authorizer, which all routes share. By default 200, which is twice what
-      1,000 requests a second of an assumed 0.1 s each need; less in a smaller account. A reservation is
-      also a ceiling, and an unknown key is never cached: beyond it, the gateway responds to every route
-      with 500.`),
-
-  shortRouteConcurrency: z
-    .int()
-    .min(1)
-    .optional()
-    .describe(`
-      Executions left unreserved, shared by the short routes. By default as many as the authorizer has by
-      default, because each request needs both.`),
-
   preparationConcurrency: z
     .int()
     .min(1)

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { httpUrlForm, isHttpUrl } from '#contract/http-url.ts';
+import { limits } from '#contract/limits.ts';
 import { bedrockModel } from '../bedrock-models.ts';
 import { internalAddresses } from './internal-addresses.ts';
 
@@ -9,19 +10,19 @@ const httpUrl = z
   .meta({ form: 'URL, `http` or `https`' });
 
 export const modelSettings = {
+  streamTimeoutSeconds: z
+    .int()
+    .min(1)
+    .default(90)
+    .meta({
+      limits: `less than ${limits.replySeconds}`,
+      description: `
+        A reply fails when its model sends nothing for this time: no text, no reasoning, and no piece of a
+        tool call. The interface specifies 90 s.`,
+    }),
+
   openAiBaseUrl: httpUrl.default('https://api.openai.com/v1').describe(`
     The API for \`openai:\` models. It can be any service that implements OpenAI's chat completions.`),
-
-  showProviderErrors: z
-    .boolean()
-    .default(false)
-    .meta({
-      limits: '`false` if `production` is `true`',
-      description: `
-        Shows the first 300 characters of a provider's 4xx response on the terminal of a local run, such as
-        "Incorrect API key provided", at most once a minute for each status. They may quote a prompt or a
-        key, so they are in no log and no file, and nowhere in AWS. On in the stage \`local\`.`,
-    }),
 
   bedrockModels: z
     .array(

@@ -10,14 +10,6 @@ export const observabilitySettings = {
       Addresses that alarms are sent to. Each must confirm its subscription once. For more than ten people,
       use a mailing list.`),
 
-  firstDeltaSeconds: z
-    .number()
-    .positive()
-    .default(10)
-    .describe(`
-      An alarm goes off when five of a hundred replies start later than this: people leave a screen that
-      does nothing.`),
-
   logLevel: z
     .enum(['DEBUG', 'INFO', 'WARN', 'ERROR'])
     .default('INFO')
@@ -30,13 +22,4 @@ export const observabilitySettings = {
     .describe(`
       How long logs are stored. One month is long enough to investigate a complaint, and short enough to
       stay cheap. 9999 is for ever.`),
-
-  usageDays: z
-    .int()
-    .min(1)
-    .max(10 * 365)
-    .default(400)
-    .describe(`
-      How long the service stores what was used on a day, for agentctl: a year's figures, and a month to
-      read them.`),
 };

@@ -55,22 +55,21 @@ export const requestLimitSettings = {
         `Megabytes of pages of lists and resumed streams: about 100 GB a day, or 9 dollars of traffic. Pages of 50 KB at the
         default rate, all day, have 86 GB.`,
       ),
+      openBatches: z
+        .preprocess((value) => (typeof value === 'number' ? String(value) : value), openBatchesLimit)
+        .prefault('10')
+        .meta({
+          form: 'whole number or `none`',
+          limits: '1 to 9,999',
+          description: `
+            Batches of one workspace that may be open at once. Each uses workers and an execution of the
+            workflow. \`agentctl workspaces update\` replaces this limit for one workspace.`,
+        }),
     })
     .prefault({})
     .describe(`
-      Limits of each API key, one for each class of requests or of what they use ([limits.md](limits.md#rate-limits)).
+      Limits of each API key, one for each class of requests or of what they use, and of open batches ([limits.md](limits.md#rate-limits)).
       \`agentctl workspaces update\` replaces a limit for one workspace.`),
-
-  openBatches: z
-    .preprocess((value) => (typeof value === 'number' ? String(value) : value), openBatchesLimit)
-    .prefault('10')
-    .meta({
-      form: 'whole number or `none`',
-      limits: '1 to 9,999',
-      description: `
-        Batches of one workspace that may be open at once. Each uses workers and an execution of the
-        workflow. \`agentctl workspaces update\` replaces this limit for one workspace.`,
-    }),
 
   gatewayRequestsPerSecond: z
     .int()
@@ -81,16 +80,7 @@ export const requestLimitSettings = {
       Requests a second that the gateway accepts for each route, from all clients together. It is the
       fallback after the limits of API keys, and the only limit for wrong keys, each of which runs the
       authorizer. The default is a tenth of the 10,000 that an account has for all its gateways in a
-      Region, so that the others are not affected.`),
-
-  gatewayBurst: z
-    .int()
-    .min(1)
-    .max(5000)
-    .default(500)
-    .describe(`
-      Requests that the gateway accepts at once for each route, from all clients together. The default is
-      a tenth of the 5,000 that an account has for all its gateways in a Region.`),
+      Region, so that the others are not affected. Half as many may come at once.`),
 
   webRequestsPerSecond: z
     .int()

@@ -21,13 +21,6 @@ export const stageSettings = {
       Protects the data: tables, buckets, keys, secrets and logs stay when the stack is deleted, and the
       stack and its table are protected from deletion. With \`false\`, all data is deleted with the stack.`),
 
-  checkedTemplate: z
-    .boolean()
-    .default(true)
-    .describe(`
-      Synth checks the template against the rules of CloudFormation and cdk-nag. This takes 3 s, which a
-      stage that is never deployed can save.`),
-
   rollout: z
     .enum(rollouts)
     .default('Canary10Percent5Minutes')
@@ -49,14 +42,4 @@ export const stageSettings = {
         with the import of the restored table ([deploy.md](deploy.md#restoring-the-table)): without it, the
         next deployment creates an empty table.`,
     }),
-
-  functionMemoryMegabytes: z
-    .int()
-    .min(128)
-    .max(10_240)
-    .default(1024)
-    .describe(`
-      Memory of a function. Lambda assigns processor time in proportion, a whole processor at 1,769 MB.
-      1,024 MB give 0.58 of a processor: enough for a cold start to load a bundle, without paying for a
-      processor that waits for a model.`),
 };

@@ -32,7 +32,6 @@ const stack = await startStack({
     webEnvironments: 2,
     requestsPerEnvironment: 64,
     preparationConcurrency: Math.max(2, availableParallelism()),
-    shortRouteConcurrency: threads,
     batchWorkers: Math.max(2, availableParallelism()),
   },
 });

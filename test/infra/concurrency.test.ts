@@ -105,12 +105,12 @@ test.each([{ webFunctions: 'all' }, { webFunctions: 'all', bothEntryPoints: true
 
 test('send-message has what the others leave of a large account, and its part of a small one', () => {
   expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2257);
-  const given = { ...plain, authorizerConcurrency: 100, shortRouteConcurrency: 50 };
+  const given = { ...plain, preparationConcurrency: 100 };
   const { reserved, unreserved } = plan({ ...given, otherStacksConcurrency: 400 });
-  // Of 1,000, 573 are given, the reconciler's and of the event sources, and the usual parts of the others are 477.
-  expect([reserved.get('authorize-request'), reserved.get('send-message')]).toEqual([
+  // Of 1,000, 523 are given, the reconciler's and of the event sources, and the usual parts of the others are 827.
+  expect([reserved.get('prepare-attachment'), reserved.get('send-message')]).toEqual([
     100,
-    Math.floor((257 * (1000 - 573)) / 477),
+    Math.floor((257 * (1000 - 523)) / 827),
   ]);
   expect(unreserved).toBe(1000 - sum(reserved.values()));
 });
@@ -185,13 +185,13 @@ test.each([10, 1000])(
 );
 
 test('what an operator sets is never scaled, and what does not fit is rejected with the sum', () => {
-  // Of the usual parts of the others, 477, a twentieth must fit.
-  const given = { ...plain, authorizerConcurrency: 500, shortRouteConcurrency: 353 };
-  expect(reservedIn(given, 'authorize-request')).toBe(500);
-  expect(() => parseSettings({ ...given, shortRouteConcurrency: 354 })).toThrow(
-    'accountConcurrency: 1000 has no room for 500 authorizerConcurrency + 354 shortRouteConcurrency + 100 other stacks and the other functions; lower or leave out what you have set, or set reservedConcurrency to false',
+  // Of the usual parts of the others, 827, a twentieth must fit.
+  const given = { ...plain, preparationConcurrency: 835 };
+  expect(reservedIn(given, 'prepare-attachment')).toBe(835);
+  expect(() => parseSettings({ ...given, preparationConcurrency: 836 })).toThrow(
+    'accountConcurrency: 1000 has no room for 836 preparationConcurrency + 100 other stacks and the other functions; lower or leave out what you have set, or set reservedConcurrency to false',
   );
-  expect(plan({ ...given, shortRouteConcurrency: 354, reservedConcurrency: false }).reserved.size).toBe(0);
+  expect(plan({ ...given, preparationConcurrency: 836, reservedConcurrency: false }).reserved.size).toBe(0);
   expect(() => parseSettings({ accountConcurrency: 20, batchWorkers: 20 })).toThrow(
     'batchWorkers is 20, and leaves nothing of 20 to other functions',
   );
@@ -213,19 +213,6 @@ test('an account of 10, as new ones have, reserves nothing, has two workers, and
   });
   expect(plan({ accountConcurrency: 10 }).warning).toContain('accountConcurrency is 10. The 2 workers');
   expect(plan({ accountConcurrency: 100 })).toMatchObject({ reserved: new Map(), batchWorkers: 20 });
-});
-
-test.each([
-  ['requestsPerEnvironment', 64, 10],
-  ['requestsPerEnvironment', 128, 4],
-  ['requestsPerWorker', 64, 10],
-  ['requestsPerWorker', 128, 4],
-])('%s of %d leaves descriptors for %d tools at once, and for no more', (name, requests, tools) => {
-  const settings = { requestsPerEnvironment: 1, requestsPerWorker: 1, [name]: requests };
-  expect(parseSettings({ ...settings, replyToolsAtOnce: tools })).toMatchObject({ replyToolsAtOnce: tools });
-  expect(() => parseSettings({ ...settings, replyToolsAtOnce: tools + 1 })).toThrow(
-    `replyToolsAtOnce: with ${requests} requests in one environment (${name}) it must be at most ${tools}, because an environment has 1,024 file descriptors; it is ${tools + 1}`,
-  );
 });
 
 test.each(['staging', 'development'] as const)(

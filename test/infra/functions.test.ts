@@ -137,25 +137,13 @@ test('the settings of a stage reach the function that asks models', () => {
   const settings = {
     streamTimeoutSeconds: 2,
     openAiBaseUrl: 'http://models.example:8080/v1',
-    historyCharacters: 5000,
-    replyBytes: 5000,
-    replyModelCalls: 10,
-    replyToolUses: 5,
-    replyToolsAtOnce: 2,
     webFunctions: 'none',
     logLevel: 'WARN',
-    usageDays: 30,
   };
   expect(variablesOf('SendMessage', { settings: JSON.stringify(settings) })).toMatchObject({
     [variables.streamTimeoutSeconds]: '2',
     [variables.openAiBaseUrl]: 'http://models.example:8080/v1',
-    [variables.historyCharacters]: '5000',
-    [variables.replyBytes]: '5000',
-    [variables.replyModelCalls]: '10',
-    [variables.replyToolUses]: '5',
-    [variables.replyToolsAtOnce]: '2',
     [variables.logLevel]: 'WARN',
-    [variables.usageDays]: '30',
     [variables.openAiApiKeySecret]: { Ref: 'OpenAiApiKey' },
   });
 });

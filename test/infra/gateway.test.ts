@@ -213,8 +213,8 @@ test('every method is throttled, as the settings say', () => {
   });
   template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(1000, 500));
   synthesize({
-    settings: { gatewayRequestsPerSecond: 20, gatewayBurst: 30 },
-  }).template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(20, 30));
+    settings: { gatewayRequestsPerSecond: 20 },
+  }).template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(20, 10));
 });
 
 test('the API is Regional: an edge would cut a stream that is silent for 30 s', () => {

@@ -37,27 +37,25 @@ test('every setting that a stage takes is in one group', () => {
 test('a line has the type, the default and the limits of its setting', () => {
   const lineOf = (path: string) =>
     lines.filter((line) => line.path === path).map(({ description: _, ...line }) => line);
-  expect(lineOf('`plainReplySeconds`')).toEqual([
-    { path: '`plainReplySeconds`', type: 'whole number', default: '`110`', limits: '1 to 110' },
+  expect(lineOf('`webEnvironments`')).toEqual([
+    { path: '`webEnvironments`', type: 'whole number', default: '`100`', limits: '2 to 10,000' },
   ]);
-  expect(lineOf('`leaseSeconds`')).toMatchObject([{ limits: 'at least 3, less than 300' }]);
-  expect(lineOf('`replyModelCalls`')).toMatchObject([{ limits: 'at least 1' }]);
+  expect(lineOf('`streamTimeoutSeconds`')).toMatchObject([{ limits: 'at least 1, less than 300' }]);
+  expect(lineOf('`accountConcurrency`')).toMatchObject([{ limits: 'at least 1' }]);
   expect(lineOf('`rateLimits.sends`')).toMatchObject([{ default: '`5/s:10`' }]);
   expect(lineOf('`domain.hostedZone.id`')).toMatchObject([{ default: 'required' }]);
   expect(lineOf('`webSearch`')).toMatchObject([{ type: 'object', default: 'none' }]);
   expect(lineOf('`webSearch.url` with `searxng`')).toMatchObject([{ default: 'required' }]);
-  expect(lineOf('`webhookRetrySeconds`')).toMatchObject([
-    { type: 'list of numbers', limits: '1 to 20 items, each more than 0, at most 604,800' },
-  ]);
+  expect(lineOf('`alarmEmails`')).toMatchObject([{ type: 'list of emails', limits: 'at most 10 items' }]);
 });
 
 test('the limits that the page states in words are those of the code', () => {
-  expect(() => parseSettings({ rateLimits: { sends: '500/s:10000' }, openBatches: 9999 })).not.toThrow();
+  expect(() => parseSettings({ rateLimits: { sends: '500/s:10000', openBatches: 9999 } })).not.toThrow();
   for (const wrong of [
     { rateLimits: { sends: '501/s' } },
     { rateLimits: { sends: '1/s:10001' } },
-    { openBatches: 0 },
-    { openBatches: 10_000 },
+    { rateLimits: { openBatches: 0 } },
+    { rateLimits: { openBatches: 10_000 } },
   ])
     expect(() => parseSettings(wrong)).toThrow('Settings: ');
 });

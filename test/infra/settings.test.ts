@@ -69,30 +69,30 @@ function problemsOf(settings: Record<string, unknown>): string[] {
 
 test('all wrong settings are named at once, with what is allowed, the value, and the nearest known name', () => {
   const problems = problemsOf({
-    leaseSecond: 30,
+    batchWorker: 30,
     nope: 1,
-    leaseSeconds: 300,
-    plainReplySeconds: 'x'.repeat(100),
+    streamTimeoutSeconds: 300,
+    webEnvironments: 'x'.repeat(100),
     webFunctions: 'some',
     rateLimits: { send: '1/s' },
     domain: { name: 'agents.example.com' },
     alarmEmails: ['ops@example.com', 'ops'],
   });
   expect(problems).toEqual([
-    'Settings: leaseSecond: no such setting; did you mean leaseSeconds?',
+    'Settings: batchWorker: no such setting; did you mean batchWorkers?',
     'Settings: nope: no such setting; docs/settings.md has all',
     'Settings: webFunctions: expected all, uploads, none; it is "some"',
     'Settings: domain.certificateArn: missing; expected ARN',
     'Settings: rateLimits.send: no such setting; did you mean sends?',
-    `Settings: plainReplySeconds: expected whole number, 1 to 110; it is "${'x'.repeat(79)}…`,
+    `Settings: webEnvironments: expected whole number, 2 to 10,000; it is "${'x'.repeat(79)}…`,
     'Settings: alarmEmails.1: expected list of emails, at most 10 items; it is "ops"',
   ]);
 });
 
 test('rules between settings are checked also if a name is unknown', () => {
-  expect(problemsOf({ nope: 1, leaseSeconds: 300 })).toEqual([
+  expect(problemsOf({ nope: 1, streamTimeoutSeconds: 300 })).toEqual([
     'Settings: nope: no such setting; docs/settings.md has all',
-    'Settings: leaseSeconds: must be less than the 300 s that a reply may take; it is 300',
+    'Settings: streamTimeoutSeconds: must be less than the 300 s that a reply may take; it is 300',
   ]);
 });
 
@@ -103,10 +103,7 @@ test('stages that are no objects are refused with their names', () => {
 });
 
 test.each([
-  [{ leaseSeconds: 2 }, 'leaseSeconds'],
-  [{ leaseSeconds: 300 }, 'leaseSeconds: must be less than the 300 s'],
   [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
-  [{ plainReplySeconds: 111 }, 'plainReplySeconds'],
   [{ authorizerCacheSeconds: 3601 }, 'authorizerCacheSeconds'],
   [{ webEnvironments: 1 }, 'webEnvironments'],
   [{ webEnvironments: 10_001 }, 'webEnvironments'],
@@ -162,18 +159,6 @@ test.each(['', 'ab', 'a table', 'arn:aws:dynamodb:eu-west-1:123456789012:table/r
   'a restored table cannot be %j',
   (restoredTable) => {
     expect(() => parseSettings({ restoredTable })).toThrow('restoredTable: ');
-  },
-);
-
-test.each(['showProviderErrors', 'webhookPlainLoopback'] as const)(
-  '%s is on in the local stage, and rejected in production',
-  (name) => {
-    expect(parseSettings({})[name]).toBe(false);
-    expect(stageOf({ stage: 'local' }).settings[name]).toBe(true);
-    expect(() => parseSettings({ [name]: true })).toThrow(
-      `Settings: ${name}: must be false if production is true; it is true`,
-    );
-    expect(parseSettings({ [name]: true, production: false })[name]).toBe(true);
   },
 );
 

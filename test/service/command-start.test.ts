@@ -22,7 +22,7 @@ import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
 /** Settings of the stage. */
-const settings = ['--set', 'attachedFiles=1', '--batch-timeout', '7200'];
+const settings = ['--set', 'batchTimeoutSeconds=7200'];
 
 let folder: string;
 let data: string;
@@ -117,12 +117,6 @@ describe('npm start', () => {
 
   it('takes settings of the stage', async () => {
     const { client, tenant } = await clientNow();
-    const chatId = await createChat(client, tenant);
-    const attached_file_uuids = [1, 2].map(() => crypto.randomUUID());
-    const sent = { message: 'Look', agent_id: tenant.agentId, stream: false, attached_file_uuids };
-    expect((await client.post(`/chats/${chatId}/messages`, sent)).body.message).toMatch(
-      /attached_file_uuids.* 1 /,
-    );
     const requests = [{ custom_id: 'one', message: 'Hello' }];
     const made = await client.post<BatchResource>('/batches', { agent_id: tenant.agentId, requests });
     const { created_at, expires_at } = made.body.data;
@@ -142,15 +136,15 @@ describe('npm start', () => {
   });
 
   it('names all settings that are wrong', async () => {
-    const settings = ['--set', 'leaseSecond=1', '--set', 'leaseSeconds=1', '--batch-timeout', '2000000'];
+    const settings = ['--set', 'batchWorker=1', '--set', 'batchWorkers=1', '--batch-timeout', '2000000'];
     const [wrong, unclear] = await Promise.all([
       run('--port', '0', '--data', join(folder, 'wrong'), ...settings),
       run('--set', 'one', '--set', 'two'),
     ]);
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.stderr.trim().split('\n')).toEqual([
-      'Settings: leaseSecond: no such setting; did you mean leaseSeconds?',
-      'Settings: leaseSeconds: expected whole number, at least 3, less than 300; it is 1',
+      'Settings: batchWorker: no such setting; did you mean batchWorkers?',
+      'Settings: batchWorkers: expected whole number, 2 to 1,000, it must fit into accountConcurrency; it is 1',
       expect.stringMatching(/^Settings: batchTimeoutSeconds: must be at most .*; it is 2000000$/),
     ]);
     expectLine(unclear, 2, /NAME=VALUE.*: one, two$/);

@@ -30,6 +30,7 @@ const service = await useService({
     OPENAI_BASE_URL: models.openai.url,
     AWS_ENDPOINT_URL_BEDROCK_RUNTIME: models.bedrock.url,
     STREAM_TIMEOUT_SECONDS: streamTimeoutSeconds,
+    SHOW_PROVIDER_ERRORS: 'true',
   },
   maxConcurrency: 6,
   onLog: ({ line }) => logged.push(line),

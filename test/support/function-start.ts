@@ -67,7 +67,7 @@ export async function makeStartProgram(): Promise<StartProgram> {
 
 /** Variables with which every function loads. Loading makes no calls. */
 function functionVariables(): Record<string, string> {
-  const { rateLimits, openBatches } = parseSettings({});
+  const { rateLimits } = parseSettings({});
   const numbers = Object.fromEntries(Object.values(variables).map((variable) => [variable, '30']));
   return {
     AWS_REGION: 'eu-west-1',
@@ -77,7 +77,7 @@ function functionVariables(): Record<string, string> {
     [variables.purgeQueueUrl]: 'https://queue.example/purges',
     [variables.webhookAllow]: '127.0.0.1:443',
     [variables.webhookPlainLoopback]: 'true',
-    [variables.stageLimits]: formatLimits({ ...rateLimits, openBatches }),
+    [variables.stageLimits]: formatLimits(rateLimits),
     [variables.httpEndpoint]: '127.0.0.1:0',
   };
 }

@@ -24,7 +24,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // The tests of a project see its variables; this process does not.
   const webFunctions = project.config.env?.WEB_FUNCTIONS ?? process.env.WEB_FUNCTIONS ?? 'all';
   // Tests of batches count on four workers, however many suit one machine best.
-  await synthesize(assembly, { webFunctions, batchWorkers: 4, batchWorkspaceShare: 0.75 });
+  await synthesize(assembly, { webFunctions, batchWorkers: 4 });
   project.provide('assembly', assembly);
   // Node.js reads the variable when a process starts. The test files' processes start after this and so trust the
   // webhook receivers.

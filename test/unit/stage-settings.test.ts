@@ -5,7 +5,7 @@ const settingsOf = (options: Partial<SettingOptions>, variables: NodeJS.ProcessE
   stageSettings({ set: [], allowOutbound: [], ...options }, variables);
 
 it.each([
-  ['openBatches=3', { openBatches: 3 }],
+  ['batchWorkers=3', { batchWorkers: 3 }],
   ['logLevel=WARN', { logLevel: 'WARN' }],
   ['openAiBaseUrl=http://127.0.0.1:1/v1?a=b', { openAiBaseUrl: 'http://127.0.0.1:1/v1?a=b' }],
   ['rateLimits={"sends":"1/s"}', { rateLimits: { sends: '1/s' } }],

@@ -1,0 +1,62 @@
+import { limits } from '#contract/limits.ts';
+
+/** The limits of a reply in every stage, by the names of their variables (runtime/environment/variables.ts). */
+export const replyLimits = {
+  /**
+   * How long a chat, or a slot of a batch, stays locked after its function has crashed. A function renews the lease of a
+   * chat after each third of this time, and a worker its slot after each sixth: 30 s survive two failed renewals of a
+   * chat.
+   */
+  leaseSeconds: 30,
+  /**
+   * How long a reply in one JSON response may take. The response must leave before CloudFront's read timeout of 120 s; the
+   * other 10 s are for the gateway, and for storing the reply.
+   */
+  plainReplySeconds: 110,
+  /**
+   * Characters of earlier messages that a model is given, unless its agent has `max_history_characters`: about 15,000
+   * tokens of English, of four characters each, and up to 60,000 tokens in scripts where a character is a token.
+   */
+  historyCharacters: 60_000,
+  /** As many files as a person would read for one question. */
+  attachedFiles: limits.attachedFilesDefault,
+  /**
+   * 1 MiB is eight times what the 32,000 tokens of most models can say, and ends a reply that repeats itself. A page of a
+   * batch's results has 50 replies in memory at once, as text of up to twice as many bytes.
+   */
+  replyBytes: 1024 * 1024,
+  /**
+   * Of its agent, of the agents that it calls, of the chat's title, and all retries. Six agents fit that use all 8 calls of
+   * their `max_steps`. Without a limit, agents that call three others in every round make 12,965 calls.
+   */
+  replyModelCalls: 50,
+  /** Four in each of the seven rounds before an agent's last call, and two more. */
+  replyToolUses: 30,
+  /**
+   * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60 MB,
+   * and are as many pages as an agent compares. With them a reply has six connections: one to its client, and one to a
+   * model for its title. 128 replies in one environment have 768, and its 1,024 file descriptors leave 256 for the clients
+   * of AWS services, of which each of four has up to 50 connections, and for its own files.
+   */
+  replyToolsAtOnce: 4,
+} as const;
+
+/** How long the reply to one request of a batch may take: less than that of a message, because a worker has many. */
+export const batchItemSeconds = 240;
+
+/** How long a receiver of webhooks may take to respond: as long as most senders of webhooks allow. */
+export const webhookTimeoutSeconds = 15;
+
+/**
+ * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30 minutes
+ * for a deployment, and hours for what needs people. All waits together are 27.6 hours, so that nobody has to get up at
+ * night.
+ */
+export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
+
+/** Requests at once that the gateway accepts for a route: in the proportion of AWS's quotas, 5,000 to 10,000 a second. */
+export const gatewayBurst = ({
+  gatewayRequestsPerSecond,
+}: {
+  readonly gatewayRequestsPerSecond: number;
+}): number => Math.ceil(gatewayRequestsPerSecond / 2);
