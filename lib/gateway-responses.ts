@@ -26,7 +26,10 @@ const tooLarge = { kind: 'badRequest', message: requestTooLarge } as const;
 const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
 const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;
 
-/** The body for every type of response that the gateway itself can give. */
+/**
+ * The body for every type of response that the gateway itself can give. A type that is not here has the status and the
+ * body of `DEFAULT_4XX` or `DEFAULT_5XX`: each entry is a resource, and a stack may have 500.
+ */
 const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[] = [
   [ResponseType.UNAUTHORIZED, unauthenticated],
   [ResponseType.INVALID_API_KEY, unauthenticated],
@@ -38,17 +41,9 @@ const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[
   [ResponseType.MISSING_AUTHENTICATION_TOKEN, notFound],
   [ResponseType.RESOURCE_NOT_FOUND, notFound],
   [ResponseType.REQUEST_TOO_LARGE, tooLarge],
-  [ResponseType.BAD_REQUEST_BODY, badRequest],
-  [ResponseType.BAD_REQUEST_PARAMETERS, badRequest],
-  [ResponseType.UNSUPPORTED_MEDIA_TYPE, badRequest],
   [ResponseType.DEFAULT_4XX, badRequest],
   [ResponseType.THROTTLED, rateLimited],
   [ResponseType.QUOTA_EXCEEDED, rateLimited],
-  [ResponseType.INTEGRATION_FAILURE, serverError],
-  [ResponseType.INTEGRATION_TIMEOUT, serverError],
-  [ResponseType.AUTHORIZER_FAILURE, serverError],
-  [ResponseType.AUTHORIZER_CONFIGURATION_ERROR, serverError],
-  [ResponseType.API_CONFIGURATION_ERROR, serverError],
   [ResponseType.DEFAULT_5XX, serverError],
 ];
 

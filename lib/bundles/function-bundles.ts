@@ -24,19 +24,16 @@ export interface FunctionBundles {
   metafile(): Metafile;
 }
 
-/** Subfolders of `functions` with the entry points of Lambda functions. */
-const functionFolders = ['http', 'queues', 'workflow', 'schedules', 'tasks'];
-/** And of web functions. */
-const webFolder = 'web';
-const folders = [...functionFolders, webFolder];
+/** Subfolders of `functions` that contain the functions' entry points. */
+const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
 const namesIn = (folder: string): string[] =>
   readdirSync(join(projectFolder, 'functions', folder)).map((file) => basename(file, '.ts'));
 
 /** A function's name is that of its source file. */
-export const functionNames: readonly string[] = functionFolders.flatMap(namesIn);
+export const functionNames: readonly string[] = folders.filter((folder) => folder !== 'web').flatMap(namesIn);
 /** Functions that are HTTP servers. */
-export const webFunctionNames: readonly string[] = namesIn(webFolder);
+export const webFunctionNames: readonly string[] = namesIn('web');
 
 const objectStores = 'functions/runtime/composition/object-stores.ts';
 const webhookClients = 'functions/runtime/composition/webhook-clients.ts';

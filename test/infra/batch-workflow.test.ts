@@ -110,15 +110,11 @@ test('a worker has one message, twenty work at most, and a workspace has places 
       FunctionResponseTypes: ['ReportBatchItemFailures'],
     }),
   );
-  const slotsOf = (id: string, given = resource) =>
-    (given('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
+  const slotsOf = (id: string) =>
+    (resource('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
       .Variables.BATCH_WORKSPACE_PLACES;
   for (const id of ['ProcessBatchItems', 'AdvanceBatch', 'DispatchBatch', 'ReconcileBatches'])
     expect(slotsOf(id)).toBe('15');
-  const { resource: of } = synthesize({
-    settings: JSON.stringify({ webFunctions: 'none', batchWorkspaceShare: 0.01 }),
-  });
-  expect(slotsOf('DispatchBatch', of)).toBe('1');
 });
 
 test('times stand in order: lease, a request, its worker', () => {

@@ -64,13 +64,12 @@ test.each(sizes)(
 );
 
 test('only the functions that ask models are allowed what models take', () => {
-  expect(sizes.filter(({ hasModel }) => hasModel).map(({ name }) => name)).toEqual([
-    'send-message',
-    'complete-chat',
-    'process-batch-items',
-    'test-agent',
-    'serve-chats',
-  ]);
+  expect(
+    sizes
+      .filter(({ hasModel }) => hasModel)
+      .map(({ name }) => name)
+      .toSorted(),
+  ).toEqual(['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent']);
 });
 
 function tableOf(entries: readonly BundleSize[]): string {

@@ -124,7 +124,7 @@ describe('one origin, without a distribution', () => {
 
   test('every response of the gateway itself names it', () => {
     const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
-    expect(responses.length).toBeGreaterThan(20);
+    expect(responses.length).toBeGreaterThan(10);
     for (const { Properties } of responses)
       expect(Properties.ResponseParameters).toMatchObject({
         'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,

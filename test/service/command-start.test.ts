@@ -136,15 +136,22 @@ describe('npm start', () => {
   });
 
   it('names all settings that are wrong', async () => {
-    const settings = ['--set', 'batchWorker=1', '--set', 'batchWorkers=1', '--batch-timeout', '2000000'];
+    const settings = [
+      '--set',
+      'webEnvironment=1',
+      '--set',
+      'webEnvironments=1',
+      '--batch-timeout',
+      '2000000',
+    ];
     const [wrong, unclear] = await Promise.all([
       run('--port', '0', '--data', join(folder, 'wrong'), ...settings),
       run('--set', 'one', '--set', 'two'),
     ]);
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.stderr.trim().split('\n')).toEqual([
-      'Settings: batchWorker: no such setting; did you mean batchWorkers?',
-      'Settings: batchWorkers: expected whole number, 2 to 1,000, it must fit into accountConcurrency; it is 1',
+      'Settings: webEnvironment: no such setting; did you mean webEnvironments?',
+      'Settings: webEnvironments: expected whole number, 2 to 10,000; it is 1',
       expect.stringMatching(/^Settings: batchTimeoutSeconds: must be at most .*; it is 2000000$/),
     ]);
     expectLine(unclear, 2, /NAME=VALUE.*: one, two$/);
