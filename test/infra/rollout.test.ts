@@ -48,10 +48,8 @@ function everythingBefore(id: string, dependencies: ReadonlyMap<string, Readonly
   return found;
 }
 
-/** The template of the settings that make it largest. */
-const { template } = synthesize({
-  settings: { webFunctions: 'all', bothEntryPoints: true, firewall: {}, webSearch: { provider: 'brave' } },
-});
+/** The template with all functions. */
+const { template } = synthesize({ settings: { webFunctions: 'all', bothEntryPoints: true } });
 const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
 const dependencies = dependenciesOf(Resources);
 const isAlias = (id: string): boolean => Resources[id]?.Type === 'AWS::Lambda::Alias';

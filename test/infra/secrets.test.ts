@@ -10,7 +10,7 @@ const generations = new Map<number, Stage>();
 function generation(originSecretGeneration: number): Stage {
   const stage =
     generations.get(originSecretGeneration) ??
-    synthesize({ settings: { firewall: {}, originSecretGeneration } });
+    synthesize({ settings: { firewall: {}, authorizerCacheSeconds: 300, originSecretGeneration } });
   generations.set(originSecretGeneration, stage);
   return stage;
 }
@@ -91,14 +91,14 @@ describe('the secret of the distribution', () => {
 it('of a stage says to operators which secret of callers to rotate, and how long signatures are cached', () => {
   const outputsOf = ({ template }: Stage) =>
     (template.toJSON() as { Outputs: Record<string, { Value: unknown }> }).Outputs;
-  const outputs = outputsOf(synthesize({ settings: { authorizerCacheSeconds: 300 } }));
+  const outputs = outputsOf(generation(1));
   expect(outputs.CallerSecretArn?.Value).toEqual({ Ref: expect.stringMatching(/^CallerSecret/) });
   expect(outputs.AuthorizerCacheSeconds?.Value).toBe('300');
   expect(outputsOf(synthesize({ settings: { webFunctions: 'none' } }))).not.toHaveProperty('CallerSecretArn');
 });
 
 it('of callers is used by functions that know how long the gateway caches their signatures', () => {
-  const stage = synthesize({ settings: { authorizerCacheSeconds: 300 } });
+  const stage = generation(1);
   const environments = [
     (
       stage.resource('AWS::Lambda::Function', 'AuthorizeRequest').Properties.Environment as {

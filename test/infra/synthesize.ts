@@ -109,11 +109,21 @@ const synthesized = new Map<string, ReturnType<typeof readStack>>();
 
 /** The template of one stage, with its resources by type. Nothing may change it: other test files read it too. */
 export function synthesize(context: Record<string, unknown> = {}) {
-  const key = JSON.stringify({ ...plain, ...context });
+  const key = keyOf({ ...plain, ...context });
   const stage = synthesized.get(key) ?? readStack(synthesizeOnce(key, context));
   synthesized.set(key, stage);
   return stage;
 }
+
+/** The same for the same stage, whether its settings are given or defaults: `{}` is `{ webFunctions: 'all' }`. */
+function keyOf(context: Record<string, unknown>): string {
+  const given = JSON.stringify(context);
+  const key = keys.get(given) ?? JSON.stringify(readStage(createApp(context).node));
+  keys.set(given, key);
+  return key;
+}
+
+const keys = new Map<string, string>();
 
 interface StoredStack {
   template: Record<string, unknown>;

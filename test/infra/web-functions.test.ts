@@ -3,6 +3,7 @@ import { errorTable } from '#contract/errors.ts';
 import { routes } from '#contract/routes.ts';
 import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { chatRoutes } from '#lib/chat-routes.ts';
+import { uploadsPerEnvironment } from '#lib/concurrency.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -167,7 +168,9 @@ describe.each(Object.entries(servers))('the web function %s', (id, { name, timeo
       ThrottleConfig: { RateLimit: 1000 },
       ScalingConfig: { MaxEnvironments: 100 },
     });
-    const closed = synthesize({ settings: { webRequestsPerSecond: 0, webEnvironments: 2 } });
+    const closed = synthesize({
+      settings: { webRequestsPerSecond: 0, webEnvironments: 2, requestsPerEnvironment: 33 },
+    });
     expect(closed.resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
       ThrottleConfig: { RateLimit: 0 },
       ScalingConfig: { MaxEnvironments: 2 },
@@ -267,13 +270,21 @@ test('the web function of chats has the variables of the functions that it stand
   });
 });
 
-test.each([
-  [1, 1],
-  [31, 31],
-  [33, 32],
-  [128, 32],
-])('%d requests in an environment are %d uploads', (requestsPerEnvironment, uploads) => {
-  const stage = synthesize({ settings: { requestsPerEnvironment } });
+test('an environment takes 32 uploads at most', () => {
+  for (const [requestsPerEnvironment = 0, uploads] of [
+    [1, 1],
+    [31, 31],
+    [33, 32],
+    [128, 32],
+  ])
+    expect(uploadsPerEnvironment({ requestsPerEnvironment })).toBe(uploads);
+});
+
+test('the endpoints and environments of web functions are as the settings say', () => {
+  const [requestsPerEnvironment, uploads] = [33, 32];
+  const stage = synthesize({
+    settings: { webRequestsPerSecond: 0, webEnvironments: 2, requestsPerEnvironment },
+  });
   const atOnce = (id: string) => {
     const { ServiceConfig } = stage.resource('AWS::Lambda::WebFunctionRevision', id).Properties as {
       ServiceConfig: { MaxConcurrencyPerEnvironment: number };
