@@ -7,7 +7,7 @@ import {
 } from 'aws-cdk-lib/core';
 import { bundleFunctions } from '#lib/bundles/function-bundles.ts';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
-import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
+import { cloudFrontRegion, FirewallStack } from '#lib/firewall.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { WrongSettings } from '#lib/settings/describe-issues.ts';
 import { operatorWarnings } from '#lib/settings.ts';

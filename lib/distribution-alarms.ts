@@ -2,7 +2,7 @@ import { Fn, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { Alarms } from './alarms.ts';
 import { distributionIdOutput, watchDistribution } from './distribution.ts';
-import { cloudFrontRegion } from './firewall-stack.ts';
+import { cloudFrontRegion } from './firewall.ts';
 import type { ServiceStack } from './service-stack.ts';
 import type { Stage } from './stage.ts';
 

@@ -8,7 +8,7 @@ import { variables } from '#runtime/environment/variables.ts';
 import { type Writes, writeStatements } from './written-items.ts';
 
 /** Whoever can be given permissions and variables: a Lambda function, or a web function. */
-export interface Grantee {
+interface Grantee {
   addToRolePolicy(statement: PolicyStatement): void;
   addEnvironment(name: string, value: string): unknown;
 }

@@ -15,7 +15,7 @@ import { Trust } from './trust.ts';
 import type { Writes } from './written-items.ts';
 
 /** Functions whose crashes have one alarm (function-alarms.ts). */
-export type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
+type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
 
 /** A function without a route. */
 interface Task {

@@ -4,7 +4,7 @@ import type { Construct } from 'constructs';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 
 /** Values for the dimensions of a metric: the names are those of one of its sets. */
-export type DimensionsOf<Name extends MetricName> = Partial<
+type DimensionsOf<Name extends MetricName> = Partial<
   Record<(typeof metrics)[Name]['dimensions'][number][number], string>
 >;
 

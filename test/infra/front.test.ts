@@ -1,6 +1,6 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
-import { FirewallStack } from '#lib/firewall-stack.ts';
+import { FirewallStack } from '#lib/firewall.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { firewallRules } from '../../bin/cost/fixed-costs.ts';
 import { createApp, synthesize } from './synthesize.ts';

@@ -34,6 +34,10 @@ const methods = Object.values(resources('AWS::ApiGateway::Method')).map((method)
   integration: method.Properties.Integration as Integration,
 }));
 
+const another = {
+  settings: { webFunctions: 'none', authorizerCacheSeconds: 0, gatewayRequestsPerSecond: 20 },
+};
+
 test('the gateway has the methods of the route table and no other', () => {
   const expected = Object.values<Route>(routes).flatMap((route) =>
     pathsOf(route).map((path) => `${route.method} /v1${path}`),
@@ -87,8 +91,7 @@ test.each(['x-api-key', 'Authorization'])(
       ...authorizer,
       AuthorizerResultTtlInSeconds: 60,
     });
-    const settings = { authorizerCacheSeconds: 0 };
-    synthesize({ settings }).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+    synthesize(another).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
       ...authorizer,
       AuthorizerResultTtlInSeconds: 0,
     });
@@ -219,9 +222,7 @@ test('every method is throttled, as the settings say', () => {
     ],
   });
   template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(1000, 500));
-  synthesize({
-    settings: { gatewayRequestsPerSecond: 20 },
-  }).template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(20, 10));
+  synthesize(another).template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(20, 10));
 });
 
 test('the API is Regional: an edge would cut a stream that is silent for 30 s', () => {
