@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { routes } from '#contract/routes.ts';
+import { isChatRoute } from '#lib/chat-routes.ts';
 import { pascalCase } from '#lib/function-names.ts';
 import type { ItemKind } from '#lib/written-items.ts';
 import type { Permission } from '#local/iam/access-rules.ts';
@@ -8,7 +9,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { openSessions } from './sessions.ts';
 import { synthesize } from './synthesize.ts';
 
-const sessions = await openSessions(synthesize({ settings: {} }).template);
+const sessions = await openSessions(synthesize({ settings: { bothEntryPoints: true } }).template);
 const { allows, arn, arnOf, idsOf } = sessions;
 const owners = [...allows.keys()];
 const table = arn('AWS::DynamoDB::GlobalTable', 'DataTable');
@@ -45,7 +46,8 @@ type Write = 'PutItem' | 'UpdateItem' | 'DeleteItem' | 'BatchWriteItem';
 const routeOwners = Object.keys(routes).map(pascalCase);
 /** They read large lists, whose clients may be slow. */
 const lists = ['ListPublishedAgents', 'ListChats', 'ListMessages', 'ListBatches', 'ListBatchResults'];
-const repliers = ['Chats', 'ProcessBatchItems'];
+const repliers = ['Chats', 'SendMessage', 'ProcessBatchItems'];
+const creators = ['Chats', 'CreateChat', 'ProcessBatchItems'];
 const ends = ['AdvanceBatch', 'FailBatch'];
 const deletions = ['DeleteChat', 'DeleteUnusedChats', 'PurgeChat'];
 
@@ -67,9 +69,9 @@ const writersOf: Readonly<Record<ItemKind, Partial<Record<Write, readonly string
     BatchWriteItem: ['CreateBatch'],
   },
   batchLists: { PutItem: ['CreateBatch', ...ends], UpdateItem: ['CreateBatch', ...ends], DeleteItem: ends },
-  chatLists: { PutItem: repliers, UpdateItem: [...repliers, ...deletions], DeleteItem: deletions },
+  chatLists: { PutItem: creators, UpdateItem: [...creators, ...deletions], DeleteItem: deletions },
   chats: {
-    PutItem: [...repliers, 'RecordFeedback', ...ends],
+    PutItem: [...repliers, 'CreateChat', 'RecordFeedback', ...ends],
     UpdateItem: [...repliers, 'RenameChat', 'StopReply', 'RecordFeedback', 'PurgeChat', ...ends],
     DeleteItem: [...repliers, ...deletions],
     BatchWriteItem: ['CreateBatch', 'PurgeChat'],
@@ -80,8 +82,8 @@ const writersOf: Readonly<Record<ItemKind, Partial<Record<Write, readonly string
     DeleteItem: repliers,
     BatchWriteItem: ['DeleteFile', 'PurgeChat'],
   },
-  idempotencyRecords: { PutItem: ['Chats', 'CreateBatch'] },
-  lastNumbers: { UpdateItem: [...repliers, 'CreateBatch'] },
+  idempotencyRecords: { PutItem: ['Chats', 'CreateChat', 'SendMessage', 'CreateBatch'] },
+  lastNumbers: { UpdateItem: [...creators, 'CreateBatch'] },
   operatorsAudit: { PutItem: ['EraseUser'] },
   operatorsBatches: { PutItem: ['CreateBatch'] },
   operatorsOpenBatches: { PutItem: ['CreateBatch'], DeleteItem: [...ends, 'ReconcileBatches'] },
@@ -94,10 +96,10 @@ const writersOf: Readonly<Record<ItemKind, Partial<Record<Write, readonly string
   operatorsWebhooks: { PutItem: [...ends, 'ReconcileBatches'], DeleteItem: ['ReconcileBatches'] },
   rateBuckets: { UpdateItem: [...routeOwners, ...repliers, 'TestAgent', 'Uploads'] },
   slotReports: { PutItem: [...lists, ...repliers, 'DeliverWebhook', 'Uploads'] },
-  usage: { UpdateItem: [...repliers, 'TestAgent', 'UploadFile', 'Uploads'] },
+  usage: { UpdateItem: [...repliers, 'CompleteChat', 'TestAgent', 'UploadFile', 'Uploads'] },
   users: {
-    PutItem: [...repliers, 'RecordFeedback'],
-    UpdateItem: [...repliers, ...deletions],
+    PutItem: [...creators, 'RecordFeedback'],
+    UpdateItem: [...creators, ...deletions],
     DeleteItem: deletions,
     BatchWriteItem: ['CreateBatch', 'PurgeChat'],
   },
@@ -124,15 +126,15 @@ const readersOf: Readonly<Record<string, (owner: string) => boolean>> = {
       'DeleteUnusedChats',
       'GetBatch',
     ],
-    ...['CancelBatch', 'ListModels', 'DeliverWebhook', 'ReconcileBatches', 'Uploads'],
+    ...['CancelBatch', 'ListModels', 'ResumeStream', 'DeliverWebhook', 'ReconcileBatches', 'Uploads'],
   ),
   ConditionCheckItem: among('RecordFeedback'),
 };
 
 const objectUsers: Readonly<Record<'content' | 'files', Readonly<Record<string, readonly string[]>>>> = {
   content: {
-    GetObject: [...repliers, 'TestAgent', 'ListMessages', 'ListBatchResults'],
-    ListBucket: [...repliers, 'TestAgent', 'PurgeChat'],
+    GetObject: [...repliers, 'CompleteChat', 'TestAgent', 'ListMessages', 'ListBatchResults'],
+    ListBucket: [...repliers, 'CompleteChat', 'TestAgent', 'PurgeChat'],
     PutObject: repliers,
     DeleteObject: [...repliers, 'DeleteFile', 'PurgeChat'],
   },
@@ -245,7 +247,7 @@ for (const bucket of ['content', 'files'] as const) {
 }
 
 const secretReaders = {
-  OpenAiApiKey: among(...repliers, 'TestAgent'),
+  OpenAiApiKey: among(...repliers, 'CompleteChat', 'TestAgent'),
   OriginSecret: among(...lists.slice(1), 'Uploads'),
   CallerSecret: among('AuthorizeRequest', 'Chats'),
 };
@@ -274,7 +276,10 @@ for (const action of ['GenerateDataKey', 'CreateGrant', 'PutKeyPolicy', 'Schedul
   request(`kms:${action}`, webhookKey, undefined, contextOfKey);
 
 const tasks = ['DispatchBatch', 'AdvanceBatch', 'FailBatch', 'DeliverWebhook'];
-const ofGateway = ['AuthorizeRequest', ...Object.keys(routes).map(pascalCase)];
+/** Functions that the gateway calls: its requests to the others go to the web function. */
+const ofGateway = ['authorize-request', ...Object.keys(routes).filter((name) => !isChatRoute(name))].map(
+  pascalCase,
+);
 for (const name of functions) {
   const owner = name.replace(/[0-9A-F]{8}$/, '');
   const callsIt = (caller: string) =>

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { allowsPlainLoopback } from '#lib/webhooks.ts';
 import { synthesize } from './synthesize.ts';
 
 const { resource, resources, statements } = synthesize();
@@ -62,3 +63,16 @@ test('the workflow makes one attempt after another, and waits as long as it is t
     Next: 'Deliver the webhook',
   });
 });
+
+test.each([
+  [false, ['127.0.0.1:*'], true],
+  [false, ['receiver.internal:443', '[::1]:8080'], true],
+  [false, ['receiver.internal:443'], false],
+  [false, [], false],
+  [true, ['127.0.0.1:*', '[::1]:*'], false],
+])(
+  'in a stage whose production is %j, webhookAllow %j lets a receiver have plain HTTP: %j',
+  (production, webhookAllow, allows) => {
+    expect(allowsPlainLoopback({ production, webhookAllow })).toBe(allows);
+  },
+);
