@@ -3,8 +3,8 @@ import { route } from '#contract/routes/list-models.ts';
 import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { modelResource } from '#domain/completions/find-model.ts';
 import { agents, workspaces } from '#runtime/composition/services.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
-import { streamedRoute } from '#runtime/http/streamed-route.ts';
 
 const check = checkOpenAi({ workspaces: workspaces() });
 
@@ -19,9 +19,9 @@ async function* listOf(workspaceId: string): AsyncGenerator<string> {
   yield separator === ',' ? ']}' : `${separator}]}`;
 }
 
-export const handler = streamedRoute(
+export const handler = lambdaRoute(
   route,
-  async ({ workspaceId }, open, { awaitRateLimit }) => {
+  async ({ workspaceId }, { open, awaitRateLimit }) => {
     // A list may cost a hundred times the check of its limit.
     await awaitRateLimit();
     await check(workspaceId);

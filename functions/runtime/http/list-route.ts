@@ -6,8 +6,8 @@ import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { tooManyOpen } from '#domain/platform/shares.ts';
 import { shares } from '#runtime/composition/services.ts';
-import type { CheckUsers, ValidRequest } from './read-request.ts';
-import { streamedRoute } from './streamed-route.ts';
+import { lambdaRoute } from './lambda-route.ts';
+import type { CheckUsers, ValidRequest } from './request.ts';
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
@@ -26,9 +26,9 @@ export const listRoute = <R extends Route, Item>(
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
   options: { checkUsers?: CheckUsers } = {},
 ) =>
-  streamedRoute(
+  lambdaRoute(
     route,
-    async (request, open, { awaitRateLimit }) => {
+    async (request, { open, awaitRateLimit }) => {
       await awaitRateLimit();
       const { pages, total, ends } = await list(request);
       const items = writeItems(pages);
