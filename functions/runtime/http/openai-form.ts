@@ -43,6 +43,8 @@ export const openAiForm: ResponseForm = {
         .map(([name, value]) => [`${name}-requests`, name === 'x-ratelimit-reset' ? `${value}s` : value])
         .filter(([name, value]) => name !== remainingHeader || value !== '0'),
     ),
+  listStart: '{"object":"list","data":[',
+  listEnd: () => ']}',
 };
 
 /** What a client may know of an error. The text of a 5xx is only logged. */

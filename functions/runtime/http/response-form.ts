@@ -1,6 +1,7 @@
 import { corsHeaders } from '#contract/cors.ts';
 import { failure, success } from '#contract/envelope.ts';
 import { errorTable, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import type { Pagination } from '#contract/pagination-object.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { log } from '#runtime/observability/log.ts';
@@ -20,6 +21,9 @@ export interface ResponseForm {
   success(data: unknown, message: string | null): unknown;
   failure(error: unknown, requestId: string, headers?: Record<string, string>): WholeResponse;
   rateHeaders(headers: Record<string, string>): Record<string, string>;
+  /** The text before the items of a list. */
+  listStart: string;
+  listEnd(pagination: Pagination | undefined): string;
 }
 
 export function headersOf(requestId: string, contentType = 'application/json'): Record<string, string> {
@@ -60,4 +64,7 @@ export const envelopeForm: ResponseForm = {
   success,
   failure: failureResponse,
   rateHeaders: (headers) => headers,
+  listStart: '{"data":[',
+  listEnd: (pagination) =>
+    `],"message":null,"error_code":0${pagination === undefined ? '' : `,"pagination":${JSON.stringify(pagination)}`}}`,
 };

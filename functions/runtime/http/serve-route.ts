@@ -24,7 +24,7 @@ export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 /** A JSON response, sent as a whole. */
-interface Answer {
+interface Success {
   data: unknown;
   message?: string;
   headers?: Record<string, string>;
@@ -71,7 +71,7 @@ interface Exchange {
  */
 export function serveRoute<R extends Route>(
   route: R,
-  work: (request: ValidRequest<R>, work: Work) => Promise<Answer> | Promise<void>,
+  work: (request: ValidRequest<R>, work: Work) => Promise<Success> | Promise<void>,
   {
     awaitsRateLimit = route.method === 'GET' || route.transfer === 'streamed',
     checkUsers,
@@ -90,7 +90,7 @@ export function serveRoute<R extends Route>(
       return exchange.body;
     };
     const { awaitRateLimit, takeMore, charge } = limiter;
-    const answer = await limiter.through(async () => {
+    const success = await limiter.through(async () => {
       const valid = await readRequest(route, request, caller, checkUsers);
       if (!awaitsRateLimit) await awaitRateLimit();
       return work(valid, {
@@ -103,9 +103,9 @@ export function serveRoute<R extends Route>(
         onGone: writer.onGone ?? (() => undefined),
       });
     });
-    if (answer)
-      open(answer.status ?? route.status, answer.headers).write(
-        JSON.stringify(form.success(answer.data, answer.message ?? null)),
+    if (success)
+      open(success.status ?? route.status, success.headers).write(
+        JSON.stringify(form.success(success.data, success.message ?? null)),
       );
   };
   // Errors pass the steps from the last to the first.
