@@ -73,11 +73,12 @@ export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatc
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
-/** The start of the text of every such error. */
-export const tooLarge = 'The request body is too large';
 /** Of a body that has more bytes than its route needs. */
-export const bodyTooLarge = (bytes: number) =>
-  new ServiceError('badRequest', `${tooLarge}: at most ${bytesInWords(bytes)}`);
+export class BodyTooLarge extends ServiceError {
+  constructor(mostBytes: number) {
+    super('badRequest', `The request body is too large: at most ${bytesInWords(mostBytes)}`);
+  }
+}
 
 /** The gateway's text, which does not know the route, nor whether the body or the headers are too large. */
 export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;

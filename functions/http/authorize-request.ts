@@ -1,5 +1,5 @@
 import middy from '@middy/core';
-import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
+import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent, Context } from 'aws-lambda';
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
@@ -7,29 +7,30 @@ import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { signedCallerField } from '#runtime/environment/variables.ts';
 import { signCaller } from '#runtime/http/signed-caller.ts';
-import { endInvocation, observedRequests } from '#runtime/observability/invocation.ts';
+import { endInvocation, runRequest } from '#runtime/observability/invocation.ts';
 import { authorize } from '#runtime/routes/authorize-request.ts';
 
 /** The gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005. */
 const unauthorized = () => new Error('Unauthorized');
 
-export const handler = observedRequests(
-  middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
-    .after(() => endInvocation())
-    .onError(() => endInvocation())
-    .handler(async (event) => {
-      if (isOpenAi(event)) return authorizeBearer(event);
-      const key = headerOf(event, 'x-api-key');
-      if (!key) throw unauthorized();
-      try {
-        return await allow(event, callerFields(await authorize(key)));
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
-        if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
-        throw unauthorized();
-      }
-    }),
-);
+const authorized = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
+  .after(() => endInvocation())
+  .onError(() => endInvocation())
+  .handler(async (event) => {
+    if (isOpenAi(event)) return authorizeBearer(event);
+    const key = headerOf(event, 'x-api-key');
+    if (!key) throw unauthorized();
+    try {
+      return await allow(event, callerFields(await authorize(key)));
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
+      throw unauthorized();
+    }
+  });
+
+export const handler = (event: APIGatewayRequestAuthorizerEvent, context: Context) =>
+  runRequest(event, context, () => authorized(event, context));
 
 /** The resource is a path of the route table, with the names of its parameters. So no client chooses it. */
 const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>

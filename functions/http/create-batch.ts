@@ -17,8 +17,8 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const create = createBatch({
   agents: agents(),
@@ -37,7 +37,7 @@ const create = createBatch({
   workspaces: workspaces(),
 });
 
-export const handler = bufferedRoute(route, async (request, { takeMore }) => {
+export const handler = lambdaRoute(route, async (request, { takeMore }) => {
   const { workspaceId, apiKeyId, body, limits } = request;
   const key = idempotencyKeyOf(route, request);
   const mostOpen = limits?.openBatches ?? null;

@@ -1,8 +1,8 @@
 import { route } from '#contract/routes/create-chat.ts';
-import { observedRoute } from '#runtime/http/observed-route.ts';
-import { respondWith } from '#runtime/routes/create-chat.ts';
+import { lambdaHandler } from '#runtime/http/lambda-route.ts';
+import { serveWith } from '#runtime/routes/create-chat.ts';
 
-export const handler = observedRoute(
+export const handler = lambdaHandler(
   route,
-  respondWith(() => undefined),
+  serveWith(() => undefined),
 );

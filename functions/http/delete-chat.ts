@@ -3,8 +3,8 @@ import { route } from '#contract/routes/delete-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chatDeletion, chats, clock, log, purgeQueue, workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { externalUserOf } from '#runtime/http/external-user.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const deleteOne = deleteChat({
   chatDeletion: chatDeletion(),
@@ -16,7 +16,7 @@ const deleteOne = deleteChat({
 });
 const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async (request, { awaitRateLimit }) => {
     const externalUserId = await externalUserOf(request, checkUsers);

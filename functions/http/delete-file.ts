@@ -3,7 +3,7 @@ import type { DeletedFileResource } from '#contract/upload.ts';
 import { deleteFile } from '#domain/files/delete-file.ts';
 import { files, preparedAttachments } from '#runtime/composition/object-stores.ts';
 import { clock, fileIndex } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const deleteOne = deleteFile({
   clock,
@@ -12,7 +12,7 @@ const deleteOne = deleteFile({
   preparedAttachments: preparedAttachments(),
 });
 
-export const handler = bufferedRoute(route, async ({ workspaceId, parameters: { uuid } }) => {
+export const handler = lambdaRoute(route, async ({ workspaceId, parameters: { uuid } }) => {
   await deleteOne(workspaceId, uuid);
   const data: DeletedFileResource = { uuid, deleted: true };
   return { data };

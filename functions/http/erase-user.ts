@@ -2,11 +2,11 @@ import { route } from '#contract/routes/erase-user.ts';
 import type { ErasedUserResource } from '#contract/user.ts';
 import { requestErasure } from '#domain/erasure/request-erasure.ts';
 import { clock, erasures, log, purgeQueue } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const request = requestErasure({ clock, erasures: erasures(), log, purgeQueue: purgeQueue() });
 
-export const handler = bufferedRoute(route, async ({ workspaceId, apiKeyId, query }) => {
+export const handler = lambdaRoute(route, async ({ workspaceId, apiKeyId, query }) => {
   const externalUserId = query.external_user_id;
   await request({ workspaceId, externalUserId }, `API key ${apiKeyId}`);
   const data: ErasedUserResource = { external_user_id: externalUserId, status: 'erasing' };

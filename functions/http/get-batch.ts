@@ -3,12 +3,12 @@ import { batchResource } from '#domain/batches/batch.ts';
 import { countBatch } from '#domain/batches/count-batch.ts';
 import { findBatch } from '#domain/batches/find-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const find = findBatch({ batches: batches() });
 const tally = countBatch({ batches: batches() });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters }) => ({
     data: batchResource(await tally(await find(workspaceId, parameters.batch_id))),

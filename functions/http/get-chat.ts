@@ -3,13 +3,13 @@ import { chatResource } from '#domain/chats/chat.ts';
 import { findChat } from '#domain/chats/find-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { externalUserOf } from '#runtime/http/external-user.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const find = findChat({ chats: chats(), workspaces: workspaces() });
 const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async (request) => {
     const externalUserId = await externalUserOf(request, checkUsers);

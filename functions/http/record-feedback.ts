@@ -2,7 +2,7 @@ import { route } from '#contract/routes/record-feedback.ts';
 import { recordFeedback } from '#domain/chats/record-feedback.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, feedback, workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const record = recordFeedback({
   chats: chats(),
@@ -11,7 +11,7 @@ const record = recordFeedback({
   workspaces: workspaces(),
 });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
     await record(

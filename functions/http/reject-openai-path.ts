@@ -3,7 +3,7 @@ import { openAiPath } from '#contract/routes/dialect.ts';
 import { route } from '#contract/routes/reject-openai-path.ts';
 import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
 import { workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
 const known = `there are GET ${openAiPath}/models, GET ${openAiPath}/models/{model} and POST ${openAiPath}/chat/completions`;
@@ -11,7 +11,7 @@ const useCompletions = `agents speak chat completions, so use POST ${openAiPath}
 
 const check = checkOpenAi({ workspaces: workspaces() });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters: { proxy } }) => {
     await check(workspaceId);

@@ -3,11 +3,11 @@ import { chatResource } from '#domain/chats/chat.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const rename = renameChat({ chats: chats(), clock, workspaces: workspaces() });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
     const chat = await rename(

@@ -1,5 +1,5 @@
 import { route } from '#contract/routes/send-message.ts';
-import { streamedHandler } from '#runtime/http/streamed-route.ts';
+import { lambdaHandler } from '#runtime/http/lambda-route.ts';
 import { serve } from '#runtime/routes/send-message.ts';
 
-export const handler = streamedHandler(serve, route);
+export const handler = lambdaHandler(route, serve);

@@ -3,11 +3,11 @@ import { route } from '#contract/routes/stop-reply.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const stop = stopReply({ chats: chats(), clock, workspaces: workspaces() });
 
-export const handler = bufferedRoute(
+export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
     const { responseId, hasEnded } = await stop(

@@ -1,5 +1,6 @@
-import { uploadRoute } from '#runtime/http/upload-route.ts';
-import { receive } from '#runtime/routes/upload-file.ts';
+import { route } from '#contract/routes/upload-file.ts';
+import { lambdaHandler } from '#runtime/http/lambda-route.ts';
+import { serve } from '#runtime/routes/upload-file.ts';
 
 /** For small files: API Gateway buffers the body into an event of at most 6 MB. */
-export const handler = uploadRoute(receive);
+export const handler = lambdaHandler(route, serve);

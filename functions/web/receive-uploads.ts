@@ -1,6 +1,6 @@
 import { serveUploads } from '#runtime/http/serve-uploads.ts';
 import { authorize } from '#runtime/routes/authorize-request.ts';
-import { receive } from '#runtime/routes/upload-file.ts';
+import { serve } from '#runtime/routes/upload-file.ts';
 
 /** For files of up to 50 MB: the body is read as a stream. */
-serveUploads({ authorize, receive });
+serveUploads(authorize, serve);

@@ -2,9 +2,8 @@ import { route as completeChatRoute } from '#contract/routes/complete-chat.ts';
 import { route as createChatRoute } from '#contract/routes/create-chat.ts';
 import { route as resumeStreamRoute } from '#contract/routes/resume-stream.ts';
 import { route as sendMessageRoute } from '#contract/routes/send-message.ts';
-import { serveBuffered } from '#runtime/http/buffered-route.ts';
 import { serveRoutes } from '#runtime/http/serve-routes.ts';
-import { respondWith } from '#runtime/routes/create-chat.ts';
+import { serveWith } from '#runtime/routes/create-chat.ts';
 import { serve as resumeStream } from '#runtime/routes/resume-stream.ts';
 import { histories, serve as sendMessage } from '#runtime/routes/send-message.ts';
 
@@ -12,11 +11,11 @@ import { histories, serve as sendMessage } from '#runtime/routes/send-message.ts
 serveRoutes([
   { route: sendMessageRoute, serve: sendMessage },
   { route: resumeStreamRoute, serve: resumeStream },
-  { route: createChatRoute, serve: serveBuffered(createChatRoute, respondWith(histories.addNewChat)) },
+  { route: createChatRoute, serve: serveWith(histories.addNewChat) },
   {
     route: completeChatRoute,
     // Loaded with its first request, because most workspaces do not use it.
-    reject: async (...given) => (await import('#runtime/http/openai-form.ts')).openAiForm.failure(...given),
+    form: async () => (await import('#runtime/http/openai-form.ts')).openAiForm,
     serve: async (request, writer) =>
       (await import('#runtime/routes/complete-chat.ts')).serve(request, writer),
   },

@@ -27,7 +27,7 @@ import { readConversation } from '#domain/completions/read-conversation.ts';
 import { splitText } from '#domain/knowledge/split-text.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import { readForm } from '#runtime/http/read-form.ts';
-import { type RequestEvent, readRequest } from '#runtime/http/read-request.ts';
+import { type Request, readRequest } from '#runtime/http/request.ts';
 import { withSourcePositions } from '#runtime/observability/source-positions.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -44,17 +44,17 @@ const ordinary = JSON.stringify(
 const uuid = 'f81d4fae-7dec-41d0-a765-00a0c91e6bf6';
 const differentFields = (count: number) =>
   Array.from({ length: count }, (_each, index) => `"k${index}":0`).join();
-const requestOf = (route: Route, body: string) =>
-  readRequest(
-    route,
-    {
-      headers: { 'content-type': 'application/json' },
-      ...{ multiValueHeaders: {}, multiValueQueryStringParameters: {}, pathParameters: { chat_id: '1' } },
-      ...{ body, isBase64Encoded: false },
-      requestContext: { path: route.path, authorizer: { workspaceId: 'workspace', apiKeyId: 'key' } },
-    } as unknown as RequestEvent,
-    async () => undefined,
-  );
+const requestOf = (route: Route, body: string) => {
+  const caller = { workspaceId: 'workspace', apiKeyId: 'key', limits: null, expiresAt: null };
+  const request: Request = {
+    ...{ id: 'request', gatewayId: 'request', path: route.path, gatewayHost: 'host', caller },
+    headers: new Map([['content-type', ['application/json']]]),
+    query: new Map(),
+    parameters: { chat_id: '1' },
+    body: async () => body,
+  };
+  return readRequest(route, request, caller, async () => undefined);
+};
 const rejected = (work: Promise<unknown>) =>
   work.then(
     () => expect.unreachable(),

@@ -1,5 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { CheckUsers } from './read-request.ts';
+import type { CheckUsers } from './request.ts';
 
 /**
  * The external user of a request that may name it as a query parameter or in a header.

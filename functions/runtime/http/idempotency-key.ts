@@ -4,7 +4,7 @@ import { replayedHeader } from '#contract/idempotency.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import { clock } from '#runtime/environment/clock.ts';
-import type { ValidRequest } from './read-request.ts';
+import type { ValidRequest } from './request.ts';
 
 /**
  * The idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route, the path

@@ -6,8 +6,9 @@ import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { tooManyOpen } from '#domain/platform/shares.ts';
 import { shares } from '#runtime/composition/services.ts';
-import type { CheckUsers, ValidRequest } from './read-request.ts';
-import { streamedRoute } from './streamed-route.ts';
+import { lambdaRoute } from './lambda-route.ts';
+import type { CheckUsers, ValidRequest } from './request.ts';
+import { envelopeForm, type ResponseForm } from './response-form.ts';
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
@@ -24,40 +25,37 @@ interface Listing<Item> {
 export const listRoute = <R extends Route, Item>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
-  options: { checkUsers?: CheckUsers } = {},
+  { form = envelopeForm, ...options }: { checkUsers?: CheckUsers; form?: ResponseForm } = {},
 ) =>
-  streamedRoute(
+  lambdaRoute(
     route,
-    async (request, open, { awaitRateLimit }) => {
+    async (request, { open, awaitRateLimit }) => {
       await awaitRateLimit();
       const { pages, total, ends } = await list(request);
-      const items = writeItems(pages);
+      const items = writeItems(form.listStart, pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total, ends);
       // The first page is read before the status is sent, so that an error until then gets its own status.
       let text = await items.next();
       const reader = readerOf(open(), request.workspaceId);
       try {
         for (; text.done !== true; text = await items.next()) await reader.write(text.value);
-        await reader.write(endOfEnvelope(pagination));
+        await reader.write(form.listEnd(pagination));
       } finally {
         await reader.leave();
       }
     },
-    options,
+    { ...options, form },
   );
 
-async function* writeItems<Item>(pages: Listing<Item>['pages']): AsyncGenerator<string> {
-  let separator = '{"data":[';
+async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): AsyncGenerator<string> {
+  let separator = start;
   for await (const page of pages)
     if (page.length > 0) {
       yield separator + page.map((item) => JSON.stringify(item)).join(',');
       separator = ',';
     }
-  if (separator !== ',') yield separator;
+  if (separator === start) yield start;
 }
-
-const endOfEnvelope = (pagination: Pagination | undefined): string =>
-  `],"message":null,"error_code":0${pagination === undefined ? '' : `,"pagination":${JSON.stringify(pagination)}`}}`;
 
 const paginationOf = async (
   request: { query: object; address: () => Promise<URL> },

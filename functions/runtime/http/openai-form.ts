@@ -1,9 +1,8 @@
-import { type ErrorKind, ServiceError, serverErrorMessage, tooLarge } from '#contract/errors.ts';
+import { BodyTooLarge, type ErrorKind, ServiceError, serverErrorMessage } from '#contract/errors.ts';
 import { invalidApiKey, OpenAiError } from '#contract/openai/error.ts';
 import { log } from '#runtime/observability/log.ts';
-import { headersOf } from './http-response.ts';
-import { callerOf } from './read-request.ts';
-import type { ResponseForm } from './response-form.ts';
+import { callerOf } from './request.ts';
+import { headersOf, type ResponseForm } from './response-form.ts';
 
 /** The error object of OpenAI. */
 interface ErrorObject {
@@ -18,10 +17,9 @@ const remainingHeader = 'x-ratelimit-remaining-requests';
 
 /** The form of the OpenAI-compatible routes. */
 export const openAiForm: ResponseForm = {
-  callerOf(event) {
-    const rejection = event.requestContext.authorizer?.rejection;
-    if (rejection === 'unauthenticated') throw invalidApiKey();
-    return callerOf(event);
+  callerOf(request) {
+    if (request.rejection === 'unauthenticated') throw invalidApiKey();
+    return callerOf(request);
   },
   success: (data) => data,
   failure(error, requestId, headers = {}) {
@@ -45,6 +43,8 @@ export const openAiForm: ResponseForm = {
         .map(([name, value]) => [`${name}-requests`, name === 'x-ratelimit-reset' ? `${value}s` : value])
         .filter(([name, value]) => name !== remainingHeader || value !== '0'),
     ),
+  listStart: '{"object":"list","data":[',
+  listEnd: () => ']}',
 };
 
 /** What a client may know of an error. The text of a 5xx is only logged. */
@@ -80,7 +80,7 @@ function openAiErrorOf(error: unknown): OpenAiError {
   if (!(error instanceof ServiceError)) return new OpenAiError('serverError', 'Internal server error');
   const { kind, message, headers, reason, retryAfter } = error;
   if (kind === 'unauthenticated') return invalidApiKey();
-  if (message.startsWith(tooLarge)) return imagesTooLarge();
+  if (error instanceof BodyTooLarge) return imagesTooLarge();
   return new OpenAiError(kind, message.replace('external_user_id', 'user'), {
     ...fieldsOf[kind],
     headers,

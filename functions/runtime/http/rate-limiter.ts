@@ -29,30 +29,14 @@ export interface RateLimiter {
   charge(tokens: Tokens): void;
 }
 
-/** The limiter of each request, so that error responses have the rate limit headers too. */
-const limiters = new WeakMap<object, RateLimiter>();
-
-/**
- * Takes tokens from the caller's buckets.
- * @param request the platform's event or request, as the key for `rateHeadersOf`
- */
-export function startRateLimit(
-  request: object,
+/** Takes tokens from the caller's buckets. */
+export const startRateLimit = (
   requestClass: RequestClass,
   { workspaceId, apiKeyId, limits }: Caller,
-): RateLimiter {
-  if (limits === null) return withoutLimit;
-  const limiter = limiterOf(
-    { workspaceId, apiKeyId, limits },
-    { [requestClass]: 1, ...furtherTokens[requestClass] },
-  );
-  limiters.set(request, limiter);
-  return limiter;
-}
-
-/** The rate limit headers of the response: none if the request has no limit. */
-export const rateHeadersOf = (request: object): Record<string, string> =>
-  limiters.get(request)?.headers() ?? {};
+): RateLimiter =>
+  limits === null
+    ? withoutLimit
+    : limiterOf({ workspaceId, apiKeyId, limits }, { [requestClass]: 1, ...furtherTokens[requestClass] });
 
 const withoutLimit: RateLimiter = {
   awaitRateLimit: async () => {},

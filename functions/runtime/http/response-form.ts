@@ -1,16 +1,61 @@
-import type { APIGatewayProxyResult } from 'aws-lambda';
-import { success } from '#contract/envelope.ts';
+import { corsHeaders } from '#contract/cors.ts';
+import { failure, success } from '#contract/envelope.ts';
+import { errorTable, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import type { Pagination } from '#contract/pagination-object.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
-import { failureResponse } from './http-response.ts';
-import { callerOf, type RequestEvent } from './read-request.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { log } from '#runtime/observability/log.ts';
+import { callerOf, type Request } from './request.ts';
+
+/** A response that is sent as a whole. */
+export interface WholeResponse {
+  statusCode: number;
+  headers: Record<string, string>;
+  body: string;
+}
 
 /** How the routes of one interface say who calls, what succeeded and what failed. */
 export interface ResponseForm {
   /** @throws ServiceError without a caller */
-  callerOf(event: RequestEvent): Caller;
+  callerOf(request: Request): Caller;
   success(data: unknown, message: string | null): unknown;
-  failure(error: unknown, requestId: string, headers?: Record<string, string>): APIGatewayProxyResult;
+  failure(error: unknown, requestId: string, headers?: Record<string, string>): WholeResponse;
   rateHeaders(headers: Record<string, string>): Record<string, string>;
+  /** The text before the items of a list. */
+  listStart: string;
+  listEnd(pagination: Pagination | undefined): string;
+}
+
+export function headersOf(requestId: string, contentType = 'application/json'): Record<string, string> {
+  const corsOrigin = environment('corsOrigin');
+  return {
+    'Content-Type': contentType,
+    // A response belongs to one caller, but a shared cache may ignore the API key.
+    'Cache-Control': 'no-store',
+    'x-request-id': requestId,
+    ...(corsOrigin !== undefined && corsHeaders(corsOrigin)),
+  };
+}
+
+/** The response to a failed request. The text of a 5xx is only logged; the client gets the request id. */
+export function failureResponse(
+  error: unknown,
+  requestId: string,
+  baseHeaders: Record<string, string> = {},
+): WholeResponse {
+  const known = error instanceof ServiceError ? error : undefined;
+  const headers = { ...headersOf(requestId), ...baseHeaders, ...known?.headers };
+  if (known !== undefined && known.status < 500)
+    return {
+      statusCode: known.status,
+      headers: { ...headers, ...(known.retryAfter !== null && { 'Retry-After': String(known.retryAfter) }) },
+      body: JSON.stringify(failure(known.errorCode, known.message, known.data)),
+    };
+  log.error('A request failed', { error, request_id: requestId });
+  const { status, errorCode } = errorTable.serverError;
+  const message = serverErrorMessage(requestId, known?.reason);
+  const data = known?.data ? { ...known.data, error_msg: message } : null;
+  return { statusCode: status, headers, body: JSON.stringify(failure(errorCode, message, data)) };
 }
 
 /** The form of the service's own interface. */
@@ -19,4 +64,7 @@ export const envelopeForm: ResponseForm = {
   success,
   failure: failureResponse,
   rateHeaders: (headers) => headers,
+  listStart: '{"data":[',
+  listEnd: (pagination) =>
+    `],"message":null,"error_code":0${pagination === undefined ? '' : `,"pagination":${JSON.stringify(pagination)}`}}`,
 };

@@ -1,14 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import process from 'node:process';
 import { finished } from 'node:stream';
-import type { APIGatewayProxyResult } from 'aws-lambda';
 import { failure } from '#contract/envelope.ts';
 import { errorTable, serverErrorMessage } from '#contract/errors.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { log } from '#runtime/observability/log.ts';
 import { Measurements } from '#runtime/observability/measurements.ts';
 import { activeRequests, startRequest } from './active-requests.ts';
-import { jsonResponse } from './http-response.ts';
+import { headersOf, type WholeResponse } from './response-form.ts';
 import { abortReplies } from './shutdown.ts';
 
 /** The default of Node.js. */
@@ -91,11 +90,38 @@ function exitIfIdle(): void {
 }
 
 /** The response to a request of a process that ends; undefined for any other process. */
-export function rejectionWhileEnding(requestId: string): APIGatewayProxyResult | undefined {
+export function rejectionWhileEnding(requestId: string): WholeResponse | undefined {
   if (!isEnding) return undefined;
-  const { status, errorCode } = errorTable.unavailable;
-  const envelope = failure(errorCode, serverErrorMessage(requestId));
-  return jsonResponse(status, envelope, requestId, { 'Retry-After': '1' });
+  const { status: statusCode, errorCode } = errorTable.unavailable;
+  const headers = { ...headersOf(requestId), 'Retry-After': '1' };
+  return { statusCode, headers, body: JSON.stringify(failure(errorCode, serverErrorMessage(requestId))) };
+}
+
+/** Sends a response whose request may still be arriving. */
+export function sendWhole(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { statusCode, headers, body }: WholeResponse,
+  closesConnection = !request.complete,
+): void {
+  response.writeHead(statusCode, {
+    ...headers,
+    'Content-Length': Buffer.byteLength(body),
+    ...(closesConnection && { Connection: 'close' }),
+  });
+  endResponse(request, response, body);
+}
+
+/** The headers of an HTTP request, in lower case. */
+export function headersIn({ rawHeaders }: IncomingMessage): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = [rawHeaders[index]?.toLowerCase(), rawHeaders[index + 1]];
+    const values = headers.get(name);
+    if (values === undefined) headers.set(name, [value]);
+    else values.push(value);
+  }
+  return headers;
 }
 
 /**

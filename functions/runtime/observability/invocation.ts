@@ -136,20 +136,3 @@ export function endRequest(route: RouteName, error?: unknown): Promise<void> {
 }
 
 const isFault = (error: unknown): boolean => errorCodeOf(error) === errorTable.serverError.errorCode;
-
-type Handler<Event, Result> = (event: Event, context: Context) => Promise<Result>;
-
-/** The middleware that ends the requests of a buffered route. Its handler is within `observedRequests`. */
-export const requestObserver = (route: RouteName) => ({
-  after: (): Promise<void> => endRequest(route),
-  onError: ({ error }: { error: unknown }): Promise<void> => endRequest(route, error),
-});
-
-/** The Lambda handler that runs each request of a buffered route as an invocation of its own. */
-export const observedRequests =
-  <Event extends GatewayEvent, Result>(
-    handler: Handler<Event, Result>,
-    name?: string,
-  ): Handler<Event, Result> =>
-  (event, context) =>
-    runRequest(event, context, () => handler(event, context), name);

@@ -36,8 +36,8 @@ import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { type CompletionStream, openCompletionStream } from '#runtime/http/completion-stream.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
+import { serveRoute } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
-import { serveStreamed } from '#runtime/http/streamed-route.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 import { timeForModel } from './time-for-model.ts';
@@ -59,9 +59,9 @@ const checkSwitch = checkOpenAi(services);
 const checkUsers = checkNamedUsers(services);
 
 /** The route of complete-chat, for the Lambda function and for the web function. */
-export const serve = serveStreamed(
+export const serve = serveRoute(
   route,
-  async (request, open, { remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
+  async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
     const timer = timeReply(route.name, performance.now());
     const gone = new AbortController();
     onGone(() => gone.abort());

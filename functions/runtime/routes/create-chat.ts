@@ -3,8 +3,8 @@ import { type Chat, chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
-import { respondBuffered } from '#runtime/http/buffered-route.ts';
 import { gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { serveRoute } from '#runtime/http/serve-route.ts';
 
 const create = createChat({
   agents: agents(),
@@ -18,8 +18,8 @@ const create = createChat({
  * The route of create-chat, for the Lambda function and for the web function.
  * @param onCreated called for each new chat
  */
-export const respondWith = (onCreated: (chat: Chat) => void) =>
-  respondBuffered(
+export const serveWith = (onCreated: (chat: Chat) => void) =>
+  serveRoute(
     route,
     async (request, { awaitRateLimit }) => {
       const { workspaceId, body } = request;

@@ -4,7 +4,7 @@ import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, replyEvents, workspaces } from '#runtime/composition/services.ts';
 import { eventStreamHeaders, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { externalUserOf } from '#runtime/http/external-user.ts';
-import { serveStreamed } from '#runtime/http/streamed-route.ts';
+import { serveRoute } from '#runtime/http/serve-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 
 const resume = resumeReply({
@@ -16,9 +16,9 @@ const resume = resumeReply({
 const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 
 /** The route of resume-stream, for the Lambda function and for the web function. */
-export const serve = serveStreamed(
+export const serve = serveRoute(
   route,
-  async (request, open, { awaitRateLimit, remainingMilliseconds }) => {
+  async (request, { open, awaitRateLimit, remainingMilliseconds }) => {
     const { workspaceId, parameters, query } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
     const texts = await resume({

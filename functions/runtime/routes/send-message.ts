@@ -32,8 +32,8 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { type OpenResponse, serveRoute } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
-import { type OpenResponse, serveStreamed } from '#runtime/http/streamed-route.ts';
 import { annotateInvocation, measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 import { timeForModel } from './time-for-model.ts';
@@ -63,9 +63,9 @@ const repeat = repeatedStream(services);
 const checkUsers = checkNamedUsers(services);
 
 /** The route of send-message, for the Lambda function and for the web function. */
-export const serve = serveStreamed(
+export const serve = serveRoute(
   route,
-  async (request, open, { remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
+  async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
     const replyTimer = timeReply(route.name, performance.now());
     const { body, workspaceId, apiKeyId, parameters, gatewayId: requestId } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });

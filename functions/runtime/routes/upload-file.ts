@@ -1,10 +1,17 @@
+import { Readable } from 'node:stream';
+import { bytesPerToken } from '#contract/rate-limits.ts';
+import { route } from '#contract/routes/upload-file.ts';
+import { storeUpload } from '#domain/files/store-upload.ts';
+import { uploadedFileResource } from '#domain/files/uploaded-file-resource.ts';
 import { files } from '#runtime/composition/object-stores.ts';
 import { clock, contentDetector, fileIndex, log, meter, usage } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { receiveUpload } from '#runtime/http/receive-upload.ts';
+import { readForm } from '#runtime/http/read-form.ts';
+import { headerIn } from '#runtime/http/request.ts';
+import { serveRoute } from '#runtime/http/serve-route.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
 
-/** The route of upload-file, for the Lambda function and for the web function. */
-export const receive = receiveUpload({
+const services = {
   clock,
   contentDetector,
   fileIndex: fileIndex(),
@@ -13,4 +20,24 @@ export const receive = receiveUpload({
   log,
   meter,
   usage: usage(),
+};
+const store = storeUpload(services);
+const resource = uploadedFileResource(services);
+
+/** As large as those of a connection: the parser leaves out what follows the end of a form, but not within a chunk. */
+const chunkBytes = 64 * 1024;
+
+function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
+  for (let start = 0; start < body.length; start += chunkBytes)
+    yield body.subarray(start, start + chunkBytes);
+}
+
+/** The route of upload-file, for the Lambda function and for the web function. */
+export const serve = serveRoute(route, async ({ workspaceId, apiKeyId }, { request, charge }) => {
+  const body = request.upload ?? Readable.from(inChunks(Buffer.from(await request.body())));
+  const form = readForm(headerIn(request, 'content-type'), body);
+  const file = await resource(await store({ workspaceId, apiKeyId }, form));
+  charge({ uploadedMegabytes: file.size / bytesPerToken });
+  measurements.add('uploadedBytes', file.size, { route: route.name });
+  return { data: file };
 });

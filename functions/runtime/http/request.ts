@@ -1,0 +1,208 @@
+import type { Readable } from 'node:stream';
+import type * as z from 'zod';
+import { describeIssues } from '#contract/describe-issues.ts';
+import { BodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
+import { type Limits, parseLimits } from '#contract/rate-limits.ts';
+import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
+import { isExpired } from '#domain/workspaces/api-key.ts';
+import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import { clock } from '#runtime/environment/clock.ts';
+import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
+import { isFromDistribution } from './origin-secret.ts';
+import { readUtf8 } from './read-utf8.ts';
+
+/** What routes read of a request, however it came. The names of headers are in lower case. */
+export interface Request {
+  /** The `x-request-id` of the response. */
+  readonly id: string;
+  /** The gateway's own id of the request, which no client can choose. */
+  readonly gatewayId: string;
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  /** The values in the path. */
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+  readonly path: string;
+  /** The gateway's own name, for a request without the header Host. */
+  readonly gatewayHost: string | undefined;
+  /** Undefined if the authorizer has let in a request without one. */
+  readonly caller: Caller | undefined;
+  /** Why there is no caller. */
+  readonly rejection?: string | undefined;
+  /** The body: bytes, or the text that the gateway has made of them. */
+  body(): Promise<string | Buffer>;
+  /** An upload as it arrives, in place of the body. */
+  readonly upload?: Readable;
+}
+
+/** The last value of a header, as Node.js and API Gateway take it. */
+export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
+  headers.get(name)?.at(-1);
+
+/**
+ * The caller in the authorizer's context; undefined without one. `limits` is absent if the workspace has none, or if the
+ * cached context is from before the deployment that added limits.
+ */
+export function callerIn(context: Readonly<Record<string, unknown>>): Caller | undefined {
+  const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = context as Partial<Record<string, string>>;
+  if (workspaceId === undefined || apiKeyId === undefined) return undefined;
+  return {
+    workspaceId,
+    apiKeyId,
+    expiresAt: apiKeyExpiresAt ?? null,
+    limits: limits === undefined ? null : parseLimits(limits),
+  };
+}
+
+/** A request that has passed its route's schemas. */
+export interface ValidRequest<R extends Route> {
+  workspaceId: string;
+  /** The id of the request's API key. */
+  apiKeyId: string;
+  requestId: string;
+  /** The gateway's own id of the request, which no client can choose. */
+  gatewayId: string;
+  /** The limits of the workspace; null if it has none. */
+  limits: Limits | null;
+  /** The URL that the client requested: of the distribution if the request came through it, else of the gateway. */
+  address: () => Promise<URL>;
+  parameters: z.output<R['parameters']>;
+  query: z.output<R['query']>;
+  headers: z.output<R['headers']>;
+  /** Undefined for a route with a form, which reads it itself. */
+  body: R extends { multipart: true } ? undefined : z.output<R['body']>;
+}
+
+/**
+ * Checks the whitelist.
+ * @param named all values that the request gives as its external user
+ * @throws clientNotAllowed if the workspace does not allow every one of them
+ */
+export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
+
+/**
+ * Checks a request against its route's schemas.
+ * @param checkUsers for routes with an external user. Called for an invalid request, because whitelist errors take
+ * precedence over errors of fields.
+ * @throws badRequest that names every invalid field (specification, section 7.1); clientNotAllowed
+ */
+export async function readRequest<R extends Route>(
+  route: R,
+  request: Request,
+  caller: Caller,
+  checkUsers: CheckUsers | undefined,
+): Promise<ValidRequest<R>> {
+  const sent = await request.body();
+  // A body sent to a route without a JSON body is ignored. That it is not JSON takes precedence over all other errors.
+  const isJson = route.body.type !== 'unknown' && !route.multipart;
+  const body = isJson ? parseBody(route, request, sent) : undefined;
+  try {
+    return validRequest(route, request, caller, body);
+  } catch (error) {
+    await checkUsers?.(caller.workspaceId, namedUsers(route, request, body));
+    throw error;
+  }
+}
+
+function namedUsers(route: Route, { headers, query }: Request, body: unknown): unknown[] {
+  if (hasBody(route)) return [Object(body).external_user_id];
+  return [
+    ...(query.get('external_user_id') ?? []),
+    ...(headers.get('x-external-user-id') ?? []).map(decodeHeader),
+  ];
+}
+
+function validRequest<R extends Route>(
+  route: R,
+  request: Request,
+  { workspaceId, apiKeyId, limits }: Caller,
+  body: unknown,
+): ValidRequest<R> {
+  return {
+    workspaceId,
+    apiKeyId,
+    limits,
+    requestId: request.id,
+    gatewayId: request.gatewayId,
+    address: () => addressOf(request),
+    parameters: parse(route.parameters, request.parameters),
+    query: parse(route.query, queryOf(request)),
+    headers: parse(route.headers, headersOf(request, Object.keys(route.headers.shape))),
+    body: route.multipart ? undefined : parse(route.body, body),
+  } as ValidRequest<R>;
+}
+
+/** @throws accessDenied without a caller; unauthenticated if the key has expired */
+export function callerOf({ caller }: Pick<Request, 'caller'>): Caller {
+  if (caller === undefined) throw new ServiceError('accessDenied', 'Access denied');
+  // The gateway may cache the authorizer's result beyond the expiry of the key.
+  if (isExpired(caller.expiresAt, clock.now())) throw unauthenticated();
+  return caller;
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  if (!parsed.success) throw new ServiceError('badRequest', describeIssues(parsed.error.issues));
+  return parsed.data;
+}
+
+function queryOf({ query }: Request): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const [name, [value, ...others]] of query) {
+    if (others.length > 0) throw new ServiceError('badRequest', `${name} is given more than once`);
+    if (value !== undefined) values[name] = value;
+  }
+  return values;
+}
+
+/** @throws badRequest if a header that the route reads occurs twice */
+function headersOf({ headers }: Request, read: readonly string[]): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const name of read) {
+    const [value, ...others] = headers.get(name) ?? [];
+    if (others.length > 0) throw new ServiceError('badRequest', `${name} is given more than once`);
+    if (value !== undefined) values[name] = decodeHeader(value);
+  }
+  return values;
+}
+
+/**
+ * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte order
+ * mark stays: with it, a user is another one.
+ */
+const decodeHeader = (value: string): string =>
+  /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);
+
+function parseBody(
+  { hasOptionalBody, largestBody = shortBody }: Route,
+  request: Request,
+  sent: string | Buffer,
+): unknown {
+  if (hasOptionalBody && sent.length === 0) return {};
+  const type = headerIn(request, 'content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json' && !type?.endsWith('+json'))
+    throw new ServiceError('badRequest', 'Content-Type must be application/json');
+  const coding = headerIn(request, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (coding !== 'identity')
+    throw new ServiceError('badRequest', 'Content-Encoding must be identity: a compressed body is not read');
+  if (Buffer.byteLength(sent) > largestBody.bytes) throw new BodyTooLarge(largestBody.bytes);
+  // The gateway turns invalid bytes of a text into U+FFFD, and does not remove a byte order mark.
+  const text = typeof sent === 'string' ? sent.replace(/^\ufeff/, '') : readUtf8(sent);
+  if (text === undefined) throw new ServiceError('badRequest', 'The body is not valid UTF-8');
+  return parseJson('The body', text, largestBody.values);
+}
+
+/** A host name, an IPv4 or an IPv6 address, with or without a port. */
+const hostForm = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+
+async function addressOf(request: Request): Promise<URL> {
+  const secret = headerIn(request, originSecretHeader);
+  const viewerHost = (await isFromDistribution(secret)) ? headerIn(request, viewerHostHeader) : undefined;
+  const host = viewerHost ?? headerIn(request, 'host') ?? request.gatewayHost ?? '';
+  const origin = `${headerIn(request, 'x-forwarded-proto') ?? 'https'}://${host}`;
+  if (!hostForm.test(host) || !URL.canParse(origin))
+    throw new ServiceError('badRequest', 'The header Host is not the name of a host');
+  const address = new URL(origin + request.path);
+  for (const [name, value] of Object.entries(queryOf(request))) address.searchParams.set(name, value);
+  return address;
+}

@@ -1,0 +1,196 @@
+import { Writable } from 'node:stream';
+import middy from '@middy/core';
+import { bytesPerToken } from '#contract/rate-limits.ts';
+import type { Route } from '#contract/routes/route.ts';
+import { endRequest } from '#runtime/observability/invocation.ts';
+import { type RateLimiter, startRateLimit } from './rate-limiter.ts';
+import { type CheckUsers, type Request, readRequest, type ValidRequest } from './request.ts';
+import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from './response-form.ts';
+
+/** How the response of one request is sent: by a Lambda function or by a web function. */
+export interface ResponseWriter {
+  /** Sends status and headers. Returns the stream of the body. */
+  open(statusCode: number, headers: Record<string, string>): Writable;
+  /** Milliseconds until the function's timeout. */
+  remainingMilliseconds(): number;
+  /** Calls the listener if the client disconnects. A Lambda function does not know whether its client is there. */
+  onGone?(listener: () => void): void;
+}
+
+/** Serves a request of one route. Rejects if the response is incomplete. */
+export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
+
+/** Sends the success status and the headers. Returns the stream of the body, whose chunks are sent without buffering. */
+export type OpenResponse = (headers?: Record<string, string>) => Writable;
+
+/** A JSON response, sent as a whole. */
+interface Success {
+  data: unknown;
+  message?: string;
+  headers?: Record<string, string>;
+  /** By default the route's status of success. */
+  status?: number;
+}
+
+/** What a route's work has of its request, apart from the valid values. */
+interface Work extends Pick<RateLimiter, 'awaitRateLimit' | 'takeMore' | 'charge'> {
+  request: Request;
+  open: OpenResponse;
+  /** Milliseconds until the function's timeout. */
+  remainingMilliseconds: () => number;
+  /** The response ends without waiting for this work; the function ends after it. */
+  finishAfterResponse: (work: Promise<unknown>) => void;
+  onGone: NonNullable<ResponseWriter['onGone']>;
+}
+
+interface Options {
+  /**
+   * Whether the work itself awaits the rate limit before it writes, so that its reads run concurrently with the check.
+   * Otherwise the work starts after the check. Default: true for GET and for streamed responses.
+   */
+  awaitsRateLimit?: boolean;
+  /** For routes with an external user. */
+  checkUsers?: CheckUsers;
+  form?: ResponseForm;
+}
+
+/** A request on its way through the steps of its route. */
+interface Exchange {
+  readonly request: Request;
+  readonly writer: ResponseWriter;
+  limiter?: RateLimiter;
+  /** The body of the response, once its status is sent. */
+  body?: Writable;
+  afterResponse?: Promise<unknown>;
+}
+
+/**
+ * Serves a route: checks the request, lets `work` respond, and ends the response. The work returns a JSON response, or
+ * opens one and writes it. An error before the status is sent becomes an error response. A later one ends the response
+ * early: its JSON stays incomplete, so that clients notice the error.
+ */
+export function serveRoute<R extends Route>(
+  route: R,
+  work: (request: ValidRequest<R>, work: Work) => Promise<Success> | Promise<void>,
+  {
+    awaitsRateLimit = route.method === 'GET' || route.transfer === 'streamed',
+    checkUsers,
+    form = envelopeForm,
+  }: Options = {},
+): Serve {
+  const respond = async (exchange: Exchange): Promise<void> => {
+    const { request, writer } = exchange;
+    const caller = form.callerOf(request);
+    const limiter = startRateLimit(route.rateClass, caller);
+    exchange.limiter = limiter;
+    const open = (status: number, headers: Record<string, string> = {}): Writable => {
+      const limits = form.rateHeaders(limiter.headers());
+      exchange.body = writer.open(status, { ...headersOf(request.id), ...limits, ...headers });
+      if (route.rateClass === 'reads' && route.transfer === 'streamed') chargeWrites(exchange.body, limiter);
+      return exchange.body;
+    };
+    const { awaitRateLimit, takeMore, charge } = limiter;
+    const success = await limiter.through(async () => {
+      const valid = await readRequest(route, request, caller, checkUsers);
+      if (!awaitsRateLimit) await awaitRateLimit();
+      return work(valid, {
+        ...{ request, awaitRateLimit, takeMore, charge },
+        open: (headers) => open(route.status, headers),
+        remainingMilliseconds: writer.remainingMilliseconds,
+        finishAfterResponse: (pending) => {
+          exchange.afterResponse = pending;
+        },
+        onGone: writer.onGone ?? (() => undefined),
+      });
+    });
+    if (success)
+      open(success.status ?? route.status, success.headers).write(
+        JSON.stringify(form.success(success.data, success.message ?? null)),
+      );
+  };
+  // Errors pass the steps from the last to the first.
+  const served = middy<Exchange, 'responded'>()
+    .use(requestEnd(route))
+    .use(responseEnd)
+    .use(errorResponse(form))
+    .handler(async (exchange) => {
+      await respond(exchange);
+      return 'responded' as const;
+    });
+  return async (request, writer) => void (await served({ request, writer }, {} as never));
+}
+
+interface Step {
+  event: Exchange;
+  error: unknown;
+  response: unknown;
+}
+
+/** Publishes metrics and trace of a request. */
+const requestEnd = ({ name }: Pick<Route, 'name'>) => ({
+  after: () => endRequest(name),
+  onError: ({ error }: Pick<Step, 'error'>) => endRequest(name, error),
+});
+
+/** Ends the response, then waits for the work after it. */
+const responseEnd = {
+  async after({ event }: Pick<Step, 'event'>): Promise<void> {
+    if (event.body !== undefined) await endOf(event.body);
+    await event.afterResponse;
+  },
+  async onError({ event, response }: Step): Promise<void> {
+    if (response !== undefined && event.body !== undefined) await endOf(event.body);
+    await event.afterResponse;
+  },
+};
+
+/** Makes an error response, unless a response has begun. */
+const errorResponse = (form: ResponseForm) => ({
+  onError(step: Step): void {
+    const { request, writer, limiter, body } = step.event;
+    if (body !== undefined) return;
+    const rateHeaders = form.rateHeaders(limiter?.headers() ?? {});
+    const failure = form.failure(step.error, request.id, rateHeaders);
+    step.event.body = writer.open(failure.statusCode, failure.headers);
+    step.event.body.write(failure.body);
+    step.response = 'responded';
+  },
+});
+
+/** Charges the bytes of a response as they are written. */
+function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>): void {
+  const write: (chunk: string | Uint8Array) => boolean = stream.write.bind(stream);
+  stream.write = (chunk: string | Uint8Array) => {
+    charge({ downloadedMegabytes: Buffer.byteLength(chunk) / bytesPerToken });
+    return write(chunk);
+  };
+}
+
+/** Ends a stream. Resolves when everything is sent, or the reader is gone. */
+export async function endOf(stream: Writable): Promise<void> {
+  if (stream.destroyed) return;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  stream.once('error', reject);
+  stream.once('close', resolve);
+  stream.end(() => resolve());
+  return promise;
+}
+
+/** Collects a response. */
+export async function wholeResponse(
+  serve: (open: ResponseWriter['open']) => Promise<void>,
+): Promise<WholeResponse> {
+  let head = { statusCode: 0, headers: {} };
+  let body = '';
+  await serve((statusCode, headers) => {
+    head = { statusCode, headers };
+    return new Writable({
+      decodeStrings: false,
+      write(chunk: string, _encoding, done) {
+        body += chunk;
+        done();
+      },
+    });
+  });
+  return { ...head, body };
+}
