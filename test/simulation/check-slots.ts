@@ -22,6 +22,7 @@ export function watchSlots(world: World): void {
   const silences = new Silences(world);
   const owners = new Owners(world);
   const leases = new Leases(world);
+  const ends = new Ends(world);
   const { onWrite } = table;
   table.onWrite = (before, after) => {
     onWrite(before, after);
@@ -35,6 +36,7 @@ export function watchSlots(world: World): void {
       leases.check(before, after);
       checkCancelled(world, before, after);
       if (isIdle(after) && !isIdle(before)) world.onIdle(pk);
+      ends.check(before, after);
     } else if (sk === 'CHAT') leases.change(before, after);
     else if (sk.startsWith('M#') && before === undefined) checkTurn(world, after);
   };
@@ -192,6 +194,35 @@ const isOpen = ({ status }: WireItem): boolean => ['in_progress', 'cancelling'].
 /** Whether all requests have been taken, and nobody works. */
 const isIdle = ({ next, total, slots }: WireItem): boolean =>
   Number(next?.N) >= Number(total?.N) && Object.keys(slots?.M ?? {}).length === 0;
+
+/** Whoever removes the last slot wakes the workflow. */
+class Ends {
+  readonly #world: World;
+  readonly #idleSince = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  check(before: WireItem, after: WireItem): void {
+    const { checks, disturbedUntil, hasLostExecution, timeline } = this.#world;
+    const pk = after.pk?.S ?? '';
+    if (isOpen(after)) {
+      if (!isIdle(after)) this.#idleSince.delete(pk);
+      else if (!isIdle(before)) this.#idleSince.set(pk, timeline.now);
+      return;
+    }
+    const since = this.#idleSince.get(pk);
+    if (since === undefined || !isOpen(before) || hasLostExecution) return;
+    // The workflow repeats a failed function for a minute.
+    if (since < disturbedUntil + 65_000) return;
+    checks.that(
+      'a batch without work ends at once',
+      timeline.now - since <= 2000,
+      () => `${pk}: after ${Math.round((timeline.now - since) / 1000)} s`,
+    );
+  }
+}
 
 function checkCancelled({ checks }: World, before: WireItem, { pk, status }: WireItem): void {
   if (before.status?.S !== 'cancelling' || status?.S === 'cancelling') return;

@@ -29,6 +29,7 @@ export const invariants = {
   'every batch ends': 'batches 19',
   'no batch waits for its expiry': 'batches 18',
   'slots are within the share': 'batches 20',
+  'a batch without work ends at once': 'batches 19',
   'a webhook is delivered once': 'batches 21',
   'usage is at most the calls': 'batches 22',
   'usage is at least the calls of processes that lived': 'batches 22',

@@ -56,6 +56,7 @@ export class World implements Surroundings {
   isOver = false;
   caller?: Process;
   disturbedUntil = 0;
+  hasLostExecution = false;
   /** Chats in which a write that was long under way has stored the message of a request that had ended. */
   readonly delayedTurns = new Set<string>();
   /** Is called with the partition of a batch whose slots are gone because all its requests were taken. */
@@ -317,6 +318,7 @@ export class World implements Surroundings {
       timeline.at(timeline.between(timeline.now, until), () => {
         const lost = this.outside.workflow.loseOne();
         if (lost === undefined) return;
+        this.hasLostExecution = true;
         this.note(`the execution ${lost} is lost`);
         this.disturbedUntil = Math.max(this.disturbedUntil, timeline.now);
       });
