@@ -308,7 +308,13 @@ async function checkPages(world: World, chats: readonly StoredChat[]): Promise<v
     const expected = ascending ? ids : ids.toReversed();
     for (let offset = 0; offset <= ids.length; offset += 13) {
       const query = { workspaceId, ...filter };
-      const page = await operations.page(observer, query, { limit: 13, offset, ascending });
+      // A cursor of another offset is ignored.
+      const others = [
+        { isAfter: true, id: ids[0] ?? 0, offset: offset + 1 },
+        { isAfter: false, id: ids[0] ?? 0, offset: offset + 12 },
+      ];
+      const cursor = timeline.pick([undefined, ...others]);
+      const page = await operations.page(observer, query, { limit: 13, offset, ascending, cursor });
       const found = page.chats.map(({ id }) => id).join();
       checks.that(
         'pages equal the sorted living ids',
