@@ -35,18 +35,8 @@ export interface Ledger {
 }
 
 export const newLedger = (): Ledger => ({
-  ...{
-    chats: [],
-    creations: [],
-    sends: [],
-    renames: [],
-    batches: [],
-    keys: new Map(),
-    files: [],
-    retentions: [],
-    chatsWrittenAt: new Map(),
-    erasures: [],
-  },
+  ...{ chats: [], creations: [], sends: [], renames: [], batches: [], keys: new Map(), files: [] },
+  ...{ retentions: [], chatsWrittenAt: new Map(), erasures: [] },
 });
 
 /** An error that a client may retry: the service failed, or its process died. */
@@ -263,12 +253,14 @@ const actions = [createChat, send, send, send, send, rename, remove, stop, read,
 /** A client that creates a batch, and watches it to its end. */
 export async function actAsBatchClient(world: World, index: number): Promise<void> {
   const { timeline, ledger } = world;
-  const workspaceId = world.workspaces[index % 2] as string;
+  // In some worlds, two batches share the slots of a workspace.
+  const workspaceId = world.workspaces[world.hasOneBusyWorkspace ? 0 : index % 2] as string;
   const self = { world, workspaceId, externalUserId: undefined, name: `batch client ${index}` };
   for (let chat = 0; chat < 2; chat += 1) await createChat(self);
   await timeline.sleep(timeline.between(0, 10_000));
   const key = world.nextName('key');
-  const entry = { ...newBatch(self), key, batchId: undefined as string | undefined };
+  const size = world.hasOneBusyWorkspace ? [50, 15][index] : 30;
+  const entry = { ...newBatch(self, size ?? 30), key, batchId: undefined as string | undefined };
   ledger.batches.push(entry);
   entry.batchId = await persistently(
     world,
@@ -285,6 +277,13 @@ export async function actAsBatchClient(world: World, index: number): Promise<voi
       world.operations.cancelBatch(process, workspaceId, batchId),
     );
   };
+  // Some clients cancel at the moment when the batch ends.
+  const { onIdle } = world;
+  if (timeline.chance(0.2))
+    world.onIdle = (batch) => {
+      onIdle(batch);
+      if (batch.endsWith(batchId)) timeline.at(timeline.now + timeline.between(0, 120), () => void cancel());
+    };
   await watchBatch(world, workspaceId, batchId);
   if (timeline.chance(0.5)) await tidyUp(world, workspaceId, batchId);
 }
@@ -308,8 +307,8 @@ async function tidyUp(world: World, workspaceId: string, batchId: string): Promi
   );
 }
 
-/** Thirty requests: some with a history, which may be that of others, and some with a user. */
-function newBatch(self: Self): NewBatch {
+/** Requests: some with a history, which may be that of others, and some with a user. */
+function newBatch(self: Self, size: number): NewBatch {
   const { world, workspaceId } = self;
   const { timeline } = world;
   const files = () => someFiles(self);
@@ -319,7 +318,7 @@ function newBatch(self: Self): NewBatch {
   const agentId = world.agentOf(workspaceId);
   return {
     ...{ workspaceId, agentId, webhook: timeline.chance(0.7) },
-    requests: Array.from({ length: 30 }, () => {
+    requests: Array.from({ length: size }, () => {
       const customId = world.nextName('request');
       const chat = timeline.chance(0.4) && histories.length > 0 ? timeline.pick(histories) : undefined;
       return {

@@ -13,6 +13,10 @@ export const invariants = {
   'a request is in the take of its slot': 'batches 10',
   'only the newest owner of a slot changes its requests': 'batches 11',
   'an epoch has one owner': 'batches 11',
+  'only its owner changes a slot': 'batches 11',
+  'a write that the SDK repeats counts as done': 'core 2.3',
+  'a final batch has released its chats': 'batches 15',
+  'a cancelled batch ends as such': 'batches 13',
   'nothing starts after a stop': 'batches 12',
   'a result never changes': 'batches 13',
   'counts never fall': 'batches 13',
@@ -21,11 +25,15 @@ export const invariants = {
   'a success is a turn of its request': 'batches 15',
   'requests of a history run in order': 'batches 16',
   'a request is paid once unless its process was disturbed': 'batches 17',
+  'a silent slot has a worker again': 'batches 18',
   'every batch ends': 'batches 19',
   'no batch waits for its expiry': 'batches 18',
+  'slots are within the share': 'batches 20',
+  'a batch without work ends at once': 'batches 19',
   'a webhook is delivered once': 'batches 21',
   'usage is at most the calls': 'batches 22',
   'usage is at least the calls of processes that lived': 'batches 22',
+  'a request stores its turn only as long as it runs': 'batches 15',
   'a task token is never replaced by an older one': 'core 2.2',
   'positions have no gaps': 'turns 23',
   'a stored turn is counted': 'turns 23',
@@ -52,7 +60,6 @@ export type Invariant = keyof typeof invariants;
 
 /** Arrives with the code that it is about. */
 export const invariantsOfNewCode = [
-  'batches 20: slots are within the share',
   'turns 25: a failed attempt leaves nothing (today, the closing of a turn may)',
   'erasure 30: runs that end',
 ];

@@ -70,7 +70,7 @@ async function runAll(first: number, worlds: number): Promise<Summary> {
     const child = fork(join(import.meta.dirname, 'run-seeds.ts'), {
       serialization: 'advanced',
       // A world makes much garbage, and little of it lives long.
-      execArgv: ['--max-semi-space-size=64'],
+      execArgv: [...process.execArgv, '--max-semi-space-size=64'],
     });
     const assign = (): void => {
       const seeds = Array.from({ length: Math.min(seedsOfBlock, end - next) }, (_, index) => next + index);

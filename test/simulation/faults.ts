@@ -67,17 +67,27 @@ export interface FaultPlan {
   next(call: string, type: CallType): FaultKind | undefined;
   /** How many faults there were. */
   readonly count: number;
+  readonly isOn: boolean;
   /** Before it, there are none. */
   start(): void;
   /** After it, there are none. */
   end(): void;
 }
 
+/** What faults aim at. */
+export interface Plan {
+  /** Each with each fault that it can have. */
+  calls: readonly [string, CallType][];
+  aims: readonly (readonly [call: string, fault: FaultKind, weight: number])[];
+}
+
 /** Calls and faults of which a world takes some, in the order of seeds, so that many worlds together have all of them. */
-function targetsOf(seed: number, timeline: Timeline, names: readonly [string, CallType][]): Target[] {
-  const cells = names.flatMap(([call, type]) =>
+function targetsOf(seed: number, timeline: Timeline, { calls, aims }: Plan): Target[] {
+  const cells = calls.flatMap(([call, type]) =>
     faultKinds.filter((fault) => isPossible(type, fault)).map((fault) => ({ call, fault })),
   );
+  for (const [call, fault, weight] of aims)
+    cells.push(...Array.from({ length: weight }, () => ({ call, fault })));
   if (cells.length === 0) return [];
   const perWorld = 15;
   return Array.from({ length: perWorld }, (_, index) => ({
@@ -90,12 +100,8 @@ function targetsOf(seed: number, timeline: Timeline, names: readonly [string, Ca
 const fewestFaults = 5;
 
 /** Faults by chance, and those whose turn it is by the seed. */
-export function planFaults(
-  seed: number,
-  timeline: Timeline,
-  names: readonly [string, CallType][],
-): FaultPlan {
-  const targets = targetsOf(seed, timeline, names);
+export function planFaults(seed: number, timeline: Timeline, plan: Plan): FaultPlan {
+  const targets = targetsOf(seed, timeline, plan);
   const rate = timeline.pick([0, 0.001, 0.005]);
   // So that every world has at least so many faults, some come at their times, whatever call there is.
   const due = Array.from({ length: fewestFaults }, () => timeline.now + timeline.between(1000, 60_000)).sort(
@@ -123,6 +129,9 @@ export function planFaults(
       const fault = choose(call, type);
       if (fault !== undefined) count += 1;
       return fault;
+    },
+    get isOn() {
+      return isOn;
     },
     get count() {
       return count;

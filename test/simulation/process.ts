@@ -9,7 +9,9 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Cancel, Clock } from '#domain/platform/clock.ts';
+import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable, TableCommand } from '#support/memory-table/memory-table.ts';
+import type { Checks } from './checks.ts';
 import type { CallType, Coverage, FaultKind, FaultPlan } from './faults.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -19,16 +21,25 @@ export interface Surroundings {
   table: MemoryTable;
   faults: FaultPlan;
   coverage: Coverage;
+  checks: Checks;
   /** The process that makes the call of the table which is under way. */
   caller?: Process;
+  /** When the last fault has, or will have, no effect any more but by its repair. */
+  disturbedUntil: number;
   /** Adds a line to the history of the world. */
   note(line: string): void;
 }
 
 const reads = new Set(['GetItemCommand', 'QueryCommand', 'BatchGetItemCommand', 'ScanCommand']);
 
+interface Method {
+  name: string;
+  /** The SDK has repeated a write that was done, and nobody has changed the item in between. */
+  hasRepeated: boolean;
+}
+
 /** The method of a port that makes the calls of this moment. */
-const currentMethod = new AsyncLocalStorage<string>();
+const currentMethod = new AsyncLocalStorage<Method>();
 
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
@@ -51,6 +62,8 @@ export class Process {
   readonly clock: Clock;
   readonly table: Table;
   isDead = false;
+  /** When it has sent the call of the table which is under way. */
+  sentAt = 0;
   /** Calls that failed or were repeated, with their faults. */
   readonly faultyCalls: string[] = [];
   /** When it died, froze or was hit by another fault. */
@@ -173,6 +186,7 @@ export class Process {
     this.#frozenUntil = Math.max(this.#frozenUntil, timeline.now + seconds * 1000);
     this.#disturb(`freezes for ${seconds} s`);
     this.disturbedAt.push(this.#frozenUntil);
+    this.world.disturbedUntil = Math.max(this.world.disturbedUntil, this.#frozenUntil);
   }
 
   async #untilAwake(): Promise<void> {
@@ -184,19 +198,33 @@ export class Process {
   }
 
   #disturb(what: string, isHarmless = false): void {
-    if (!isHarmless) this.disturbedAt.push(this.world.timeline.now);
+    const { timeline } = this.world;
+    if (!isHarmless) this.disturbedAt.push(timeline.now);
+    const effect = what.endsWith(' late') ? 41_000 : 4000;
+    this.world.disturbedUntil = Math.max(this.world.disturbedUntil, timeline.now + effect);
     this.world.note(`${this.name} ${what}`);
   }
 
   /** A command to the table. Its name is the method of the port that makes it. */
   #execute(command: TableCommand): Promise<object> {
     const operation = command.constructor.name;
-    const name = currentMethod.getStore() ?? operation;
+    const method = currentMethod.getStore();
+    const name = method?.name ?? operation;
     const errors = (kind: FailureKind) => tableError(kind, command);
     const type = reads.has(operation) ? 'read' : 'write';
+    const sentAt = this.world.timeline.now;
+    let written: WireItem | undefined;
     const apply = () => {
       this.world.caller = this;
-      return this.world.table.execute(command);
+      this.sentAt = sentAt;
+      const { table } = this.world;
+      const { Item, Key } = command.input as Partial<Record<string, WireItem>>;
+      const { pk, sk } = Item ?? Key ?? {};
+      const stored = () => table.find({ pk: pk?.S ?? '', sk: sk?.S ?? '' });
+      if (method !== undefined && written !== undefined && written === stored()) method.hasRepeated = true;
+      const output = table.execute(command);
+      if (type === 'write') written = stored();
+      return output;
     };
     return this.call(name, type, apply, errors);
   }
@@ -276,14 +304,17 @@ type LazyPorts<Makers> = {
 };
 
 /** Ports that are made when they are first used. Their calls are known by the names of their methods. */
-export function lazyPorts<Makers extends Record<string, () => object>>(makers: Makers): LazyPorts<Makers> {
+export function lazyPorts<Makers extends Record<string, () => object>>(
+  { checks }: Surroundings,
+  makers: Makers,
+): LazyPorts<Makers> {
   const ports = {};
   for (const [port, make] of Object.entries(makers)) {
     let made: object | undefined;
     Object.defineProperty(ports, port, {
       enumerable: true,
       get() {
-        made ??= namedPort(port, make() as Record<string, unknown>);
+        made ??= namedPort(checks, port, make() as Record<string, unknown>);
         return made;
       },
     });
@@ -291,14 +322,32 @@ export function lazyPorts<Makers extends Record<string, () => object>>(makers: M
   return ports as LazyPorts<Makers>;
 }
 
-const namedPort = (port: string, methods: Record<string, unknown>): Record<string, unknown> =>
+/** Methods that return undefined or false if their write is not to be done. */
+const conditional = new Set(
+  ['acquire', 'pass', 'renew', 'replaceItem', 'retire', 'stop', 'take', 'topUp']
+    .map((method) => `batches.${method}`)
+    .concat('messages.put'),
+);
+
+const namedPort = (checks: Checks, port: string, methods: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(methods).map(([method, original]) => {
       if (typeof original !== 'function') return [method, original];
       const name = `${port}.${method}`;
       const call = (...input: unknown[]): unknown => {
-        const result = currentMethod.run(name, () => original(...input));
-        return isIterable(result) ? namedIterable(name, result) : result;
+        const current: Method = { name, hasRepeated: false };
+        const result = currentMethod.run(current, () => original(...input));
+        if (conditional.has(name))
+          return (result as Promise<unknown>).then((value) => {
+            if (current.hasRepeated)
+              checks.that(
+                'a write that the SDK repeats counts as done',
+                value !== undefined && value !== false,
+                () => name,
+              );
+            return value;
+          });
+        return isIterable(result) ? namedIterable(current, result) : result;
       };
       return [method, call];
     }),
@@ -307,10 +356,10 @@ const namedPort = (port: string, methods: Record<string, unknown>): Record<strin
 const isIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
-function namedIterable(name: string, iterable: AsyncIterable<unknown>): AsyncIterable<unknown> {
+function namedIterable(method: Method, iterable: AsyncIterable<unknown>): AsyncIterable<unknown> {
   const iterator = iterable[Symbol.asyncIterator]();
   const named = {
-    next: () => currentMethod.run(name, () => iterator.next()),
+    next: () => currentMethod.run(method, () => iterator.next()),
     return: async (value?: unknown) => (await iterator.return?.(value)) ?? { done: true as const, value },
     [Symbol.asyncIterator]: () => named,
   };

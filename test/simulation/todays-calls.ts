@@ -1,4 +1,4 @@
-import type { CallType } from './faults.ts';
+import type { CallType, FaultKind } from './faults.ts';
 
 /**
  * The calls of today's code that faults aim at, by port and method. A run of 500 worlds fails if one of them meets no
@@ -105,4 +105,19 @@ export const rareCalls: Readonly<Record<string, CallType>> = {
 };
 
 /** Calls of which most worlds make none: three times as many faults aim at them. */
-export const scarceCalls = ['batches.pass', 'batches.stop', 'deliveries.get'] as const;
+export const scarceCalls = [
+  'batches.pass',
+  'batches.stop',
+  'batchWorkflow.stateOf',
+  'deliveries.get',
+] as const;
+
+/**
+ * Faults that conditions of the code exist for, and that chance alone makes too seldom: so many more faults aim at them.
+ * A worker that freezes before its last write must not change the slot of the next one.
+ */
+export const aims: readonly (readonly [call: string, fault: FaultKind, weight: number])[] = [
+  ['batches.pass', 'freezes before', 25],
+  ['batches.replaceItem', 'freezes before', 10],
+  ['batches.topUp', 'request late', 25],
+];

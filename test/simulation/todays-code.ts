@@ -101,7 +101,7 @@ function makeServices(process: Process, outside: Outside) {
   const audit = auditBy(clock, () => 'operator');
   const contents = () => outside.contents;
   const random = () => process.world.timeline.random();
-  const stored = lazyPorts({
+  const stored = lazyPorts(process.world, {
     agents: () => dynamoAgentStore(table, audit),
     batches: () => dynamoBatchStore(table, clock),
     chatTraces: () => dynamoChatTraces(table, contents),

@@ -4,10 +4,11 @@ import { memoryContentStore } from '#support/memory-objects.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { actAsBatchClient, actAsClient, actAsOperator, newLedger } from './actors.ts';
 import { checkRetention, retainChats, retentionName, watchRetention } from './check-retention.ts';
+import { watchSlots } from './check-slots.ts';
 import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks, type Violation } from './checks.ts';
-import { type CallType, Coverage, type FaultPlan, planFaults } from './faults.ts';
+import { Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
 import { type PaidCall, scriptedProvider } from './model.ts';
 import { CallFailed, Process, type Surroundings } from './process.ts';
 import { Queue } from './queue.ts';
@@ -51,8 +52,15 @@ export class World implements Surroundings {
   readonly operations: Operations;
   /** Until then, clients act. */
   readonly activeUntil: number;
+  readonly hasOneBusyWorkspace: boolean;
   isOver = false;
   caller?: Process;
+  disturbedUntil = 0;
+  hasLostExecution = false;
+  /** Chats in which a write that was long under way has stored the message of a request that had ended. */
+  readonly delayedTurns = new Set<string>();
+  /** Is called with the partition of a batch whose slots are gone because all its requests were taken. */
+  onIdle: (batch: string) => void = () => undefined;
   /** Then nothing happens by a schedule. */
   isQuiet = false;
   readonly #hasFaults: boolean;
@@ -62,20 +70,22 @@ export class World implements Surroundings {
   #processes = 0;
   #running = 0;
 
-  constructor(seed: number, calls: readonly [string, CallType][], hasFaults = true) {
+  constructor(seed: number, plan: Plan, hasFaults = true) {
     this.seed = seed;
     const timeline = new Timeline(seed);
     this.timeline = timeline;
     this.table = new MemoryTable(() => timeline.now);
-    this.faults = planFaults(seed, timeline, calls);
+    this.faults = planFaults(seed, timeline, plan);
     this.#hasFaults = hasFaults;
     this.checks = new Checks((line) => this.note(line));
     this.activeUntil = timeline.now + timeline.between(minute, 2.5 * minute);
     this.#sharesProcess = timeline.chance(0.5);
+    this.hasOneBusyWorkspace = timeline.chance(0.4);
+    this.outside = this.#makeOutside();
     watchItems(this.table, timeline, this.checks);
     this.usedFiles = watchFiles(this.table);
     watchRetention(this);
-    this.outside = this.#makeOutside();
+    watchSlots(this);
     this.operations = operationsOf(this.outside);
   }
 
@@ -179,11 +189,11 @@ export class World implements Surroundings {
       }),
       workflow: new Workflow(timeline, settings, {
         dispatch: (input) =>
-          this.invoke('dispatch', (process) => this.operations.dispatch(process, input), minute),
+          this.#execute('dispatch', (process) => this.operations.dispatch(process, input), 2 * minute),
         advance: (input) =>
-          this.invoke('advance', (process) => this.operations.advance(process, input), minute),
+          this.#execute('advance', (process) => this.operations.advance(process, input), minute),
         deliver: (input) =>
-          this.invoke('deliver', (process) => this.operations.deliver(process, input), minute),
+          this.#execute('deliver', (process) => this.operations.deliver(process, input), minute),
       }),
       contents: memoryContentStore(),
       objects: new Set(),
@@ -194,6 +204,23 @@ export class World implements Surroundings {
       providerOf: (process) => scriptedProvider(process, manners, (call) => this.calls.push(call)),
       receive: (url, body) => this.#receive(url, body),
     };
+  }
+
+  /** A function of the workflow. Now and then the workflow gives a slow one up, and calls it again while it goes on. */
+  async #execute<Result>(
+    name: string,
+    operation: (process: Process) => Promise<Result>,
+    milliseconds: number,
+  ): Promise<Result> {
+    const { timeline } = this;
+    if (!this.faults.isOn || !timeline.chance(0.05)) return this.invoke(name, operation, milliseconds);
+    const work = (process: Process): Promise<Result> => {
+      timeline.at(timeline.now + timeline.between(0, 60), () => process.freeze());
+      return operation(process);
+    };
+    this.invoke(name, work, milliseconds).catch(() => undefined);
+    await timeline.sleep(timeline.between(500, 10_000));
+    throw new CallFailed(`There is no response to ${name}`);
   }
 
   #receive(url: string, body: string): { status: number; retryAfter: null } {
@@ -290,12 +317,16 @@ export class World implements Surroundings {
     if (timeline.chance(0.05))
       timeline.at(timeline.between(timeline.now, until), () => {
         const lost = this.outside.workflow.loseOne();
-        if (lost !== undefined) this.note(`the execution ${lost} is lost`);
+        if (lost === undefined) return;
+        this.hasLostExecution = true;
+        this.note(`the execution ${lost} is lost`);
+        this.disturbedUntil = Math.max(this.disturbedUntil, timeline.now);
       });
     if (timeline.chance(0.03))
       timeline.at(timeline.between(timeline.now, until), () => {
         this.note('the messages of the queue are lost');
         this.outside.queue.lose();
+        this.disturbedUntil = Math.max(this.disturbedUntil, timeline.now);
       });
   }
 

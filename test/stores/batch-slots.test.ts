@@ -51,10 +51,11 @@ describe('topUp', () => {
 
   it('renews a silent slot, unless it was acquired or removed meanwhile', async () => {
     const batch = (await batches.topUp(await create(), [1], now() + 60_000)) as Batch;
-    expect(await batches.topUp(batch, [1], now() + 90_000)).toMatchObject({
-      slotsMade: 1,
-      slots: { 1: { epoch: 0, until: now() + 90_000 } },
-    });
+    const until = now() + 90_000;
+    const renewed = { slotsMade: 1, slots: { 1: { epoch: 0, until } } };
+    // A repeated write is done.
+    for (let write = 1; write <= 2; write += 1)
+      expect(await batches.topUp(batch, [1], until)).toMatchObject(renewed);
     expect(await batches.topUp(batch, [1], now() + 95_000)).toBeUndefined();
     const { slot } = (await batches.acquire(batch, { number: 1, epoch: 0 }, owner())) ?? {};
     const current = await read(batch);
@@ -210,6 +211,12 @@ describe('items', () => {
     for (const other of [{ ...waiting, attempt: 2 }, item, undefined])
       expect(await batches.replaceItem(batch, other, taken)).toBe(false);
     expect(await batches.replaceItem(batch, waiting, taken)).toBe(true);
+    // Writes of another owner, and of another status, are no repeated ones.
+    for (const other of [
+      { ...taken, epoch: 1 },
+      { ...taken, status: 'failed' as const },
+    ])
+      expect(await batches.replaceItem(batch, waiting, other)).toBe(false);
     expect(await batches.replaceItem(batch, item, { ...item, status: 'failed' })).toBe(false);
     expect(await batches.item(batch, 8)).toBeUndefined();
   });

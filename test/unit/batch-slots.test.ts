@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import type { Batch } from '#domain/batches/batch.ts';
+import type { Batch, Slot } from '#domain/batches/batch.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { takeTurns } from '#domain/batches/take-turns.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
@@ -43,10 +43,11 @@ describe('the slots of a batch', () => {
     world.model.replyTo = () => 'silence';
     const batch = await world.create(100);
     await world.workflow.step(world.functions);
-    await world.create(100);
     world.state.reconciles = false;
     const work = world.deliver(2);
-    await world.clock.advance(6000);
+    await world.clock.advance(1000);
+    await world.create(100);
+    await world.clock.advance(5000);
     world.model.replyTo = (message) => message;
     await world.advanceDuring(work, 1000);
     // It has taken twenty requests, and none after the beat.
@@ -85,6 +86,31 @@ describe('a slot that has lost its worker', () => {
     world.queue.messages.length = 0;
     await untilEnd(world, batch);
     expect(secondsSince(world, batch)).toBeLessThanOrEqual(125);
+  });
+
+  it('calls no model for a request that it takes over while another worker acquires the slot', async () => {
+    const world = batchWorld({ slots: 1 });
+    const { services, stores, clock } = world;
+    const batch = await world.create(1);
+    killOnce(world, 'batches.claim');
+    await world.run();
+    const { replaceItem } = services.batches;
+    services.batches.replaceItem = async (...change) => {
+      services.batches.replaceItem = replaceItem;
+      const isTaken = await replaceItem(...change);
+      const { epoch } = (await world.read(batch)).slots[1] as Slot;
+      const until = clock.now().getTime() + 30_000;
+      await stores.batches.acquire(batch, { number: 1, epoch }, { name: 'other', until });
+      // The beat finds that the slot is lost.
+      await clock.advance(6000);
+      return isTaken;
+    };
+    await clock.advance(2 * minute);
+    await world.reconcile();
+    await world.deliver();
+    expect(world.model.calls).toEqual([]);
+    await untilEnd(world, batch);
+    expect(world.model.calls).toEqual(['Question 0']);
   });
 
   it('has a new execution after its batch has lost that', async () => {

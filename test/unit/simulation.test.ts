@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { todaysCalls } from '../simulation/todays-calls.ts';
+import { aims, todaysCalls } from '../simulation/todays-calls.ts';
 import { World } from '../simulation/world.ts';
 
-const calls = Object.entries(todaysCalls);
+const plan = { calls: Object.entries(todaysCalls), aims };
 
 it('is repeated to the letter by its seed, and differs from that of another seed', async () => {
   const histories: (readonly string[])[] = [];
-  for (const seed of [2, 2, 3]) histories.push((await new World(seed, calls).run()).history);
+  for (const seed of [2, 2, 3]) histories.push((await new World(seed, plan).run()).history);
   const [first = [], second, other] = histories;
   expect(first.length).toBeGreaterThan(5);
   expect(second).toEqual(first);
@@ -14,7 +14,7 @@ it('is repeated to the letter by its seed, and differs from that of another seed
 });
 
 it('has no violation without faults', async () => {
-  const { violations, faults, counts } = await new World(1, calls, false).run();
+  const { violations, faults, counts } = await new World(1, plan, false).run();
   expect({ violations, faults }).toEqual({ violations: [], faults: 0 });
   expect(counts.size).toBeGreaterThan(20);
 });

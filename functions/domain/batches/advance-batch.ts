@@ -116,6 +116,11 @@ async function failAbandoned(
   const { status, error, processedAt } = outcomeOfStop(batch.stop);
   const now = services.clock.now().getTime();
   const slots = Object.values(batch.slots);
+  const lost = Object.entries(batch.slots).filter(([, slot]) => isForced || !isAlive(slot, now));
+  // So that a worker that was frozen does not go on, and stores nothing in a chat that is free.
+  await Promise.all(
+    lost.map(([number, { epoch }]) => services.batches.retire(batch, { number: Number(number), epoch })),
+  );
   const isWorkedOn = ({ requestIndex, item }: StoredRequest): boolean =>
     slots.some((slot) => {
       const { epoch, first, size, named } = slot;

@@ -5,6 +5,7 @@ import {
   type AttemptEnd,
   chatLease,
   failed,
+  type RequestAttempt,
   type RequestResult,
   type RespondServices,
   rejected,
@@ -33,16 +34,18 @@ const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
 
+type Control = Pick<RequestAttempt, 'stop' | 'isOwner'>;
+
 /** Responds to a claimed request, and stores its result. */
 export async function attemptRequest(
   services: AttemptServices,
   batch: Batch,
   claimed: ClaimedRequest,
-  stop: AbortController,
+  control: Control,
 ): Promise<Attempt> {
   const attempt: Omit<Attempt, 'outcome'> = { item: claimed.item, calls: [], retryAfter: undefined };
   try {
-    const end = await respond(services, batch, claimed, { attempt, stop });
+    const end = await respond(services, batch, claimed, { attempt, ...control });
     if (end.type === 'ended') return await finish(services, batch, attempt, end.result);
     if (end.type === 'lost') return { ...attempt, outcome: 'lost' };
     if (end.type === 'chat-in-use') return { ...attempt, outcome: 'blocked' };
@@ -64,7 +67,7 @@ async function respond(
   services: AttemptServices,
   batch: Batch,
   { request, prepared, newChat, item }: ClaimedRequest,
-  { attempt, stop }: { attempt: Pick<Attempt, 'item' | 'calls'>; stop: AbortController },
+  { attempt, ...control }: { attempt: Pick<Attempt, 'item' | 'calls'> } & Control,
 ): Promise<AttemptEnd> {
   if ('invalid' in prepared) return rejected(prepared.invalid);
   if (item.lostAttempts >= mostAttempts) return failed(unprocessed);
@@ -72,7 +75,7 @@ async function respond(
   const isLeased = (newChat?.lease?.until ?? 0) >= services.clock.now().getTime() + chatLease(services);
   return respondToRequest(services)({
     ...prepared,
-    ...{ batch, request, item, newChat: isLeased ? newChat : null, stop },
+    ...{ batch, request, item, newChat: isLeased ? newChat : null, ...control },
     note(position) {
       attempt.item = { ...attempt.item, ...position };
       return services.batches.replaceItem(batch, attempt.item, attempt.item);

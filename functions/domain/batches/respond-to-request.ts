@@ -39,6 +39,8 @@ export interface RequestAttempt extends Prepared {
   note(position: { chatId: number; messagePosition: number }): Promise<boolean>;
   /** Is called with the model calls of this attempt, however it ends. */
   spend(calls: readonly CountedCall[]): void;
+  /** Whether the request is still this worker's, for long enough to store its turn. */
+  isOwner(): Promise<boolean>;
   /** Abort it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
   stop: AbortController;
 }
@@ -154,6 +156,8 @@ async function store(
   const { batch, request, item } = attempt;
   try {
     await attachFiles(services)(turn.chat.id, turn.attachments, request.attachedFileUuids);
+    // The chat of a request that has failed meanwhile is free, so the message would stay there without a reply.
+    if (!(await attempt.isOwner())) return { type: 'lost' };
     const stored = await storeTurn(services)(turn, reply);
     if (stored !== undefined) return ended(stored, turn);
   } catch (error) {

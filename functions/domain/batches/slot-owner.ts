@@ -50,7 +50,7 @@ export class SlotOwner {
   readonly #lost = new AbortController();
   readonly #takesUntil: number;
   #batch: Batch;
-  #share = Number.POSITIVE_INFINITY;
+  #share = 0;
   #takes = 0;
   /** A call has failed, so the next worker finds what is left. */
   #isBroken = false;
@@ -100,6 +100,15 @@ export class SlotOwner {
   lose(): void {
     this.#lost.abort(new ReplyAborted('lease-lost', interrupted));
     this.end();
+  }
+
+  /** Finds out what the worker may start. */
+  async start(): Promise<void> {
+    await Promise.all([this.readWorkspace(), this.#readShare()]);
+  }
+
+  async #readShare(): Promise<void> {
+    this.#share = await shareOf(this.#services, this.#batch.workspaceId);
   }
 
   async readWorkspace(): Promise<void> {
@@ -153,6 +162,17 @@ export class SlotOwner {
     this.end();
   }
 
+  /**
+   * Whether the slot is this worker's for half a lease at least. A worker that was frozen may have lost it without
+   * knowing, so it asks.
+   */
+  async isOwner(): Promise<boolean> {
+    const { lease } = this.#services.replySettings;
+    const untilOf = ({ slots }: Batch): number => slots[this.slot.number]?.until ?? 0;
+    while (!this.lost.aborted && untilOf(this.#batch) - this.#now() < lease / 2) await this.renew();
+    return !this.lost.aborted;
+  }
+
   /** Renews the slot, and finds out whether to end. */
   async renew(): Promise<void> {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
@@ -160,7 +180,7 @@ export class SlotOwner {
     if (batch === undefined) return this.lose();
     // A take may have ended meanwhile, and is newer.
     if (batch.next >= this.#batch.next || batch.stop !== null) this.#batch = batch;
-    this.#share = await shareOf(this.#services, batch.workspaceId);
+    await this.#readShare();
     if (this.isEnding()) return;
     const mustHandBack = this.slot.number > this.#share || this.#now() >= this.#takesUntil;
     const mayHandBack = random() < handBacksPerBeat / queueSettings.workspaceSlots;

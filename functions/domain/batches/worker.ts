@@ -81,7 +81,7 @@ class Worker {
   #now = (): number => this.#services.clock.now().getTime();
 
   async #findLeftovers(wasClean: boolean): Promise<void> {
-    await this.#owner.readWorkspace();
+    await this.#owner.start();
     const { batch, slot } = this.#owner;
     const stored = batch.slots[slot.number];
     if (wasClean || this.#owner.isEnding() || stored === undefined) return;
@@ -248,12 +248,14 @@ class Worker {
   }
 
   async #attempt(claimed: ClaimedRequest): Promise<Attempt> {
+    const isOwner = (): Promise<boolean> => this.#owner.isOwner();
+    if (!(await isOwner())) return { outcome: 'lost', item: claimed.item, calls: [], retryAfter: undefined };
     const { batch, lost } = this.#owner;
     const stop = new AbortController();
     const abort = (): void => stop.abort(lost.reason);
     lost.addEventListener('abort', abort);
     try {
-      return await attemptRequest(this.#services, batch, claimed, stop);
+      return await attemptRequest(this.#services, batch, claimed, { stop, isOwner });
     } finally {
       lost.removeEventListener('abort', abort);
     }

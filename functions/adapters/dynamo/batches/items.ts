@@ -103,7 +103,7 @@ export const replaceItem =
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
       const stored = error.Item && unmarshall(error.Item);
-      // An item that equals this one is this write, whose response was lost.
-      return stored?.e === item.epoch && stored.attempt === item.attempt && stored.status === item.status;
+      // An item of the same owner with the same status is this write, whose response was lost.
+      return stored?.e === item.epoch && stored.status === item.status;
     }
   };
