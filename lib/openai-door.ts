@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import type { Agents } from './agents.ts';
 import { entryPointsOfChats } from './chat-routes.ts';
+import { listed } from './chats.ts';
 import { limited, type Platform } from './platform.ts';
 
 /** The routes for clients of OpenAI's chat completions. */
@@ -8,7 +9,7 @@ export class OpenAiDoor extends Construct {
   constructor(scope: Construct, id: string, platform: Platform, { agents }: { agents: Agents }) {
     super(scope, id);
     const route = platform.routes('Completion');
-    route('list-models', platform.data(['GetItem', 'BatchGetItem', 'Query'], limited));
+    route('list-models', platform.data(['GetItem', 'BatchGetItem', 'Query'], listed), platform.pools);
     route('get-model', platform.data(['GetItem'], limited));
     route('reject-openai-path', platform.data(['GetItem'], limited));
     if (entryPointsOfChats(platform.settings).functions)

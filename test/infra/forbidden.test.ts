@@ -45,7 +45,14 @@ type Write = 'PutItem' | 'UpdateItem' | 'DeleteItem' | 'BatchWriteItem';
 
 const routeOwners = Object.keys(routes).map(pascalCase);
 /** They read large lists, whose clients may be slow. */
-const lists = ['ListPublishedAgents', 'ListChats', 'ListMessages', 'ListBatches', 'ListBatchResults'];
+const lists = [
+  'ListModels',
+  'ListPublishedAgents',
+  'ListChats',
+  'ListMessages',
+  'ListBatches',
+  'ListBatchResults',
+];
 const repliers = ['Chats', 'SendMessage', 'ProcessBatchItems'];
 const creators = ['Chats', 'CreateChat', 'ProcessBatchItems'];
 const ends = ['AdvanceBatch', 'FailBatch'];
@@ -248,7 +255,7 @@ for (const bucket of ['content', 'files'] as const) {
 
 const secretReaders = {
   OpenAiApiKey: among(...repliers, 'CompleteChat', 'TestAgent'),
-  OriginSecret: among(...lists.slice(1), 'Uploads'),
+  OriginSecret: among(...lists.slice(2), 'Uploads'),
   CallerSecret: among('AuthorizeRequest', 'Chats'),
 };
 for (const secretId of sessions.idsOf('AWS::SecretsManager::Secret')) {
