@@ -82,13 +82,15 @@ export class BatchWorkflow extends Construct {
       },
       settings,
     );
-    for (const handler of [worker, reconciler]) handler.completesCallbacksOf(this.machine);
-    reconciler.starts(this.machine);
-    reconciler.readsExecutionsOf(this.machine);
-    Validations.of(reconciler.role ?? reconciler).acknowledge({
-      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
-      reason: 'Executions are named when they start; these are the executions of one machine.',
-    });
+    for (const handler of [worker, reconciler]) {
+      handler.completesCallbacksOf(this.machine);
+      handler.starts(this.machine);
+      handler.readsExecutionsOf(this.machine);
+      Validations.of(handler.role ?? handler).acknowledge({
+        id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
+        reason: 'Executions are named when they start; these are the executions of one machine.',
+      });
+    }
     // A separate policy: the dispatcher depends on its role's default policy, and the machine depends on the
     // dispatcher. With this statement in the default policy CloudFormation would find a circular dependency.
     new Policy(this, 'DispatcherWakes', {

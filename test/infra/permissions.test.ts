@@ -163,7 +163,9 @@ test('every role may do exactly this', () => {
       'secretsmanager:GetSecretValue',
       ...receive,
       'sqs:SendMessage',
+      'states:DescribeExecution',
       'states:SendTaskSuccess',
+      'states:StartExecution',
     ],
     DispatchBatch: [
       'dynamodb:GetItem',
