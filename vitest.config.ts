@@ -51,10 +51,6 @@ export default defineConfig({
           // The files share their modules: 5 s instead of 12 s.
           isolate: false,
           include: ['test/unit/**/*.test.ts', 'test/stores/**/*.test.ts'],
-          // What batches store has only one implementation.
-          exclude: ['batches', 'batch-slots', 'chat-uses', 'reconciliation-index', 'webhooks'].map(
-            (name) => `test/stores/${name}.test.ts`,
-          ),
           provide: { stores: 'memory' },
         },
       },
@@ -66,15 +62,6 @@ export default defineConfig({
           isolate: false,
           include: ['test/stores/**/*.test.ts'],
           provide: { stores: 'dynamodb' },
-        },
-      },
-      {
-        test: {
-          name: 'memory-table',
-          ...patient,
-          isolate: false,
-          include: ['test/stores/**/*.test.ts'],
-          provide: { stores: 'memory-table' },
         },
       },
       {

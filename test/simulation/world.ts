@@ -1,6 +1,6 @@
 import type { SlotMessage } from '#domain/batches/batch-queue.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { memoryContentStore } from '#support/memory-stores/content-store.ts';
+import { memoryContentStore } from '#support/memory-objects.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { actAsBatchClient, actAsClient, actAsOperator, newLedger } from './actors.ts';
 import { checkRetention, retainChats, retentionName, watchRetention } from './check-retention.ts';

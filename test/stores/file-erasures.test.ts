@@ -5,7 +5,7 @@ import { eraseChat } from '#domain/erasure/purge-chat.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { noObjects } from '#support/memory-stores/file-stores.ts';
+import { noObjects } from '#support/memory-objects.ts';
 import { userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 

@@ -4,7 +4,7 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { Purge } from '#domain/chats/purge.ts';
 import { eraseChat } from '#domain/erasure/purge-chat.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { noObjects } from '#support/memory-stores/file-stores.ts';
+import { noObjects } from '#support/memory-objects.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 

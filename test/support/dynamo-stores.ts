@@ -24,13 +24,13 @@ import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-s
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { memoryContentStore } from './memory-stores/content-store.ts';
-import { memoryIndexObjects } from './memory-stores/knowledge-stores.ts';
+import { memoryContentStore, memoryIndexObjects } from './memory-objects.ts';
+import { openMemoryTable } from './memory-table/open-memory-table.ts';
 import type { StoreSettings, Stores } from './open-stores.ts';
 import { sampleTextWorker } from './sample-text-worker.ts';
 import { webhookSourceOf } from './webhook-source.ts';
 
-/** The stores of production, on a table of an emulator. */
+/** The stores of production, on a table of an emulator or in memory. */
 export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Stores {
   const audit = auditBy(clock, actor);
   const contents = memoryContentStore();
@@ -65,3 +65,6 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     workspaces: dynamoWorkspaceStore(table, audit),
   };
 }
+
+/** The stores of production, on a table in this process. */
+export const memoryStores = (settings: StoreSettings): Stores => dynamoStores(openMemoryTable(), settings);

@@ -14,8 +14,9 @@ import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
 import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
+import { memoryStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
-import { memoryStores } from './memory-stores/memory-stores.ts';
+import { memoryReplyEventStore } from './memory-objects.ts';
 import type { Stores } from './open-stores.ts';
 import { type ScriptedRuntime, scriptedRuntime } from './scripted-runtime.ts';
 
@@ -190,6 +191,7 @@ function recordingServices(
   const log = { info: logAs('info'), warn: logAs('warn'), error: logAs('error') };
   const services: MemoryServices = {
     ...stores,
+    replyEvents: memoryReplyEventStore(),
     chatDeletion: stores.chats,
     chatPages: stores.chats,
     newChats: stores.chats,

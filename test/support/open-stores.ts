@@ -8,16 +8,14 @@ import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import { dynamoStores } from './dynamo-stores.ts';
+import { dynamoStores, memoryStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
-import { memoryStores } from './memory-stores/memory-stores.ts';
-import { openMemoryTable } from './memory-table/open-memory-table.ts';
 import { openTable } from './open-table.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The stores that the tests of test/stores examine. */
-    stores: 'memory' | 'memory-table' | 'dynamodb';
+    stores: 'memory' | 'dynamodb';
   }
 }
 
@@ -53,7 +51,7 @@ export interface OpenStores {
 }
 
 /**
- * Opens the stores that this run of the tests examines: in memory, on the emulator, or on the emulator at
+ * Opens the stores that this run of the tests examines: on a table in memory, on the emulator, or on the emulator at
  * `AWS_ENDPOINT_URL_DYNAMODB`.
  */
 export async function openStores(): Promise<OpenStores> {
@@ -61,8 +59,6 @@ export async function openStores(): Promise<OpenStores> {
   const settings = { clock, actor: () => 'tester' };
   const close = async () => undefined;
   if (inject('stores') === 'memory') return { stores: memoryStores(settings), clock, close };
-  if (inject('stores') === 'memory-table')
-    return { stores: dynamoStores(openMemoryTable(), settings), clock, close };
   const opened = await openTable(process.env.AWS_ENDPOINT_URL_DYNAMODB);
   return { stores: dynamoStores(opened.table, settings), clock, close: opened.close };
 }

@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { parseLimits, type RateLimit, rateLimit, type Tokens } from '#contract/rate-limits.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import type { RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
-import { memoryRateBucketStore } from '#support/memory-stores/workspace-stores.ts';
+import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 
 const none = parseLimits('reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none');
 
 /** Rate limits on a table in memory, with a clock that the test moves. */
 function table() {
   const time = { now: 1_800_000_000_000, writes: 0, down: false };
-  const memory = memoryRateBucketStore();
+  const memory = dynamoRateBucketStore(openMemoryTable());
   const rateBuckets: RateBucketStore = {
     async take(...input) {
       time.writes += 1;

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
 import { noCounts, type Use } from '#domain/workspaces/usage.ts';
 import type { UsageStore } from '#domain/workspaces/usage-store.ts';
 import { type ManualClock, manualClock } from '#support/manual-clock.ts';
-import { memoryUsageStore } from '#support/memory-stores/workspace-stores.ts';
+import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 
 const day = '2027-01-31';
 const use = (changes: Partial<Use> = {}): Use => ({
@@ -22,7 +23,7 @@ beforeEach(() => {
   clock = manualClock();
   writes = 0;
   isAlone = false;
-  const memory = memoryUsageStore();
+  const memory = dynamoUsageStore(openMemoryTable(), () => 400);
   table = {
     ...memory,
     async add(...added) {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { addDocuments } from '#domain/knowledge/add-documents.ts';
 import { type KnowledgeDocument, knowledgeLimits } from '#domain/knowledge/knowledge.ts';
+import { memoryStores } from '#support/dynamo-stores.ts';
 import { manualClock } from '#support/manual-clock.ts';
-import { memoryStores } from '#support/memory-stores/memory-stores.ts';
 
 const workspaceId = 'ws_1';
 const document: KnowledgeDocument = {

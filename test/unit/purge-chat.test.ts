@@ -5,7 +5,7 @@ import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
-import { noObjects } from '#support/memory-stores/file-stores.ts';
+import { noObjects } from '#support/memory-objects.ts';
 
 const minute = 60_000;
 let memory: MemoryChat;

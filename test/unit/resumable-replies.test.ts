@@ -30,10 +30,9 @@ const delta = (text: string, sequenceNumber: number): string =>
   });
 
 /** The chat has the lease of the reply for the given time. */
-async function lease(milliseconds: number, isStopped?: true): Promise<void> {
+async function lease(milliseconds: number): Promise<void> {
   const until = memory.clock.now().getTime() + milliseconds;
-  const stopped = isStopped && { isStopped };
-  await memory.services.chats.takeOverLease(await memory.read(chat), { id: leaseId, until, ...stopped });
+  await memory.services.chats.takeOverLease(await memory.read(chat), { id: leaseId, until });
 }
 const release = async () =>
   void (await memory.services.chats.releaseLease(await memory.read(chat), leaseId, chat.messageCount));
@@ -345,7 +344,8 @@ describe('whoever closes a turn of a function that died', () => {
   });
 
   it('takes it also if the reply was to be stopped, and then writes no error', async () => {
-    await lease(-1, true);
+    await lease(60_000);
+    await memory.services.chats.stopLease(chat, leaseId, memory.clock.now().getTime() - 1);
     expect(await close()).toMatchObject({ content: 'One, two 😀', error: null, incomplete: 'stopped' });
   });
 

@@ -11,7 +11,6 @@ import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { ManualClock } from '../manual-clock.ts';
-import { memoryReplyEventStore } from '../memory-stores/reply-event-store.ts';
 import type { Stores } from '../open-stores.ts';
 import type { memoryQueue } from './memory-queue.ts';
 import type { memoryWorkflow } from './memory-workflow.ts';
@@ -96,7 +95,6 @@ export function createServices({
       timeout: 15_000,
       retryDelays: [5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000),
     },
-    replyEvents: memoryReplyEventStore(),
     replySettings: {
       ...{ streamTimeout: 90_000, lease, historyCharacters: 60_000, attachedFiles: 2 },
       limits: { modelCalls: 8, toolUses: 8, toolsAtOnce: 4, replyBytes: 1_000_000 },
