@@ -26,7 +26,7 @@ const { callFor, model, service, tenant } = await useScriptedService({
 const { client, workspaceId, agentId: agent_id } = tenant;
 const table = closeAfterTests(dataTableOf(service));
 const agentctl = agentctlOf(service);
-const waiting = { timeout: 60_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 500 };
 
 const s3 = new S3Client({
   endpoint: service.run.endpoints.s3,

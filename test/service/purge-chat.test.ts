@@ -26,7 +26,7 @@ const {
   recordCalls: true,
 });
 const table = closeAfterTests(dataTableOf(service));
-const waiting = { timeout: 60_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 500 };
 
 /** The keys of what is stored for a chat. */
 async function storedFor({ workspaceId }: OpenTenant, chatId: number): Promise<string[]> {

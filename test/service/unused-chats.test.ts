@@ -31,7 +31,7 @@ afterEach(() => {
 
 const minute = 60_000;
 const day = 86_400_000;
-const waiting = { timeout: 60_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 500 };
 const notFound = '404/10003 Chat not found';
 
 const [FunctionName = ''] = Object.entries(service.run.physicalIds)

@@ -5,13 +5,14 @@ import type { ReasoningStep } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
 import type { MessageStore } from '#domain/chats/message-store.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
+import { memoryStores } from '#support/dynamo-stores.ts';
 import { file } from '#support/frozen/entities.ts';
+import { manualClock } from '#support/manual-clock.ts';
 import { messageAt, replyMessage, turnsOf, userMessage } from '#support/messages.ts';
-import { openStores, seeds } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
-const { stores, clock } = closeAfterTests(await openStores());
+const clock = manualClock();
+const stores = memoryStores({ clock, actor: () => 'tester' });
 
 const create = (): Promise<Chat> =>
   stores.chats.create({
@@ -253,7 +254,7 @@ it('a history that lacks its last turn starts no pause', async () => {
   expect(environment.reads).toBe(3);
 });
 
-it.each(seeds)('each history is as the table has it, with the seed %i', async (seed) => {
+it.each([1, 2, 3, 4])('each history is as the table has it, with the seed %i', async (seed) => {
   const random = seededRandom(seed);
   const below = (end: number) => Math.floor(random() * end);
   const step: ReasoningStep = {
