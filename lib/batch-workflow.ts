@@ -77,7 +77,7 @@ export class BatchWorkflow extends Construct {
     // waits until the leases of the slots have ended; ten seconds more are for differences of clocks.
     const finishSeconds = replyLimits.leaseSeconds + 10;
     const waits = [
-      wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),
+      wait('Offer slots to workers and wait for the last request', settings.batchTimeoutSeconds),
       wait('Wait for the requests that are left', settings.batchTimeoutSeconds),
       wait('Wait for the requests in work', finishSeconds),
     ] as const;

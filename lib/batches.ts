@@ -174,7 +174,10 @@ export class Batches extends Construct {
       // How many messages the queue has.
       allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
       completesCallbacksOf(this.machine),
+      starts(this.machine),
+      this.readsExecutions(),
     );
+    this.acknowledgeExecutions(worker);
     // One message makes one worker.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: platform.concurrency.batchWorkers });
   }
@@ -200,11 +203,7 @@ export class Batches extends Construct {
       starts(this.machine),
       this.readsExecutions(),
     );
-    const machineId = Stack.of(this).getLogicalId(this.machine.node.defaultChild as CfnElement);
-    Validations.of(reconciler.role ?? reconciler).acknowledge({
-      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${machineId}.Name>:*]`,
-      reason: 'Executions are named when they start; these are the executions of one machine.',
-    });
+    this.acknowledgeExecutions(reconciler);
     new Rule(this, 'Reconciliation', {
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
       // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
@@ -229,6 +228,14 @@ export class Batches extends Construct {
         arnFormat: ArnFormat.COLON_RESOURCE_NAME,
       }),
     );
+  }
+
+  private acknowledgeExecutions(handler: ServiceFunction): void {
+    const machineId = Stack.of(this).getLogicalId(this.machine.node.defaultChild as CfnElement);
+    Validations.of(handler.role ?? handler).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${machineId}.Name>:*]`,
+      reason: 'Executions are named when they start; these are the executions of one machine.',
+    });
   }
 
   private createRoutes(platform: Platform, { agents, webhooks }: Parts): void {

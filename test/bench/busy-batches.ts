@@ -40,7 +40,7 @@ async function slotsOfWorkspace(): Promise<{ workers: number; requests: number }
   const [file = ''] = (await readdir(stack.assembly)).filter((name) => name.endsWith('.template.json'));
   const text = await readFile(join(stack.assembly, file), 'utf8');
   const numberOf = (name: string): number => Number(new RegExp(`"${name}": "(\\d+)"`).exec(text)?.[1]);
-  const workers = numberOf('BATCH_WORKSPACE_PLACES');
+  const workers = numberOf('BATCH_WORKSPACE_SLOTS');
   return { workers, requests: workers * numberOf('REQUESTS_PER_WORKER') };
 }
 

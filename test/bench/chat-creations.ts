@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { newChats } from '#runtime/composition/services.ts';
+import { clientTimeouts, waitLonger } from '#runtime/environment/client-timeouts.ts';
 import { createTenant } from '#support/service.ts';
 import { eachAtOnce } from './each-at-once.ts';
+import { processorMilliseconds } from './measure-replies.ts';
 import { print } from './print.ts';
 import { startStack } from './start-stack.ts';
 import { percentiles, sumOf } from './statistics.ts';
@@ -21,9 +23,28 @@ const atOnce = 1000;
 /** Of each measurement. */
 const seconds = 10;
 
+// All callers of the store share one client here: their requests would wait for one of its 50 sockets, and for this thread,
+// until they time out. In AWS they are in many environments, each with a client of its own.
+waitLonger();
+Object.assign(clientTimeouts, { httpAgent: { maxSockets: atOnce } });
+
 const stack = await startStack({ settings: { webFunctions: options.webFunctions }, slower: options.slower });
 
 type Creation = (number: number) => Promise<unknown>;
+
+const parts = ['mainThread', 'functions', 'emulator'] as const;
+
+/** Processor milliseconds since the start. The client, the store's callers, the gateway and the wire are in the main thread. */
+async function processorTimes(): Promise<Record<(typeof parts)[number], number>> {
+  const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1000;
+  const mainThread = millisecondsOf(process.threadCpuUsage());
+  const all = millisecondsOf(process.cpuUsage());
+  return {
+    mainThread,
+    functions: all - mainThread,
+    emulator: (await processorMilliseconds(process.pid)) - all,
+  };
+}
 
 /** Creates chats, and prints what they took and consumed, cancelled transactions included. */
 async function measure(
@@ -33,6 +54,7 @@ async function measure(
   numbers: Iterable<number>,
 ): Promise<void> {
   const before = stack.dynamoCalls().length;
+  const processorBefore = await processorTimes();
   const start = performance.now();
   const times: number[] = [];
   await eachAtOnce(atOnce, numbers, async (number) => {
@@ -41,6 +63,7 @@ async function measure(
     times.push(performance.now() - sent);
   });
   const took = (performance.now() - start) / 1000;
+  const processor = await processorTimes();
   const calls = stack.dynamoCalls().slice(before);
   const transactions = calls.filter(({ target }) => target === 'TransactWriteItems');
   const unitsOf = (kind: 'readUnits' | 'writeUnits'): number =>
@@ -50,6 +73,9 @@ async function measure(
     ...{ aSecond: Math.round(times.length / took), milliseconds: percentiles(times) },
     transactions: transactions.length,
     cancelled: transactions.filter(({ status }) => status !== 200).length,
+    processorMillisecondsEach: Object.fromEntries(
+      parts.map((part) => [part, rounded((processor[part] - processorBefore[part]) / times.length)]),
+    ),
     unitsEach: { read: unitsOf('readUnits'), write: unitsOf('writeUnits') },
   });
 }

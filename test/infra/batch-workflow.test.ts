@@ -37,8 +37,8 @@ test('its states read as what becomes of a batch', () => {
     'Is the batch over?',
     'Is the webhook settled?',
     'Leave the batch to the reconciler',
+    'Offer slots to workers and wait for the last request',
     'See what has become of the batch',
-    'Send the requests to the queue and wait for the last one',
     'The batch is over',
     'Wait for the requests in work',
     'Wait for the requests that are left',
@@ -67,7 +67,7 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
     ([, { TimeoutSeconds }]) => TimeoutSeconds,
   );
   expect(waits.map(([name, { TimeoutSeconds }]) => [name, TimeoutSeconds])).toEqual([
-    ['Send the requests to the queue and wait for the last one', 86_400],
+    ['Offer slots to workers and wait for the last request', 86_400],
     ['Wait for the requests that are left', 86_400],
     ['Wait for the requests in work', 40],
   ]);
@@ -112,7 +112,7 @@ test('a worker has one message, twenty work at most, and a workspace has places 
   );
   const slotsOf = (id: string) =>
     (resource('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
-      .Variables.BATCH_WORKSPACE_PLACES;
+      .Variables.BATCH_WORKSPACE_SLOTS;
   for (const id of ['ProcessBatchItems', 'AdvanceBatch', 'DispatchBatch', 'ReconcileBatches'])
     expect(slotsOf(id)).toBe('15');
 });

@@ -210,7 +210,7 @@ test('an account of 10, as new ones have, reserves nothing, has two workers, and
   ]);
   // A workspace's share is half of these two workers.
   template.hasResourceProperties('AWS::Lambda::Function', {
-    Environment: { Variables: Match.objectLike({ BATCH_WORKSPACE_PLACES: '1' }) },
+    Environment: { Variables: Match.objectLike({ BATCH_WORKSPACE_SLOTS: '1' }) },
   });
   expect(plan({ ...plain, accountConcurrency: 10 }).warning).toContain(
     'accountConcurrency is 10. A few concurrent replies, or the 2 workers',

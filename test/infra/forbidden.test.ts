@@ -326,7 +326,7 @@ for (const name of ['BatchesRequests', 'PurgePurges', 'PurgeDeadLetters'] as con
 }
 
 const machine = arn('AWS::StepFunctions::StateMachine', 'BatchesMachine');
-request('states:StartExecution', machine, among('CreateBatch', 'ReconcileBatches'));
+request('states:StartExecution', machine, among('CreateBatch', 'ProcessBatchItems', 'ReconcileBatches'));
 request(
   'states:SendTaskSuccess',
   machine,

@@ -26,8 +26,8 @@ test('the workflow has six tasks', () => {
   expect(names.toSorted()).toEqual([
     'Deliver the webhook',
     'Fail what is left of the batch',
+    'Offer slots to workers and wait for the last request',
     'See what has become of the batch',
-    'Send the requests to the queue and wait for the last one',
     'Wait for the requests in work',
     'Wait for the requests that are left',
   ]);

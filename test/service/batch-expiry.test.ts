@@ -22,7 +22,7 @@ const { model, service } = await useScriptedService({
     BATCH_TIMEOUT_SECONDS: '10',
     LEASE_SECONDS: '3',
     // Two workers run ten requests each, and have ten others in their buffers.
-    BATCH_WORKSPACE_PLACES: '2',
+    BATCH_WORKSPACE_SLOTS: '2',
     REQUESTS_PER_WORKER: '10',
   },
   maxConcurrency: 2,

@@ -24,12 +24,12 @@ const { model, service } = await useScriptedService({
   variables: {
     AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
     // As many slots as workers: a batch of five request groups has one group too many.
-    BATCH_WORKSPACE_PLACES: '4',
+    BATCH_WORKSPACE_SLOTS: '4',
   },
   maxConcurrency: 4,
   // With the real waits, ten attempts would take minutes.
   waitMilliseconds: {
-    'Send the requests to the queue and wait for the last one': 100,
+    'Offer slots to workers and wait for the last request': 100,
     'See what has become of the batch': 100,
   },
 });

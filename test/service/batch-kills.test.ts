@@ -15,11 +15,11 @@ vi.setConfig({ testTimeout: 600_000 });
 
 /**
  * Runs in real time with the defaults of `npm start`: a slot is silent 62 s after its message was lost with the queue, and
- * the reconciler runs once a minute. batch-chaos.test.ts has the small
- * case, with short leases and a fast schedule.
+ * the reconciler runs once a minute. Ten runs took 58 to 71 s, on a machine that other programs used. batch-chaos.test.ts has the
+ * small case, with short leases and a fast schedule.
  */
 it.runIf(process.env.SOAK !== undefined)(
-  'a batch of 300 is whole and exact 125 s after the last of three kills',
+  'a batch of 300 is whole and exact 100 s after the last of three kills',
   async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
     console.log(`SEED=${seed}`);
@@ -63,11 +63,11 @@ it.runIf(process.env.SOAK !== undefined)(
         run = start();
         await run.printed('Ctrl-C ends it.');
       }
-      const ended = await waitForBatchEnd(await client(), id, 125);
+      const ended = await waitForBatchEnd(await client(), id, 100);
       console.log(
         `The batch ended ${((performance.now() - restarted) / 1000).toFixed(1)} s after the last restart`,
       );
-      expect(performance.now() - restarted).toBeLessThan(125_000);
+      expect(performance.now() - restarted).toBeLessThan(100_000);
       expect(ended).toMatchObject({ status: 'completed', completed_requests: 300 });
       const results = await checkEnded(await client(), ended, requests);
       await checkChats(await client(), requests, results);

@@ -20,7 +20,7 @@ import { useScriptedService } from '#support/use-service.ts';
 
 const { model, service } = await useScriptedService({
   // Four workers run ten requests each, and have ten others in their buffers.
-  variables: { BATCH_WORKSPACE_PLACES: '4', REQUESTS_PER_WORKER: '10' },
+  variables: { BATCH_WORKSPACE_SLOTS: '4', REQUESTS_PER_WORKER: '10' },
   maxConcurrency: 4,
 });
 const { onCall } = model;

@@ -37,7 +37,7 @@ const { model, service } = await useScriptedService({
     AWS_ENDPOINT_URL_DYNAMODB: tableProxy.url,
     AWS_ENDPOINT_URL_SQS: queueProxy.url,
     LEASE_SECONDS: '4',
-    BATCH_WORKSPACE_PLACES: '3',
+    BATCH_WORKSPACE_SLOTS: '3',
     REQUESTS_PER_WORKER: '10',
   },
   maxConcurrency: 4,

@@ -12,7 +12,7 @@ const { model, service } = await useScriptedService({
     // So long that no lease is renewed, even on a slow machine.
     LEASE_SECONDS: '600',
     // With one worker, the number of claims of a batch is always the same.
-    BATCH_WORKSPACE_PLACES: '1',
+    BATCH_WORKSPACE_SLOTS: '1',
     REQUESTS_PER_WORKER: '25',
   },
   recordCalls: true,

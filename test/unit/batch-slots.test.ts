@@ -13,9 +13,9 @@ const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
 const slotsInQueue = ({ queue }: BatchWorld) => queue.messages.map(({ body }) => [body.batchId, body.slot]);
 
 describe('the slots of a batch', () => {
-  it('are one for twenty requests, and at most the share of the workspace', async () => {
+  it('are as many as have places for its requests, and at most the share of the workspace', async () => {
     const world = batchWorld({ slots: 15 });
-    const [one, two] = [await world.create(20), await world.create(21)];
+    const [one, two] = [await world.create(25), await world.create(26)];
     await world.create(1000);
     await world.workflow.step(world.functions);
     expect(Map.groupBy(slotsInQueue(world), ([id]) => id).size).toBe(3);
@@ -113,12 +113,14 @@ describe('a slot that has lost its worker', () => {
     expect(world.model.calls).toEqual(['Question 0']);
   });
 
-  it('has a new execution after its batch has lost that', async () => {
+  it('restarts a lost execution with its last request, without the reconciler', async () => {
     const world = batchWorld();
+    world.state.reconciles = false;
     const batch = await world.create(2);
     await world.workflow.step(world.functions);
     for (const execution of world.workflow.executions.values()) execution.state = 'ended';
     await untilEnd(world, batch);
+    expect(secondsSince(world, batch)).toBeLessThanOrEqual(1);
     expect([...world.workflow.executions.keys()]).toEqual([`${batch.id}-1`, `${batch.id}-2`]);
   });
 });

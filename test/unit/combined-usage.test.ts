@@ -50,7 +50,7 @@ describe('the usage of concurrent requests', () => {
       store.add(use({ apiKeyId: 'another' }), day),
       store.add(use(), '2027-02-01'),
     ]);
-    await clock.advance(199);
+    await clock.advance(499);
     expect(writes).toBe(0);
     await clock.advance(1);
     await added;
@@ -66,11 +66,19 @@ describe('the usage of concurrent requests', () => {
     });
   });
 
+  it('is written at once when sixteen are collected', async () => {
+    await Promise.all(Array.from({ length: 32 }, () => store.add(use(), day)));
+    expect(writes).toBe(2);
+    expect((await stored())[0]?.counts.turns).toBe(32);
+    await clock.advance(500);
+    expect(writes).toBe(2);
+  });
+
   it('is collected anew after a write has started', async () => {
     const first = store.add(use(), day);
-    await clock.advance(200);
+    await clock.advance(500);
     const second = store.add(use(), day);
-    await clock.advance(200);
+    await clock.advance(500);
     await Promise.all([first, second]);
     expect(writes).toBe(2);
     expect((await stored())[0]?.counts.turns).toBe(2);
@@ -79,7 +87,7 @@ describe('the usage of concurrent requests', () => {
   it('fails for each of them if its write fails', async () => {
     table.add = () => Promise.reject(new Error('The table is unavailable'));
     const added = Promise.allSettled([store.add(use(), day), store.add(use(), day)]);
-    await clock.advance(200);
+    await clock.advance(500);
     expect((await added).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 });

@@ -61,7 +61,6 @@ const allowed: Readonly<Record<string, string>> = {
   earlier_batches: 'field of the JSON output of agentctl',
   BatchesDispatcherWakes: 'logical id',
   Asked: 'logical id of a fixture',
-  BATCH_WORKSPACE_PLACES: 'environment variable',
   ANSWERS_PREFLIGHTS: 'environment variable',
   answer: 'field of a frozen fixture',
   answers: 'field of SearXNG',

@@ -1,8 +1,9 @@
-import type { CloseTurnServices } from '#domain/chats/close-abandoned-turn.ts';
+import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import {
   type Batch,
   type BatchItem,
+  chatLeaseOf,
   isAlive,
   isOpen,
   isStarted,
@@ -11,7 +12,6 @@ import {
   successorsIn,
 } from './batch.ts';
 import { deliveryOf } from './batch-ended-event.ts';
-import { releaseChats } from './release-chats.ts';
 import type { BatchServices } from './services.ts';
 import { type SlotServices, topUpSlots } from './slots.ts';
 
@@ -175,6 +175,22 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
     services.meter.batchEnded(status, now.getTime() - Date.parse(batch.createdAt));
   return true;
 }
+
+/**
+ * Closes the turns of requests without a reply that still own their chat: abandoned ones, and those that waited for a
+ * retry when the batch was stopped. Otherwise users of the chat would get `A reply is already in progress` for minutes.
+ */
+const releaseChats =
+  (services: CloseTurnServices) =>
+  async (batch: Batch, items: readonly Pick<BatchItem, 'requestIndex' | 'chatId'>[]): Promise<void> => {
+    await Promise.all(
+      items.map(async ({ chatId, requestIndex }) => {
+        if (chatId === null) return;
+        const chat = await services.chats.get(batch.workspaceId, chatId);
+        if (chat?.lease?.id === chatLeaseOf(batch, requestIndex)) await closeAbandonedTurn(services)(chat);
+      }),
+    );
+  };
 
 /** The other batches of the workspace have a larger share now. */
 async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): Promise<void> {

@@ -12,7 +12,8 @@ const batchesAtOnce = 8;
 export const countBatch =
   (services: Pick<BatchServices, 'batches'>) =>
   async (batch: Batch): Promise<Batch> => {
-    if (!isOpen(batch)) return batch;
+    // No request has started, so there is no item.
+    if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
     const items = await services.batches.allItems(batch);
     const completed = items.filter(({ status }) => status === 'success').length;
     if (batch.stop === null)

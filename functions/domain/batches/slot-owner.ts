@@ -5,6 +5,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
+import { restartExecution } from './restart-execution.ts';
 import type { BatchServices } from './services.ts';
 import {
   completeTaskCallback,
@@ -193,12 +194,7 @@ export class SlotOwner {
     const { batches, batchQueue } = this.#services;
     const hasNew = leftOf(this.#batch) > 0 && this.slot.number <= this.#share;
     const hasWork = this.#isBroken || hasStarted || firstDue !== undefined;
-    if (this.#isOver() || !(hasWork || hasNew)) {
-      const batch = await batches.retire(this.#batch, this.slot);
-      if (batch !== undefined && needsCheck(batch, this.#now()))
-        await completeTaskCallback(this.#services)(batch);
-      return;
-    }
+    if (this.#isOver() || !(hasWork || hasNew)) return this.#retire();
     const wait = hasStarted || hasNew ? 0 : Math.max((firstDue ?? 0) - this.#now(), 0);
     const delay = this.#isBroken ? waitAfterBreak : wait;
     const until = this.#now() + messageMilliseconds + delay;
@@ -206,5 +202,12 @@ export class SlotOwner {
     const { number, epoch } = this.slot;
     const message = { workspaceId: this.#batch.workspaceId, batchId: this.#batch.id, slot: number, epoch };
     await batchQueue.send([message], Math.ceil(delay / 1000));
+  }
+
+  async #retire(): Promise<void> {
+    const batch = await this.#services.batches.retire(this.#batch, this.slot);
+    if (batch === undefined || !needsCheck(batch, this.#now())) return;
+    // The execution may have been lost. The reconciler would restart it up to a minute later.
+    if (!(await completeTaskCallback(this.#services)(batch))) await restartExecution(this.#services)(batch);
   }
 }

@@ -15,8 +15,8 @@ export const messageMilliseconds = 55_000;
 /** A new slot starts with a multiple of this epoch: a slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
 
-/** A slot is worth its worker from two groups of requests on. */
-const requestsPerSlot = 2 * requestsPerGroup;
+/** A slot is worth its worker if its requests fill the places, and from two groups of requests on. */
+const fewestPerSlot = 2 * requestsPerGroup;
 
 /** The slots that each open batch of a workspace may have: an equal share, at least one, so that every batch goes on. */
 export async function shareOf(
@@ -42,6 +42,7 @@ export const topUpSlots =
     const numbers = Object.keys(batch.slots).map(Number);
     const silent = numbers.filter((number) => isSilent(batch.slots[number] as Slot));
     const share = await shareOf(services, batch.workspaceId);
+    const requestsPerSlot = Math.max(services.queueSettings.requestsPerWorker, fewestPerSlot);
     const wanted = Math.min(share, Math.ceil(leftOf(batch) / requestsPerSlot));
     const missing = Array.from({ length: share }, (_, index) => index + 1)
       .filter((number) => !numbers.includes(number))
@@ -68,10 +69,13 @@ export function needsCheck(batch: Batch, now: number): boolean {
   return batch.slotsMade > 0 && leftOf(batch) === 0 && Object.keys(batch.slots).length === 0;
 }
 
-/** Completes the callback of the workflow's task, so that the workflow checks the batch. A needless call does no harm. */
+/**
+ * Completes the callback of the workflow's task, so that the workflow checks the batch. A needless call does no harm.
+ * @returns false if no task waits
+ */
 export const completeTaskCallback =
   (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>
-  async (batch: BatchKey): Promise<void> => {
+  async (batch: BatchKey): Promise<boolean> => {
     const token = await services.batches.taskToken(batch);
-    if (token !== undefined) await services.batchWorkflow.completeTaskCallback(token);
+    return token !== undefined && (await services.batchWorkflow.completeTaskCallback(token));
   };

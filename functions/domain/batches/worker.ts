@@ -1,5 +1,11 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { type Attempt, type AttemptServices, attemptRequest } from './attempt-request.ts';
+import {
+  type Attempt,
+  type AttemptServices,
+  attemptRequest,
+  waitOf,
+  waitsAtOnce,
+} from './attempt-request.ts';
 import type { BatchItem } from './batch.ts';
 import type { SlotMessage } from './batch-queue.ts';
 import {
@@ -13,7 +19,6 @@ import {
 } from './claim-requests.ts';
 import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
 import { leftoversOf } from './leftovers.ts';
-import { waitOf, waitsAtOnce } from './retry-waits.ts';
 import { type OwnerServices, SlotOwner } from './slot-owner.ts';
 
 export type WorkerServices = ClaimServices &

@@ -15,7 +15,7 @@ export const variables = {
   batchWorkflowArn: 'BATCH_WORKFLOW_ARN',
   batchTimeoutSeconds: 'BATCH_TIMEOUT_SECONDS',
   batchItemSeconds: 'BATCH_ITEM_SECONDS',
-  batchWorkspaceSlots: 'BATCH_WORKSPACE_PLACES',
+  batchWorkspaceSlots: 'BATCH_WORKSPACE_SLOTS',
   requestsPerWorker: 'REQUESTS_PER_WORKER',
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
   /** Set by agentctl alone. */
