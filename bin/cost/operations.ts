@@ -42,8 +42,8 @@ const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): Operati
 });
 
 const batchWithWebhook = callsOfBatch(
-  { BatchGetItem: 3, GetItem: 12, PutItem: 31, Query: 11, TransactWriteItems: 5, UpdateItem: 19 },
-  [28, 140],
+  { BatchGetItem: 4, GetItem: 12, PutItem: 31, Query: 11, TransactWriteItems: 5, UpdateItem: 19 },
+  [29, 140],
 );
 
 /**
@@ -126,16 +126,16 @@ export const operations = {
     'sfn SendTaskSuccess': 1,
   }),
   'batch of 10': callsOfBatch(
-    { BatchGetItem: 2, GetItem: 12, PutItem: 31, Query: 11, TransactWriteItems: 3, UpdateItem: 19 },
-    [26, 124],
+    { BatchGetItem: 3, GetItem: 12, PutItem: 31, Query: 11, TransactWriteItems: 3, UpdateItem: 19 },
+    [27, 124],
   ),
   'batch of 30': callsOfBatch(
-    { BatchGetItem: 2, GetItem: 12, PutItem: 91, Query: 11, TransactWriteItems: 3, UpdateItem: 39 },
-    [28, 286],
+    { BatchGetItem: 3, GetItem: 12, PutItem: 91, Query: 11, TransactWriteItems: 3, UpdateItem: 39 },
+    [29, 286],
   ),
   'batch of 70': callsOfBatch(
-    { BatchGetItem: 4, GetItem: 16, PutItem: 211, Query: 11, TransactWriteItems: 5, UpdateItem: 83 },
-    [36, 630],
+    { BatchGetItem: 5, GetItem: 16, PutItem: 211, Query: 11, TransactWriteItems: 5, UpdateItem: 83 },
+    [37, 630],
   ),
   'batch of 10, with a webhook': {
     ...batchWithWebhook,

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openExclusively } from '../data/lock-file.ts';
 import { reasonOf } from '../data/reason-of.ts';
+import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
 import { claimPort, releasePort } from '../wire/runner-ports.ts';
 
 export interface Emulator {
@@ -38,8 +37,7 @@ export async function startDynoxide(program: string, databaseFile: string): Prom
   await untilClosed(databaseFile);
   for (let attempt = 1; ; attempt += 1)
     try {
-      const host = emulatorHost();
-      return await startAt({ host, port: await findFreePort(host) }, program, databaseFile);
+      return await startAt(await findFreeAddress(), program, databaseFile);
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !String(error).includes('already in use')) throw error;
     }
@@ -58,11 +56,7 @@ async function untilClosed(databaseFile: string): Promise<void> {
   }
 }
 
-async function startAt(
-  { host, port }: { host: string; port: number },
-  program: string,
-  databaseFile: string,
-): Promise<Emulator> {
+async function startAt({ host, port }: Address, program: string, databaseFile: string): Promise<Emulator> {
   const child = spawn(
     'sh',
     [
@@ -129,23 +123,4 @@ async function responds(endpoint: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/**
- * The emulator accepts any caller, pages of browsers too, so only the threads know its address: one of 16 million, and a
- * port. Other systems than Linux have 127.0.0.1 alone.
- */
-const emulatorHost = (): string =>
-  process.platform === 'linux'
-    ? `127.${randomInt(1, 255)}.${randomInt(0, 256)}.${randomInt(1, 255)}`
-    : '127.0.0.1';
-
-function findFreePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject);
-    probe.listen(0, host, () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Agent, type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
 import { Readable } from 'node:stream';
+import type { Address } from '../wire/find-free-address.ts';
 
 /** A request to a web function: of the distribution, or of the gateway. */
 export interface WebRequest {
@@ -25,7 +26,7 @@ export interface WebResponse {
 
 export interface WebFunctionTarget {
   readonly agent: Agent;
-  readonly port: number;
+  readonly address: Address;
   readonly domainName: string;
   readonly timeoutSeconds: number;
 }
@@ -45,14 +46,13 @@ const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-enc
  */
 export function callEnvironment(
   request: WebRequest,
-  { agent, port, domainName, timeoutSeconds }: WebFunctionTarget,
+  { agent, address, domainName, timeoutSeconds }: WebFunctionTarget,
 ): Promise<WebResponse> {
   const { promise, resolve } = Promise.withResolvers<WebResponse>();
   const requestId = randomUUID();
   const outgoing = openRequest({
     agent,
-    host: '127.0.0.1',
-    port,
+    ...address,
     method: request.method,
     path: request.path,
     headers: headersFor(request, domainName, requestId),
@@ -73,7 +73,7 @@ export function callEnvironment(
         requestId,
         // AWS documents the header, and not its value. An environment has a log stream of its own.
         'lambda-web-logstream',
-        `local/${port}`,
+        `local/${address.port}`,
       ],
       body: incoming,
       closesConnection: incoming.headers.connection === 'close',

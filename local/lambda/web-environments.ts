@@ -1,13 +1,14 @@
 import { availableParallelism } from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
+import type { Address } from '../wire/find-free-address.ts';
 import { IDLE_MILLISECONDS } from './warm-threads.ts';
 import type { WebFunctionDefinition } from './web-function-definition.ts';
 import { type Environment, startEnvironment } from './web-function-environment.ts';
 
 /** An environment that has accepted a request. */
 export interface TakenEnvironment {
-  /** Resolves with its port when it listens. */
-  ready(): Promise<number>;
+  /** Resolves with its address when it listens. */
+  ready(): Promise<Address>;
   /** Called when the request has ended. */
   release(): void;
 }
@@ -99,7 +100,7 @@ export function createWebEnvironments(definition: WebFunctionDefinition): WebEnv
       if (slot === undefined) return undefined;
       slot.requests += 1;
       return {
-        ready: async () => (await listening(slot)).port,
+        ready: async () => (await listening(slot)).address,
         release() {
           slot.requests -= 1;
           slot.idleSince = Date.now();

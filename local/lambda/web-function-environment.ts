@@ -1,6 +1,7 @@
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
 import { claimPort, releasePort, runnerPorts } from '../wire/runner-ports.ts';
 import { passLines } from './pass-lines.ts';
 import type { ServerThreadData } from './thread/messages.ts';
@@ -9,7 +10,7 @@ import type { WebFunctionDefinition } from './web-function-definition.ts';
 /** A thread that runs the server of a web function. */
 export interface Environment {
   readonly worker: Worker;
-  readonly port: number;
+  readonly address: Address;
   /** Rejects if the server does not listen in time, or if it ends before. */
   readonly listening: Promise<void>;
   /** Emits SIGTERM inside, and ends the environment a second later. */
@@ -36,9 +37,10 @@ export async function startEnvironment(
   definition: WebFunctionDefinition,
   onEnded: () => void,
 ): Promise<Environment> {
-  const port = await findFreePort();
+  const address = await findFreeAddress();
+  const { port } = address;
   claimPort(port);
-  const worker = startWorker(definition, port);
+  const worker = startWorker(definition, address);
   const ended = new Promise<never>((_, reject) => {
     worker.on('error', (error: Error) => {
       definition.onLine(error.stack ?? String(error));
@@ -50,11 +52,11 @@ export async function startEnvironment(
       reject(new Error(`${definition.functionName} has ended`));
     });
   });
-  const listening = Promise.race([untilListening(port, definition.functionName), ended]);
+  const listening = Promise.race([untilListening(address, definition.functionName), ended]);
   listening.catch(() => {});
   return {
     worker,
-    port,
+    address,
     listening,
     shutDown() {
       worker.postMessage('SIGTERM');
@@ -63,12 +65,12 @@ export async function startEnvironment(
   };
 }
 
-function startWorker(definition: WebFunctionDefinition, port: number): Worker {
+function startWorker(definition: WebFunctionDefinition, { host, port }: Address): Worker {
   const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
     name: definition.functionName,
     env: {
       ...definition.environment,
-      AWS_LAMBDA_HTTP_ENDPOINT: `127.0.0.1:${port}`,
+      AWS_LAMBDA_HTTP_ENDPOINT: `${host}:${port}`,
       NODE_COMPILE_CACHE: definition.compileCacheFolder,
     },
     argv: [],
@@ -91,30 +93,18 @@ function startWorker(definition: WebFunctionDefinition, port: number): Worker {
   return worker;
 }
 
-/** A port that is free now. The thread listens on it within milliseconds. */
-function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-async function untilListening(port: number, name: string): Promise<void> {
+async function untilListening(address: Address, name: string): Promise<void> {
   const deadline = performance.now() + START_MILLISECONDS;
   while (performance.now() < deadline) {
-    if (await accepts(port)) return;
+    if (await accepts(address)) return;
     await sleep(10);
   }
   throw new Error(`${name} does not listen on AWS_LAMBDA_HTTP_ENDPOINT`);
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts({ host, port }: Address): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(port, host);
     socket.once('connect', () => {
       socket.destroy();
       resolve(true);

@@ -39,12 +39,12 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
     async send(request) {
       const environment = isTooFast() ? undefined : environments.take();
       if (environment === undefined) return platformResponse(429, 'Platform.Throttled');
-      const port = await environment.ready().catch(() => undefined);
-      if (port === undefined) {
+      const address = await environment.ready().catch(() => undefined);
+      if (address === undefined) {
         environment.release();
         return platformResponse(502, 'Runtime.InitError');
       }
-      const response = await callEnvironment(request, { agent, port, domainName, timeoutSeconds });
+      const response = await callEnvironment(request, { agent, address, domainName, timeoutSeconds });
       response.body.once('close', () => environment.release());
       return response;
     },
