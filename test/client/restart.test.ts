@@ -9,14 +9,13 @@ import { startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant } from '#support/service.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
-/** A soak test has as many requests as users do. Else three batches come of long messages. */
-const [count, padding] = process.env.SOAK === undefined ? [66, 'x'.repeat(250_000)] : [2500, ''];
+const count = 2500;
 
-test('three batches survive a kill of the service', async () => {
+test.runIf(process.env.SOAK !== undefined)('three batches survive a kill of the service', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'client-'));
   const model = await startScriptedModel();
   model.onCall = (call) => {
-    call.chunk(`To: ${call.request.messages.at(-1)?.content.replaceAll('x', '')}`);
+    call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
     call.finish();
   };
   const start = () =>
@@ -46,7 +45,7 @@ test('three batches survive a kill of the service', async () => {
 
   const requests = Array.from({ length: count }, (_, index) => ({
     custom_id: `request-${index}`,
-    message: `Number ${index}${padding}`,
+    message: `Number ${index}`,
   }));
   let restarted: Promise<void> | undefined;
   const restart = async () => {

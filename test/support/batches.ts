@@ -38,14 +38,14 @@ export async function waitForBatch(
   seconds = 60,
 ): Promise<BatchResource> {
   const end = performance.now() + seconds * 1000;
-  for (let wait = 50; ; wait = Math.min(wait * 1.5, 500)) {
+  for (let wait = 50; ; wait = Math.min(wait * 1.5, 1000)) {
     const batch = await batchAt(client, id);
     expect(batch.completed_requests + batch.failed_requests).toBeLessThanOrEqual(batch.total_requests);
     if (is(batch)) return batch;
     if (performance.now() > end)
       throw new Error(`After ${seconds} s the batch is still ${JSON.stringify(batch)}`);
     // Each poll reads the items of all requests, and takes time from the batch itself.
-    await new Promise((resolve) => setTimeout(resolve, batch.total_requests > 100 ? 500 : wait));
+    await new Promise((resolve) => setTimeout(resolve, batch.total_requests > 100 ? 1000 : wait));
   }
 }
 

@@ -40,7 +40,7 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
     async closed(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
       const find = () => deliveries().get(ownerOf(batch));
       await expect
-        .poll(async () => (await find())?.state, { timeout, interval: 50 })
+        .poll(async () => (await find())?.state, { timeout, interval: 200 })
         .toMatch(/^(?:delivered|gone|exhausted)$/);
       return (await find()) as WebhookDelivery;
     },
