@@ -3,6 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { endOfStream, eventOf } from '#contract/event-text.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { webFunctions } from '#support/entry-points.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -36,40 +37,44 @@ async function withTools(): Promise<string> {
 }
 
 describe('a stream that breaks', () => {
-  it('after any of its events goes on behind it, byte for byte', async () => {
-    const { onCall } = model;
-    onTestFinished(() => {
-      model.onCall = onCall;
-    });
-    const agentId = await withTools();
-    const whole = await start('unbroken', { agentId });
-    const count = (await allOf(whole.texts)).length;
-    expect(count).toBeGreaterThanOrEqual(60);
-    const cutAfter = async (sequenceNumber: number): Promise<void> => {
-      const { chatId, texts, first, responseId } = await start(`cut after ${sequenceNumber}`, { agentId });
-      const before = [first, ...(await take(texts, sequenceNumber))];
-      await texts.return(undefined);
-      const after = await allOf(await resume(chatId, responseId, sequenceNumber));
-      const both = [...before, ...after];
-      expect(both).toEqual(await allOf(await resume(chatId, responseId)));
-      expect(both.pop()).toBe(endOfStream);
-      const events = both.map(eventOf);
-      expect(events.map(({ sequence_number }) => sequence_number)).toEqual([...both.keys()]);
-      expect(events).toHaveLength(count);
-      expect(events.map(({ type }) => type)).toContain('response.reasoning_step.end');
-      expect(events.at(-1)).toMatchObject({
-        type: 'response.output_text.completed',
-        final_text: events.map((event) => ('delta' in event ? event.delta : '')).join(''),
+  // What is stored does not depend on the entry point.
+  it.skipIf(webFunctions === 'uploads')(
+    'after any of its events goes on behind it, byte for byte',
+    async () => {
+      const { onCall } = model;
+      onTestFinished(() => {
+        model.onCall = onCall;
       });
-    };
-    const cuts = [...Array(count).keys()];
-    // Few at once, because each uses some requests of one environment.
-    await Promise.all(
-      Array.from({ length: 6 }, async () => {
-        for (let cut = cuts.shift(); cut !== undefined; cut = cuts.shift()) await cutAfter(cut);
-      }),
-    );
-  });
+      const agentId = await withTools();
+      const whole = await start('unbroken', { agentId });
+      const count = (await allOf(whole.texts)).length;
+      expect(count).toBeGreaterThanOrEqual(60);
+      const cutAfter = async (sequenceNumber: number): Promise<void> => {
+        const { chatId, texts, first, responseId } = await start(`cut after ${sequenceNumber}`, { agentId });
+        const before = [first, ...(await take(texts, sequenceNumber))];
+        await texts.return(undefined);
+        const after = await allOf(await resume(chatId, responseId, sequenceNumber));
+        const both = [...before, ...after];
+        expect(both).toEqual(await allOf(await resume(chatId, responseId)));
+        expect(both.pop()).toBe(endOfStream);
+        const events = both.map(eventOf);
+        expect(events.map(({ sequence_number }) => sequence_number)).toEqual([...both.keys()]);
+        expect(events).toHaveLength(count);
+        expect(events.map(({ type }) => type)).toContain('response.reasoning_step.end');
+        expect(events.at(-1)).toMatchObject({
+          type: 'response.output_text.completed',
+          final_text: events.map((event) => ('delta' in event ? event.delta : '')).join(''),
+        });
+      };
+      const cuts = [...Array(count).keys()];
+      // Few at once, because each uses some requests of one environment.
+      await Promise.all(
+        Array.from({ length: 6 }, async () => {
+          for (let cut = cuts.shift(); cut !== undefined; cut = cuts.shift()) await cutAfter(cut);
+        }),
+      );
+    },
+  );
 
   it('is followed live: a word is sent on while the model still speaks', async () => {
     const called = callFor('live');
