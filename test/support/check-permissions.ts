@@ -18,7 +18,7 @@ const untestable: readonly UntestablePermission[] = [
 const sameAs = {
   ...{ SendMessage: 'Chats', CreateChat: 'Chats', CompleteChat: 'Chats' },
   ...{ ListChats: 'ListMessages', ListBatches: 'ListMessages', ListBatchResults: 'ListMessages' },
-  ListPublishedAgents: 'ListMessages',
+  ...{ ListPublishedAgents: 'ListMessages', ListModels: 'ListMessages' },
 };
 
 /** A restored table has the place of the stack's table, and a secret's next generation that of the one before. */
