@@ -180,17 +180,27 @@ export async function endOf(stream: Writable): Promise<void> {
 export async function wholeResponse(
   serve: (open: ResponseWriter['open']) => Promise<void>,
 ): Promise<WholeResponse> {
-  let head = { statusCode: 0, headers: {} };
-  let body = '';
-  await serve((statusCode, headers) => {
-    head = { statusCode, headers };
-    return new Writable({
-      decodeStrings: false,
-      write(chunk: string, _encoding, done) {
-        body += chunk;
-        done();
-      },
-    });
+  let response: WholeResponse = { statusCode: 0, headers: {}, body: '' };
+  await serve((statusCode, headers) =>
+    collectText((body) => {
+      response = { statusCode, headers, body };
+    }),
+  );
+  return response;
+}
+
+/** A stream that gives all of its text at its end. */
+export function collectText(give: (text: string) => void): Writable {
+  let text = '';
+  return new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      text += chunk;
+      done();
+    },
+    final(done) {
+      give(text);
+      done();
+    },
   });
-  return { ...head, body };
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Writable } from 'node:stream';
 import { BodyTooLarge, ServiceError } from '#contract/errors.ts';
 import { hasBody, longBody, type Route, shortBody } from '#contract/routes/route.ts';
 import type { Leave } from '#domain/platform/shares.ts';
@@ -9,7 +8,7 @@ import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { runInvocation } from '#runtime/observability/invocation.ts';
 import { callerIn, headerIn, type Request } from './request.ts';
 import { failureResponse, type ResponseForm } from './response-form.ts';
-import type { ResponseWriter, Serve } from './serve-route.ts';
+import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { verifyCaller } from './signed-caller.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
@@ -98,7 +97,11 @@ const pathPattern = (path: string): RegExp =>
 
 function queryOf({ searchParams }: URL): Map<string, string[]> {
   const query = new Map<string, string[]>();
-  for (const name of searchParams.keys()) query.set(name, searchParams.getAll(name));
+  for (const [name, value] of searchParams) {
+    const values = query.get(name);
+    if (values === undefined) query.set(name, [value]);
+    else values.push(value);
+  }
   return query;
 }
 
@@ -109,18 +112,7 @@ function writerOf(request: IncomingMessage, response: ServerResponse, deadline: 
     open(statusCode, headers) {
       if (request.complete) return response.writeHead(statusCode, headers);
       // Only an error is sent while the request is still arriving.
-      let body = '';
-      return new Writable({
-        decodeStrings: false,
-        write(chunk: string, _encoding, done) {
-          body += chunk;
-          done();
-        },
-        final(done) {
-          sendWhole(request, response, { statusCode, headers, body });
-          done();
-        },
-      });
+      return collectText((body) => sendWhole(request, response, { statusCode, headers, body }));
     },
     remainingMilliseconds: () => deadline - Date.now(),
     onGone: (listener) =>
