@@ -20,7 +20,23 @@ import { memoryReplyEventStore } from './memory-objects.ts';
 import type { Stores } from './open-stores.ts';
 import { type ScriptedRuntime, scriptedRuntime } from './scripted-runtime.ts';
 
-export type MemoryServices = Stores & ChatServices & PlatformServices;
+export type MemoryServices = Stores &
+  PlatformServices &
+  Pick<
+    ChatServices,
+    | 'agentRuntime'
+    | 'chatDeletion'
+    | 'chatPages'
+    | 'chats'
+    | 'feedback'
+    | 'messages'
+    | 'newChats'
+    | 'purgeOutbox'
+    | 'purgeQueue'
+    | 'replyEvents'
+    | 'replySettings'
+    | 'stops'
+  >;
 
 export type RunningTurn = Extract<StartedTurn, { turn: object }>;
 

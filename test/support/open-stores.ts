@@ -1,13 +1,8 @@
 import { inject } from 'vitest';
 import type { AgentEditing } from '#domain/agents/services.ts';
-import type { BatchServices } from '#domain/batches/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { ErasureServices } from '#domain/erasure/services.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import type { KnowledgeServices } from '#domain/knowledge/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { dynamoStores, memoryStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { openTable } from './open-table.ts';
@@ -28,14 +23,29 @@ export type Stores = {
     ChatServices['chatPages'] &
     ChatServices['chatDeletion'];
 } & AgentEditing &
-  Pick<BatchServices, 'batches' | 'reconciliationIndex' | 'requestEraser'> &
-  Pick<ChatServices, 'feedback' | 'messages' | 'purgeOutbox' | 'replyEvents'> &
-  Pick<ErasureServices, 'chatTraces' | 'erasures' | 'retention'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<KnowledgeServices, 'knowledge'> &
-  Pick<PlatformServices, 'idempotency'> &
-  Pick<WebhookServices, 'deliveries' | 'webhookSource'> &
-  Pick<WorkspaceServices, 'apiKeys' | 'auditLog' | 'rateBuckets' | 'usage' | 'workspaces'>;
+  Pick<
+    ErasureServices,
+    | 'apiKeys'
+    | 'auditLog'
+    | 'batches'
+    | 'chatTraces'
+    | 'deliveries'
+    | 'erasures'
+    | 'feedback'
+    | 'fileIndex'
+    | 'idempotency'
+    | 'messages'
+    | 'purgeOutbox'
+    | 'rateBuckets'
+    | 'reconciliationIndex'
+    | 'replyEvents'
+    | 'requestEraser'
+    | 'retention'
+    | 'usage'
+    | 'webhookSource'
+    | 'workspaces'
+  > &
+  Pick<KnowledgeServices, 'knowledge'>;
 
 /** What the stores take from the process. */
 export interface StoreSettings {

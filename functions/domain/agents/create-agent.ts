@@ -1,6 +1,5 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { ServiceError } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Agent } from './agent.ts';
 import type { AgentEditing } from './services.ts';
@@ -10,11 +9,7 @@ import type { AgentEditing } from './services.ts';
  * @throws notFound for an unknown workspace
  */
 export const createAgent =
-  (
-    services: AgentEditing &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock' | 'identifiers'>,
-  ) =>
+  (services: AgentEditing & Pick<WorkspaceServices, 'clock' | 'identifiers' | 'workspaces'>) =>
   async (input: { workspaceId: string; definition: AgentDefinition }): Promise<Agent> => {
     if ((await services.workspaces.get(input.workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);

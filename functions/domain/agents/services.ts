@@ -1,8 +1,9 @@
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { AgentReader, AgentStore } from './agent-store.ts';
 import type { WebPages } from './web-pages.ts';
 import type { WebSearch } from './web-search.ts';
 
-export interface AgentServices {
+export interface AgentServices extends WorkspaceServices {
   agents: AgentReader;
   webPages: WebPages;
   /** Null if the stage has no search provider. */

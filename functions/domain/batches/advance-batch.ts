@@ -15,10 +15,7 @@ import { deliveryOf } from './batch-ended-event.ts';
 import type { BatchServices } from './services.ts';
 import { type SlotServices, topUpSlots } from './slots.ts';
 
-interface EndServices
-  extends CloseTurnServices,
-    Pick<BatchServices, 'batches'>,
-    Pick<PlatformServices, 'clock' | 'meter'> {}
+interface EndServices extends CloseTurnServices, Pick<BatchServices, 'batches' | 'clock' | 'meter'> {}
 
 type AdvanceServices = EndServices & SlotServices & Pick<PlatformServices, 'log'>;
 
@@ -108,7 +105,7 @@ async function readRequests(
  * @param isForced also those whose workers are alive
  */
 async function failAbandoned(
-  services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
+  services: Pick<BatchServices, 'batches' | 'clock'>,
   batch: Batch,
   isForced: boolean,
 ): Promise<void> {

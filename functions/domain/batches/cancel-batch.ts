@@ -1,5 +1,4 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import type { Batch } from './batch.ts';
 import { countBatch } from './count-batch.ts';
@@ -13,7 +12,7 @@ import { completeTaskCallback } from './slots.ts';
  * @throws notFound, or badRequest in any other state
  */
 export const cancelBatch =
-  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'> & Pick<PlatformServices, 'clock' | 'log'>) =>
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches' | 'clock' | 'log'>) =>
   async (workspaceId: string, batchId: string, awaitRateLimit: AwaitRateLimit): Promise<Batch> => {
     const found = await findBatch(services)(workspaceId, batchId);
     await awaitRateLimit();

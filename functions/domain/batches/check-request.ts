@@ -1,20 +1,12 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { BatchRequest } from './batch.ts';
 
-export type CheckServices = Pick<AgentServices, 'agents'> &
-  Pick<ChatServices, 'chats'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'clock'>;
+export type CheckServices = Pick<ChatServices, 'agents' | 'chats' | 'clock' | 'fileIndex' | 'workspaces'>;
 
 /** What the reply to a request needs. */
 export interface Prepared {

@@ -1,13 +1,14 @@
 import type { CountedCall } from '#domain/platform/model-usage.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 
-export type CountServices = Pick<WorkspaceServices, 'rateLimits' | 'stageLimits' | 'usage'> &
-  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+export type CountServices = Pick<
+  WorkspaceServices,
+  'clock' | 'log' | 'meter' | 'rateLimits' | 'stageLimits' | 'usage'
+>;
 
 export interface EndedAttempt {
   request: BatchRequest;

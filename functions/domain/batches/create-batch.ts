@@ -1,28 +1,32 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { Tokens } from '#contract/rate-limits.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import { requestChecks } from './check-request.ts';
 import type { BatchServices } from './services.ts';
 
-type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWorkflow'> &
-  Pick<ChatServices, 'chats' | 'replySettings'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<AgentServices, 'agents'> &
-  Pick<WebhookServices, 'secretCipher' | 'webhookSender'> &
-  Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'idempotency'>;
+type CreateServices = Pick<
+  BatchServices,
+  | 'agents'
+  | 'batchSettings'
+  | 'batchWorkflow'
+  | 'batches'
+  | 'chats'
+  | 'clock'
+  | 'fileIndex'
+  | 'idempotency'
+  | 'identifiers'
+  | 'log'
+  | 'replySettings'
+  | 'secretCipher'
+  | 'webhookSender'
+  | 'workspaces'
+>;
 
 type Checks = ReturnType<typeof requestChecks>;
 

@@ -23,7 +23,7 @@ const repliesAtOnce = 50;
  * @throws notFound `Batch not found`
  */
 export const listBatchResults =
-  (services: Pick<BatchServices, 'batches'> & Pick<ChatServices, 'messages'>) =>
+  (services: Pick<BatchServices, 'batches' | 'messages'>) =>
   async (input: {
     workspaceId: string;
     batchId: string;

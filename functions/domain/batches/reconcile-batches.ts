@@ -1,6 +1,3 @@
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
 import type { OpenBatchEntry, WebhookEntry } from './reconciliation-index.ts';
@@ -10,10 +7,10 @@ import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from 
 import { takeTurns } from './take-turns.ts';
 
 export type ReconcileServices = SlotServices &
-  Pick<BatchServices, 'batchWorkflow' | 'reconciliationIndex'> &
-  Pick<ChatServices, 'replySettings'> &
-  Pick<WebhookServices, 'deliveries'> &
-  Pick<PlatformServices, 'log' | 'random'>;
+  Pick<
+    BatchServices,
+    'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'
+  >;
 
 /** A check takes about 20 ms, for one read and seldom more. So 16 concurrent checks are 800 checks a second. */
 const checksAtOnce = 16;

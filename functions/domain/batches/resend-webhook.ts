@@ -1,5 +1,3 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import type { BatchServices } from './services.ts';
 
@@ -9,11 +7,7 @@ import type { BatchServices } from './services.ts';
  * harm.
  */
 export const resendWebhook =
-  (
-    services: Pick<BatchServices, 'batchWorkflow' | 'batches'> &
-      Pick<WebhookServices, 'deliveries'> &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches' | 'clock' | 'deliveries'>) =>
   async (owner: DeliveryOwner): Promise<WebhookDelivery> => {
     const [batch, delivery] = await Promise.all([
       services.batches.get(owner.workspaceId, owner.batchId),

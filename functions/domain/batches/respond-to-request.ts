@@ -6,22 +6,28 @@ import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import type { AssistantMessage } from '#domain/chats/message.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
 import { openTurn, storeTurn, type Turn, turnAt } from '#domain/chats/turn.ts';
 import { attachFiles } from '#domain/files/attach-files.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './batch.ts';
 import type { Prepared } from './check-request.ts';
 import type { BatchServices } from './services.ts';
 
-export type RespondServices = Pick<BatchServices, 'batchSettings'> &
-  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+export type RespondServices = Pick<
+  BatchServices,
+  | 'agentRuntime'
+  | 'batchSettings'
+  | 'chats'
+  | 'clock'
+  | 'fileIndex'
+  | 'log'
+  | 'messages'
+  | 'meter'
+  | 'replyEvents'
+  | 'replySettings'
+>;
 
 /** An attempt to respond to a request of a batch. */
 export interface RequestAttempt extends Prepared {

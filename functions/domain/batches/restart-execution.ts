@@ -1,4 +1,3 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Batch } from './batch.ts';
 import type { BatchServices } from './services.ts';
 
@@ -7,7 +6,7 @@ import type { BatchServices } from './services.ts';
  * starts the execution with the next number.
  */
 export const restartExecution =
-  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'> & Pick<PlatformServices, 'log'>) =>
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches' | 'log'>) =>
   async (batch: Batch): Promise<void> => {
     const state = await services.batchWorkflow.stateOf(batch);
     if (state === 'running') return;

@@ -1,9 +1,11 @@
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { BatchQueue } from './batch-queue.ts';
 import type { BatchStore, RequestEraser } from './batch-store.ts';
 import type { BatchWorkflow } from './batch-workflow.ts';
 import type { ReconciliationIndex } from './reconciliation-index.ts';
 
-export interface BatchServices {
+export interface BatchServices extends ChatServices, WebhookServices {
   batchQueue: BatchQueue;
   batchSettings: BatchSettings;
   batchWorkflow: BatchWorkflow;

@@ -1,8 +1,5 @@
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { interrupted } from '#domain/chats/gather-reply.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
 import { restartExecution } from './restart-execution.ts';
@@ -16,10 +13,7 @@ import {
 } from './slots.ts';
 
 export type OwnerServices = SlotServices &
-  Pick<BatchServices, 'batchWorkflow'> &
-  Pick<ChatServices, 'replySettings'> &
-  Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'log' | 'random'>;
+  Pick<BatchServices, 'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
 
 /**
  * Milliseconds for which a worker takes requests, less up to a third, so that workers that began together do not hand

@@ -1,10 +1,8 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, clockDifference, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
 import type { BatchKey } from './batch-transitions.ts';
 import type { BatchServices } from './services.ts';
 
-export type SlotServices = Pick<BatchServices, 'batchQueue' | 'batches' | 'queueSettings'> &
-  Pick<PlatformServices, 'clock'>;
+export type SlotServices = Pick<BatchServices, 'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
 /**
  * Milliseconds from the sending of a slot's message until the slot is silent, unless a worker acquires it. Less than a minute:

@@ -8,14 +8,11 @@ import {
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency-record.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import type { ChatServices } from './services.ts';
@@ -52,11 +49,10 @@ export interface CheckedSend extends SendInput {
  */
 export const checkSend =
   (
-    services: Pick<ChatServices, 'chats' | 'replySettings'> &
-      Pick<FileServices, 'fileIndex'> &
-      Pick<AgentServices, 'agents'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock' | 'idempotency'>,
+    services: Pick<
+      ChatServices,
+      'agents' | 'chats' | 'clock' | 'fileIndex' | 'idempotency' | 'replySettings' | 'workspaces'
+    >,
   ) =>
   async (
     input: SendInput,

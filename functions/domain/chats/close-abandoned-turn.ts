@@ -1,14 +1,11 @@
 import { errorTable } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Chat, isResumable, type Lease, responseIdIn, responseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import { type AssistantMessage, noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
 import { storedText } from './stored-text.ts';
 
-export interface CloseTurnServices
-  extends Pick<ChatServices, 'chats' | 'replyEvents'>,
-    Pick<PlatformServices, 'clock'> {
+export interface CloseTurnServices extends Pick<ChatServices, 'chats' | 'clock' | 'replyEvents'> {
   messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }
 

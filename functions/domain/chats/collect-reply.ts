@@ -43,10 +43,7 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
  * @returns the reply, complete or not, with the reason of its end; the error instead if the model did not end it
  */
 export const collectReply =
-  (
-    services: Pick<ChatServices, 'agentRuntime' | 'replySettings'> &
-      Pick<PlatformServices, 'clock' | 'log' | 'meter'>,
-  ) =>
+  (services: Pick<ChatServices, 'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>) =>
   async (
     request: Omit<ReplyRequest, 'signal'>,
     {

@@ -1,10 +1,7 @@
 import { agentNotFound, chatNotFound } from '#contract/errors.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Chat } from './chat.ts';
 import type { NewChat } from './chat-store.ts';
 import type { ChatServices } from './services.ts';
@@ -17,12 +14,7 @@ import type { ChatServices } from './services.ts';
  *   repeated request whose chat was deleted, or `Agent not found`
  */
 export const createChat =
-  (
-    services: Pick<ChatServices, 'chats' | 'newChats'> &
-      Pick<AgentServices, 'agents'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'idempotency'>,
-  ) =>
+  (services: Pick<ChatServices, 'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>) =>
   async (
     input: {
       workspaceId: string;

@@ -1,7 +1,5 @@
 import { chatNotFound } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { findChat } from './find-chat.ts';
 import type { ChatServices } from './services.ts';
 
@@ -11,11 +9,7 @@ import type { ChatServices } from './services.ts';
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export const deleteChat =
-  (
-    services: Pick<ChatServices, 'chatDeletion' | 'chats' | 'purgeQueue'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock' | 'log'>,
-  ) =>
+  (services: Pick<ChatServices, 'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>) =>
   async (
     input: Parameters<ReturnType<typeof findChat>>[0],
     awaitRateLimit: AwaitRateLimit,

@@ -1,7 +1,6 @@
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import type { FileServices } from '#domain/files/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { chatResource } from './chat.ts';
 import { countMessages } from './count-messages.ts';
 import { messageResource } from './message-resource.ts';
@@ -18,8 +17,9 @@ const chatsPerPage = 100;
  * come in pages that fit into memory.
  */
 export async function* exportChats(
-  services: Pick<ChatServices, 'chatPages' | 'chats' | 'messages'> &
-    Pick<PlatformServices, 'clock'> & { files: Pick<FileServices['files'], 'address'> },
+  services: Pick<ChatServices, 'chatPages' | 'chats' | 'clock' | 'messages'> & {
+    files: Pick<FileServices['files'], 'address'>;
+  },
   filter: { workspaceId: string; externalUserId: string | undefined },
 ): AsyncGenerator<ExportedLine[]> {
   const resource = messageResource(services);

@@ -1,7 +1,6 @@
 import { chatNotFound } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import type { ChatServices } from './services.ts';
 
@@ -10,7 +9,7 @@ import type { ChatServices } from './services.ts';
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export const findChat =
-  (services: Pick<ChatServices, 'chats'> & Pick<WorkspaceServices, 'workspaces'>) =>
+  (services: Pick<ChatServices, 'chats' | 'workspaces'>) =>
   async (input: {
     workspaceId: string;
     chatId: number;

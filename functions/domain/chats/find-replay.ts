@@ -1,6 +1,4 @@
 import { chatNotFound, replyInProgress } from '#contract/errors.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Chat, isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
 import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
@@ -9,9 +7,10 @@ import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
-type ReplayServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
-  Pick<AgentServices, 'agents'> &
-  Pick<PlatformServices, 'clock' | 'identifiers'>;
+type ReplayServices = Pick<
+  ChatServices,
+  'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
+>;
 
 /** A resumable reply that is running: its events are stored. */
 export interface LiveReply {

@@ -1,13 +1,12 @@
 import { errorTable } from '#contract/errors.ts';
 import { endOfStream, eventOf, eventText } from '#contract/event-text.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { leaseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import type { ReplyName } from './reply-event-store.ts';
 import type { ChatServices } from './services.ts';
 import { storedText } from './stored-text.ts';
 
-type FollowServices = Pick<ChatServices, 'chats' | 'replyEvents'> & Pick<PlatformServices, 'clock'>;
+type FollowServices = Pick<ChatServices, 'chats' | 'clock' | 'replyEvents'>;
 
 /** Milliseconds between two reads: a reader is at most this much behind what is stored. */
 const readInterval = 500;

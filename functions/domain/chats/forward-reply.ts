@@ -1,5 +1,4 @@
 import type { StreamEventBody } from '#contract/events.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { ReplyAborted } from './collect-reply.ts';
 import { type Reply, stopped } from './gather-reply.ts';
 import { messageId } from './message.ts';
@@ -23,10 +22,7 @@ export interface ReplySink {
  * @param onText called with each text delta, after it was forwarded
  */
 export const forwardReply =
-  (
-    services: Pick<ChatServices, 'chats' | 'replySettings' | 'stops'> &
-      Pick<PlatformServices, 'clock' | 'log'>,
-  ) =>
+  (services: Pick<ChatServices, 'chats' | 'clock' | 'log' | 'replySettings' | 'stops'>) =>
   async (
     turn: Turn,
     running: RunningReply,

@@ -1,6 +1,5 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import { countMessages } from './count-messages.ts';
 import type { RatedMessage } from './message-store.ts';
@@ -12,7 +11,7 @@ import type { ChatServices } from './services.ts';
  * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export const listMessages =
-  (services: Pick<ChatServices, 'chats' | 'messages'> & Pick<WorkspaceServices, 'workspaces'>) =>
+  (services: Pick<ChatServices, 'chats' | 'messages' | 'workspaces'>) =>
   async (input: {
     workspaceId: string;
     chatId: number;

@@ -1,7 +1,6 @@
 import { eventOf, eventText } from '#contract/event-text.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Cancel } from '#domain/platform/clock.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ReplyName, StoredEvents } from './reply-event-store.ts';
 import type { ChatServices } from './services.ts';
 
@@ -30,7 +29,7 @@ const attemptsAtEnd = 3;
  * stored: it would cost a write unit for each 2,000 characters, and the deltas have the same text.
  */
 export function recordEvents(
-  { replyEvents, clock, log }: Pick<ChatServices, 'replyEvents'> & Pick<PlatformServices, 'clock' | 'log'>,
+  { replyEvents, clock, log }: Pick<ChatServices, 'clock' | 'log' | 'replyEvents'>,
   reply: ReplyName,
 ): EventRecorder {
   let first = 0;

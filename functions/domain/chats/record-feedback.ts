@@ -1,8 +1,6 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { countMessages } from './count-messages.ts';
 import { findChat } from './find-chat.ts';
 import { isReplyPosition, positionOf } from './message.ts';
@@ -13,11 +11,7 @@ import type { ChatServices } from './services.ts';
  * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
  */
 export const recordFeedback =
-  (
-    services: Pick<ChatServices, 'chats' | 'feedback'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: Pick<ChatServices, 'chats' | 'clock' | 'feedback' | 'workspaces'>) =>
   async (
     input: {
       workspaceId: string;

@@ -1,7 +1,5 @@
 import { chatNotFound } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Chat } from './chat.ts';
 import { findChat } from './find-chat.ts';
 import type { ChatServices } from './services.ts';
@@ -11,11 +9,7 @@ import type { ChatServices } from './services.ts';
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export const renameChat =
-  (
-    services: Pick<ChatServices, 'chats'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: Pick<ChatServices, 'chats' | 'clock' | 'workspaces'>) =>
   async (
     { name, ...input }: Parameters<ReturnType<typeof findChat>>[0] & { name: string },
     awaitRateLimit: AwaitRateLimit,

@@ -1,4 +1,3 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { ReplyAborted } from './collect-reply.ts';
 import { interrupted } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
@@ -9,7 +8,7 @@ import type { ChatServices } from './services.ts';
  * @returns `finished` waits for a renewal that is under way: Lambda freezes what runs after the function's end.
  */
 export function renewLeases(
-  services: Pick<ChatServices, 'replySettings'> & Pick<PlatformServices, 'clock' | 'log'>,
+  services: Pick<ChatServices, 'clock' | 'log' | 'replySettings'>,
   renew: (until: number) => Promise<boolean>,
   stop: AbortController,
 ): { stop: () => void; finished: () => Promise<unknown> } {

@@ -1,4 +1,3 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { requeueAfter } from './purge.ts';
 import type { ChatServices } from './services.ts';
 
@@ -15,7 +14,7 @@ const purgesPerRun = 1000;
  * @returns the number of overdue purges
  */
 export const requeuePurges =
-  (services: Pick<ChatServices, 'purgeOutbox' | 'purgeQueue'> & Pick<PlatformServices, 'clock'>) =>
+  (services: Pick<ChatServices, 'clock' | 'purgeOutbox' | 'purgeQueue'>) =>
   async (): Promise<{ overdue: number }> => {
     const { purgeOutbox, purgeQueue } = services;
     const now = services.clock.now().getTime();

@@ -1,7 +1,5 @@
 import { noStreamToResume } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { leaseIdOf } from './chat.ts';
 import { findChat } from './find-chat.ts';
 import { followReply } from './follow-reply.ts';
@@ -12,11 +10,7 @@ import type { ChatServices } from './services.ts';
  * @throws clientNotAllowed, `Chat not found`, notFound for a reply that is unknown, not resumable, or older than an hour
  */
 export const resumeReply =
-  (
-    services: Pick<ChatServices, 'chats' | 'replyEvents'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: Pick<ChatServices, 'chats' | 'clock' | 'replyEvents' | 'workspaces'>) =>
   async (input: {
     workspaceId: string;
     chatId: number;

@@ -1,3 +1,5 @@
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { AgentRuntime } from './agent-runtime.ts';
 import type { ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat-store.ts';
 import type { FeedbackStore } from './feedback-store.ts';
@@ -7,7 +9,7 @@ import type { ReplyLimits } from './reply-budget.ts';
 import type { ReplyEventStore } from './reply-event-store.ts';
 import type { StopWatch } from './watch-stops.ts';
 
-export interface ChatServices {
+export interface ChatServices extends AgentServices, FileServices {
   agentRuntime: AgentRuntime;
   chatDeletion: ChatDeletion;
   chatPages: ChatPages;

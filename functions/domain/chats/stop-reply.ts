@@ -1,12 +1,11 @@
 import { noReplyInProgress, ServiceError } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { batchLeasePrefix, type Chat, type Lease, responseIdOf } from './chat.ts';
 import { findChat } from './find-chat.ts';
 import type { ChatServices } from './services.ts';
 
-type StopServices = Pick<ChatServices, 'chats'> & Pick<PlatformServices, 'clock'>;
+type StopServices = Pick<ChatServices, 'chats' | 'clock'>;
 
 /**
  * Milliseconds until the chat of a stopped reply is free if its function has died. A living function sees the stop

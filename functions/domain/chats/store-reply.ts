@@ -1,16 +1,15 @@
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 import { putReply, type SentTurn } from './turn.ts';
 
-type StoreServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents'> &
-  Pick<WorkspaceServices, 'usage'> &
-  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+type StoreServices = Pick<
+  ChatServices,
+  'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replyEvents' | 'usage'
+>;
 
 /**
  * Stores the reply, complete or not; then releases the chat lease and counts the usage concurrently.

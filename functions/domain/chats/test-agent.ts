@@ -7,14 +7,12 @@ import type { AgentServices } from '#domain/agents/services.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { operatorsKeyId } from '#domain/workspaces/usage.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import type { Chat } from './chat.ts';
 import { startReply } from './start-reply.ts';
 
-type TestServices = Pick<AgentServices, 'agents'> &
-  Pick<WorkspaceServices, 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
+type TestServices = Pick<AgentServices, 'agents' | 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
   Parameters<typeof startReply>[0];
 
 /**

@@ -1,7 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Chat, type Lease, responseIdIn } from './chat.ts';
 import type { LeaseRequest } from './chat-store.ts';
 import { requireOwnChat } from './check-send.ts';
@@ -139,7 +138,7 @@ export const turnAt =
     };
   };
 
-type StoreServices = Pick<ChatServices, 'chats' | 'messages'> & Pick<PlatformServices, 'clock'>;
+type StoreServices = Pick<ChatServices, 'chats' | 'clock' | 'messages'>;
 
 /**
  * Stores the turn of a request of a batch: message, reply, and the release of the chat lease. It may be repeated, by any

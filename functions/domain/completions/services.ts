@@ -1,5 +1,6 @@
+import type { ChatServices } from '#domain/chats/services.ts';
 import type { ImageInspector } from './image-inspector.ts';
 
-export interface CompletionServices {
+export interface CompletionServices extends ChatServices {
   imageInspector: ImageInspector;
 }

@@ -1,14 +1,11 @@
 import type { ChatCompletionRequest } from '#contract/openai/chat-completion-request.ts';
 import { modelNotFound } from '#contract/openai/error.ts';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import type { ReplyRequest, Sampling } from '#domain/chats/agent-runtime.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
 import { type RunningReply, startReply } from '#domain/chats/start-reply.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { requireOpenAi } from './check-open-ai.ts';
 import { findModel } from './find-model.ts';
 import { readConversation, withinWindow } from './read-conversation.ts';
@@ -28,10 +25,7 @@ export interface RunningCompletion {
  */
 export const startCompletion =
   (
-    services: Pick<AgentServices, 'agents'> &
-      Pick<ChatServices, 'replySettings'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      CompletionServices &
+    services: Pick<CompletionServices, 'agents' | 'imageInspector' | 'replySettings' | 'workspaces'> &
       Parameters<typeof startReply>[0],
   ) =>
   async (
@@ -59,7 +53,7 @@ export const startCompletion =
   };
 
 async function checkedConversation(
-  { imageInspector }: CompletionServices,
+  { imageInspector }: Pick<CompletionServices, 'imageInspector'>,
   request: ChatCompletionRequest,
 ): Promise<Awaited<ReturnType<typeof readConversation>>> {
   rejectParameters(request);

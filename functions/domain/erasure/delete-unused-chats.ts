@@ -1,11 +1,10 @@
 import { batchLeasePrefix, type Chat } from '#domain/chats/chat.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ErasureServices, Walk } from './services.ts';
 
-type Services = Pick<ErasureServices, 'retention'> &
-  Pick<ChatServices, 'chatDeletion' | 'chatPages' | 'purgeQueue'> &
-  Pick<PlatformServices, 'clock' | 'log'>;
+type Services = Pick<
+  ErasureServices,
+  'chatDeletion' | 'chatPages' | 'clock' | 'log' | 'purgeQueue' | 'retention'
+>;
 
 export interface Deleted {
   chats: number;

@@ -9,7 +9,6 @@ import {
 } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { Person } from '#domain/workspaces/person.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
 import { inGroups } from './run.ts';
@@ -39,8 +38,9 @@ const leaseMargin = 2000;
 
 type Services = Omit<EraseServices, 'purgeQueue'> &
   Omit<Parameters<typeof purgeChat>[0], 'purgeQueue'> &
-  Pick<ErasureServices, 'erasures' | 'personTraces'> &
-  Pick<WorkspaceServices, 'workspaces'> & { sleepUntil: (time: number) => Promise<void> };
+  Pick<ErasureServices, 'erasures' | 'personTraces' | 'workspaces'> & {
+    sleepUntil: (time: number) => Promise<void>;
+  };
 
 /**
  * Erases a person at once, for an operator. It waits until no reply in progress can store anything, and ends with a scan of

@@ -2,12 +2,12 @@ import type { BatchServices } from '#domain/batches/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { inGroups, startRun } from './run.ts';
 
-export type EraseServices = Pick<BatchServices, 'batches' | 'requestEraser'> &
-  Pick<ChatServices, 'chatDeletion' | 'chatPages' | 'feedback' | 'purgeQueue'> &
-  Pick<PlatformServices, 'clock'>;
+export type EraseServices = Pick<
+  BatchServices,
+  'batches' | 'chatDeletion' | 'chatPages' | 'clock' | 'feedback' | 'purgeQueue' | 'requestEraser'
+>;
 
 export interface Erased {
   chats: Chat[];

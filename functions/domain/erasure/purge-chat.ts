@@ -1,13 +1,10 @@
-import type { BatchServices } from '#domain/batches/services.ts';
 import type { Purge } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { inGroups, startRun } from './run.ts';
 import type { ErasureServices } from './services.ts';
 
-type EraseChatServices = Pick<ErasureServices, 'chatTraces'> &
-  Pick<BatchServices, 'requestEraser'> &
+type EraseChatServices = Pick<ErasureServices, 'chatTraces' | 'requestEraser'> &
   Parameters<typeof eraseFile>[0];
 
 /**
@@ -46,11 +43,7 @@ export const eraseChat =
  * seconds it goes on at the end of the queue, so that other purges do not wait for it.
  */
 export const purgeChat =
-  (
-    services: EraseChatServices &
-      Pick<ChatServices, 'purgeOutbox' | 'purgeQueue'> &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: EraseChatServices & Pick<ChatServices, 'clock' | 'purgeOutbox' | 'purgeQueue'>) =>
   async (purge: Purge): Promise<void> => {
     const { purgeOutbox, purgeQueue } = services;
     if (!(await purgeOutbox.has(purge))) return;

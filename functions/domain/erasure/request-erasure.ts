@@ -1,6 +1,4 @@
 import type { Erasure } from '#domain/chats/purge.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { ErasureServices } from './services.ts';
 
@@ -9,11 +7,7 @@ import type { ErasureServices } from './services.ts';
  * what the person has done since.
  */
 export const requestErasure =
-  (
-    services: Pick<ErasureServices, 'erasures'> &
-      Pick<ChatServices, 'purgeQueue'> &
-      Pick<PlatformServices, 'clock' | 'log'>,
-  ) =>
+  (services: Pick<ErasureServices, 'clock' | 'erasures' | 'log' | 'purgeQueue'>) =>
   async ({ workspaceId, externalUserId }: Person, actor: string): Promise<void> => {
     const erasure: Erasure = {
       workspaceId,

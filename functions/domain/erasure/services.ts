@@ -1,8 +1,9 @@
+import type { BatchServices } from '#domain/batches/services.ts';
 import type { ErasedCounts, ErasedPart, Erasure } from '#domain/chats/purge.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import type { ChatTraces } from './chat-traces.ts';
 
-export interface ErasureServices {
+export interface ErasureServices extends BatchServices {
   chatTraces: ChatTraces;
   erasures: Erasures;
   personTraces: PersonTraces;

@@ -1,5 +1,4 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { eraseFile } from './erase-file.ts';
 import type { FileServices } from './services.ts';
 
@@ -12,11 +11,7 @@ const pause = 200;
  * @throws notFound `File not found`; badRequest if a message has the file
  */
 export const deleteFile =
-  (
-    services: Pick<FileServices, 'fileIndex'> &
-      Parameters<typeof eraseFile>[0] &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: Pick<FileServices, 'clock' | 'fileIndex'> & Parameters<typeof eraseFile>[0]) =>
   async (workspaceId: string, uuid: string): Promise<void> => {
     const file = await services.fileIndex.get(workspaceId, uuid);
     if (file === undefined) throw new ServiceError('notFound', 'File not found');

@@ -1,3 +1,4 @@
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { AttachmentReader } from './attachment-reader.ts';
 import type { ContentDetector } from './content-detector.ts';
 import type { FileIndex } from './file-index.ts';
@@ -7,7 +8,7 @@ import type { Preparation } from './preparation.ts';
 import type { PreparedAttachments } from './prepared-attachments.ts';
 import type { TextExtractor } from './text-extractor.ts';
 
-export interface FileServices {
+export interface FileServices extends WorkspaceServices {
   attachments: AttachmentReader;
   contentDetector: ContentDetector;
   fileIndex: FileIndex;

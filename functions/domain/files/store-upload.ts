@@ -4,9 +4,7 @@ import { shortBody } from '#contract/routes/route.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import { uploadData, uploadFailures } from '#contract/upload.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import { describeWrongContent, describeWrongFile, typeFor, type UploadRejection } from './check-upload.ts';
 import { bytesToDetect, type ContentDetector } from './content-detector.ts';
@@ -15,9 +13,10 @@ import type { FileServices } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 import type { UploadPart } from './upload-part.ts';
 
-type UploadServices = Pick<FileServices, 'contentDetector' | 'fileIndex' | 'files'> &
-  Pick<WorkspaceServices, 'usage'> &
-  Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'meter'>;
+type UploadServices = Pick<
+  FileServices,
+  'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
+>;
 
 /** What is known of the file so far. The error of a rejected upload contains it (specification, section 2.7). */
 interface Received {

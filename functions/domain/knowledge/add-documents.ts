@@ -1,8 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import type { FileServices } from '#domain/files/services.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage } from './knowledge.ts';
 import type { KnowledgeServices } from './services.ts';
 import { splitText } from './split-text.ts';
@@ -31,10 +29,7 @@ type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readon
  */
 export const addDocuments =
   (
-    services: Pick<KnowledgeServices, 'knowledge'> &
-      Pick<FileServices, 'textExtractor'> &
-      Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'clock' | 'identifiers'>,
+    services: Pick<KnowledgeServices, 'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>,
   ) =>
   async (input: { workspaceId: string; documents: readonly SourceFile[] }): Promise<AddedDocument[]> => {
     const { workspaceId, documents } = input;
@@ -73,7 +68,7 @@ function rejectNames(names: readonly string[]): void {
 }
 
 async function prepare(
-  services: Pick<FileServices, 'textExtractor'> & Pick<PlatformServices, 'clock' | 'identifiers'>,
+  services: Pick<FileServices, 'clock' | 'identifiers' | 'textExtractor'>,
   { name, file, read }: SourceFile,
 ): Promise<Prepared> {
   try {

@@ -1,5 +1,4 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { KnowledgeDocument } from './knowledge.ts';
 import type { KnowledgeServices } from './services.ts';
 
@@ -8,7 +7,7 @@ import type { KnowledgeServices } from './services.ts';
  * @throws notFound for an unknown workspace
  */
 export const listDocuments =
-  (services: Pick<KnowledgeServices, 'knowledge'> & Pick<WorkspaceServices, 'workspaces'>) =>
+  (services: Pick<KnowledgeServices, 'knowledge' | 'workspaces'>) =>
   async (workspaceId: string): Promise<KnowledgeDocument[]> => {
     if ((await services.workspaces.get(workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);

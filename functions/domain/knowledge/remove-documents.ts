@@ -1,5 +1,4 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type KnowledgeDocument, knowledgeLimits } from './knowledge.ts';
 import type { KnowledgeServices } from './services.ts';
 
@@ -9,7 +8,7 @@ import type { KnowledgeServices } from './services.ts';
  * @throws notFound for an unknown workspace or document; badRequest for too many documents
  */
 export const removeDocuments =
-  (services: Pick<KnowledgeServices, 'knowledge'> & Pick<WorkspaceServices, 'workspaces'>) =>
+  (services: Pick<KnowledgeServices, 'knowledge' | 'workspaces'>) =>
   async (input: { workspaceId: string; documents: readonly string[] }): Promise<KnowledgeDocument[]> => {
     if ((await services.workspaces.get(input.workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);

@@ -1,7 +1,9 @@
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { KnowledgeBase } from './knowledge-base.ts';
 import type { KnowledgeStore } from './knowledge-store.ts';
 
-export interface KnowledgeServices {
+export interface KnowledgeServices extends AgentServices, FileServices {
   knowledge: KnowledgeStore;
   knowledgeBase: KnowledgeBase;
 }

@@ -13,8 +13,18 @@ import {
 import type { WebhookResponse } from './webhook-sender.ts';
 import { decryptTarget } from './webhook-target.ts';
 
-type DeliverServices = WebhookServices &
-  Pick<PlatformServices, 'clock' | 'log' | 'meter' | 'random'> & { shares: Pick<Shares, 'join'> };
+type DeliverServices = Pick<
+  WebhookServices,
+  | 'clock'
+  | 'deliveries'
+  | 'log'
+  | 'meter'
+  | 'random'
+  | 'secretCipher'
+  | 'webhookSender'
+  | 'webhookSettings'
+  | 'webhookSource'
+> & { shares: Pick<Shares, 'join'> };
 
 /** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {

@@ -1,9 +1,10 @@
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { SecretCipher } from './secret-cipher.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 import type { WebhookSource } from './webhook-source.ts';
 
-export interface WebhookServices {
+export interface WebhookServices extends PlatformServices {
   deliveries: DeliveryStore;
   secretCipher: SecretCipher;
   webhookSender: WebhookSender;

@@ -8,12 +8,11 @@ import {
   rateClasses,
   type Tokens,
 } from '#contract/rate-limits.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { BucketChange, BucketOwner } from './rate-bucket-store.ts';
 import type { RateLimitDecision, RateLimits } from './rate-limits.ts';
 import type { WorkspaceServices } from './services.ts';
 
-type LimiterServices = Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>;
+type LimiterServices = Pick<WorkspaceServices, 'clock' | 'log' | 'rateBuckets'>;
 
 /** Bounds the memory. A key that was evicted costs one extra write at its next request. */
 const maxKeys = 10_000;

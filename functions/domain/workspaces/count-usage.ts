@@ -1,10 +1,9 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from './services.ts';
 import { dayOf, type Use } from './usage.ts';
 
 /** Adds to today's usage. A failure is logged with the usage and not thrown: the work itself has succeeded. */
 export const countUsage =
-  (services: Pick<WorkspaceServices, 'usage'> & Pick<PlatformServices, 'clock' | 'log' | 'meter'>) =>
+  (services: Pick<WorkspaceServices, 'clock' | 'log' | 'meter' | 'usage'>) =>
   async (use: Use): Promise<void> => {
     try {
       await services.usage.add(use, dayOf(services.clock.now()));

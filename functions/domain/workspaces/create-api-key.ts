@@ -1,5 +1,4 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ApiKey } from './api-key.ts';
 import { makeApiKey } from './make-api-key.ts';
 import type { WorkspaceServices } from './services.ts';
@@ -9,10 +8,7 @@ import type { WorkspaceServices } from './services.ts';
  * @throws notFound for an unknown workspace
  */
 export const createApiKey =
-  (
-    services: Pick<WorkspaceServices, 'apiKeys' | 'workspaces'> &
-      Pick<PlatformServices, 'clock' | 'identifiers'>,
-  ) =>
+  (services: Pick<WorkspaceServices, 'apiKeys' | 'clock' | 'identifiers' | 'workspaces'>) =>
   async (input: {
     workspaceId: string;
     name: string | null;

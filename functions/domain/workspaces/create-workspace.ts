@@ -1,9 +1,8 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from './services.ts';
 import type { Workspace } from './workspace.ts';
 
 export const createWorkspace =
-  (services: Pick<WorkspaceServices, 'workspaces'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
+  (services: Pick<WorkspaceServices, 'clock' | 'identifiers' | 'workspaces'>) =>
   async ({
     openAiEnabled = false,
     ...input

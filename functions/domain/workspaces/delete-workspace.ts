@@ -1,6 +1,5 @@
 import type { Clock } from '#domain/platform/clock.ts';
 import { lastWriteAfter } from '#domain/platform/last-write.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from './services.ts';
 import type { DeletedCounts } from './workspace-deletion.ts';
 
@@ -16,10 +15,7 @@ export type DeletionProgress =
  * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export const deleteWorkspace =
-  (
-    services: Pick<WorkspaceServices, 'workspaceDeletion' | 'workspaceObjects'> &
-      Pick<PlatformServices, 'clock'>,
-  ) =>
+  (services: Pick<WorkspaceServices, 'clock' | 'workspaceDeletion' | 'workspaceObjects'>) =>
   async (
     workspaceId: string,
     onProgress: (progress: DeletionProgress) => void,

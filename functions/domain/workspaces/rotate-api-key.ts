@@ -1,5 +1,4 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type ApiKey, isUsable } from './api-key.ts';
 import { makeApiKey } from './make-api-key.ts';
 import type { WorkspaceServices } from './services.ts';
@@ -11,7 +10,7 @@ import type { WorkspaceServices } from './services.ts';
  * @throws notFound for an unknown key; badRequest for an expired, revoked or concurrently changed key
  */
 export const rotateApiKey =
-  (services: Pick<WorkspaceServices, 'apiKeys'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
+  (services: Pick<WorkspaceServices, 'apiKeys' | 'clock' | 'identifiers'>) =>
   async (input: {
     keyId: string;
     overlap: number;

@@ -1,4 +1,5 @@
 import type { Limits } from '#contract/rate-limits.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { RateBucketStore } from './rate-bucket-store.ts';
@@ -7,7 +8,7 @@ import type { UsageStore } from './usage-store.ts';
 import type { WorkspaceDeletion, WorkspaceObjects } from './workspace-deletion.ts';
 import type { WorkspaceStore } from './workspace-store.ts';
 
-export interface WorkspaceServices {
+export interface WorkspaceServices extends PlatformServices {
   apiKeys: ApiKeyStore;
   auditLog: AuditLog;
   rateBuckets: RateBucketStore;

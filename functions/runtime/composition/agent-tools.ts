@@ -5,9 +5,7 @@ import { lookup } from '#agents/tools/lookup.ts';
 import { requestForm } from '#agents/tools/request-form.ts';
 import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts';
 import { searchWeb } from '#agents/tools/search-web.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 
@@ -21,7 +19,11 @@ const passageRanking: PassageRanking = {
 /** All tools of agents, one line each. */
 export const agentTools = (
   services: Lazy<
-    AgentServices & Pick<FileServices, 'attachments'> & KnowledgeServices & Pick<ChatServices, 'messages'>
+    Pick<
+      KnowledgeServices,
+      'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'webPages' | 'webSearch'
+    > &
+      Pick<ChatServices, 'messages'>
   >,
 ): readonly AgentTool[] => [
   callAgent(services.agents),
