@@ -86,25 +86,25 @@ function readNumber(text: string): number {
 
 async function create({ workspace, file }: { workspace: string; file: string }): Promise<Result> {
   const definition = await readAgent(file, workspace);
-  return resultOf(await createAgent(services())({ workspaceId: workspace, definition }));
+  return resultOf(await createAgent(services(), { workspaceId: workspace, definition }));
 }
 
 async function update(agentId: string, { file }: { file: string }): Promise<Result> {
-  const { workspaceId } = await findAgent(services())(agentId);
+  const { workspaceId } = await findAgent(services(), agentId);
   const definition = await readAgent(file, workspaceId);
-  return resultOf(await updateAgent(services())({ agentId, definition }));
+  return resultOf(await updateAgent(services(), { agentId, definition }));
 }
 
 async function publish(agentId: string): Promise<Result> {
-  const draft = await findAgent(services())(agentId);
+  const draft = await findAgent(services(), agentId);
   rejectUnlisted(`agent ${agentId}`, draft.definition);
-  return publishedResult(await publishAgent(services())(agentId));
+  return publishedResult(await publishAgent(services(), agentId));
 }
 
 async function rollBack(agentId: string, { to }: { to: number }): Promise<Result> {
   const check = ({ definition }: AgentVersion) =>
     rejectUnlisted(`agent ${agentId}, version ${to}`, definition);
-  return publishedResult(await rollBackAgent(services())(agentId, to, check));
+  return publishedResult(await rollBackAgent(services(), agentId, to, check));
 }
 
 const publishedResult = ({ agentId, number, id, definition }: AgentVersion): Result => ({
@@ -119,11 +119,11 @@ const publishedResult = ({ agentId, number, id, definition }: AgentVersion): Res
 });
 
 async function unpublish(agentId: string): Promise<Result> {
-  return resultOf(await unpublishAgent(services())(agentId));
+  return resultOf(await unpublishAgent(services(), agentId));
 }
 
 async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Promise<Result> {
-  const agent = await findAgent(services())(agentId);
+  const agent = await findAgent(services(), agentId);
   const definition = inOrder(
     ofVersion === undefined ? agent.definition : await definitionOf(agent, ofVersion),
   );
@@ -148,7 +148,7 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
 }
 
 async function versions(agentId: string): Promise<Result> {
-  const agent = await findAgent(services())(agentId);
+  const agent = await findAgent(services(), agentId);
   const all: ReturnType<typeof jsonOf>[] = [];
   for await (const page of agentStore().versions(agent.workspaceId, agentId))
     all.push(...page.map((version) => jsonOf(version, agent)));
@@ -183,7 +183,7 @@ const jsonOf = ({ id, number, publishedAt, copyOf, definition }: AgentVersion, a
 });
 
 async function deleteConfirmed(agentId: string, { confirm }: { confirm: string }): Promise<Result> {
-  await deleteAgent(services())(agentId, ({ definition }) => {
+  await deleteAgent(services(), agentId, ({ definition }) => {
     if (confirm !== definition.name)
       throw new Error(`--confirm must be the name of the agent ${agentId}. Nothing was changed`);
   });

@@ -42,7 +42,7 @@ export function keyCommands(report: Report): Command {
 
 async function create(options: { workspace: string; name?: string; expires?: Date }): Promise<Result> {
   const services = { apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
-  const { key, apiKey } = await createApiKey(services)({
+  const { key, apiKey } = await createApiKey(services, {
     workspaceId: options.workspace,
     name: options.name ?? null,
     expiresAt: options.expires ?? null,
@@ -52,7 +52,7 @@ async function create(options: { workspace: string; name?: string; expires?: Dat
 
 async function rotate(keyId: string, options: { overlap: number; expires?: Date }): Promise<Result> {
   const services = { apiKeys: apiKeys(), clock, identifiers };
-  const { key, apiKey, old } = await rotateApiKey(services)({
+  const { key, apiKey, old } = await rotateApiKey(services, {
     keyId,
     overlap: options.overlap,
     expiresAt: options.expires ?? null,

@@ -32,7 +32,7 @@ export function knowledgeCommands(report: Report): Command {
           textExtractor: textExtractor(),
           workspaces: workspaces(),
         };
-        const added = await addDocuments(services)({
+        const added = await addDocuments(services, {
           workspaceId: options.workspace,
           documents: files.map((file) => ({
             name: options.name ?? basename(file),
@@ -53,7 +53,7 @@ export function knowledgeCommands(report: Report): Command {
     .action(
       report(async ({ workspace }: { workspace: string }) => {
         const services = { knowledge: knowledge(), workspaces: workspaces() };
-        const all = await listDocuments(services)(workspace);
+        const all = await listDocuments(services, workspace);
         return {
           json: { documents: all.map(jsonOf) },
           lines: all.length === 0 ? ['No documents'] : tableOf(all),
@@ -68,7 +68,7 @@ export function knowledgeCommands(report: Report): Command {
     .action(
       report(async (documents: string[], { workspace }: { workspace: string }) => {
         const services = { knowledge: knowledge(), workspaces: workspaces() };
-        const removed = await removeDocuments(services)({ workspaceId: workspace, documents });
+        const removed = await removeDocuments(services, { workspaceId: workspace, documents });
         return {
           json: { removed: removed.map(jsonOf) },
           lines: ['Removed:', ...tableOf(removed)],

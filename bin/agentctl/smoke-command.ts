@@ -46,7 +46,7 @@ async function smoke(target: TargetOptions): Promise<Result> {
   const baseUrl = await baseAddressOf(target);
   const { workspaceId, agentId } = await openWorkspace();
   const expiresAt = new Date(clock.now().getTime() + keyMilliseconds);
-  const { key, apiKey } = await createApiKey(services())({ workspaceId, name: 'smoke', expiresAt });
+  const { key, apiKey } = await createApiKey(services(), { workspaceId, name: 'smoke', expiresAt });
   let body = '';
   const clientWith = (text: string) =>
     new ChatBatchClient({
@@ -127,7 +127,7 @@ async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }
   const workspaceId =
     known?.id ??
     (
-      await createWorkspace(services())({
+      await createWorkspace(services(), {
         name: workspaceName,
         whitelistEnabled: false,
         limits: 'default',
@@ -139,7 +139,7 @@ async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }
   );
   if (published !== undefined) return { workspaceId, agentId: published.id };
   const definition = agentDefinition.parse({ name: 'Smoke test', llm_model: 'demo' });
-  const { id: agentId } = await createAgent(services())({ workspaceId, definition });
-  await publishAgent(services())(agentId);
+  const { id: agentId } = await createAgent(services(), { workspaceId, definition });
+  await publishAgent(services(), agentId);
   return { workspaceId, agentId };
 }

@@ -32,7 +32,7 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
   checkOrder({ from, to });
   const { by = workspace === undefined ? 'workspace' : 'day' } = options;
   const services = { usage: usage(), workspaces: workspaces() };
-  const { lines, total } = await summarizeUsage(services)({ workspaceId: workspace, from, to, by });
+  const { lines, total } = await summarizeUsage(services, { workspaceId: workspace, from, to, by });
   return {
     json: {
       workspace_id: workspace ?? null,

@@ -64,7 +64,8 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
   let erased: ErasedCounts | undefined;
   const progress = { onStep: log, onErased: (counts: ErasedCounts) => (erased = counts) };
   try {
-    const report = await eraseCompletely(services)(
+    const report = await eraseCompletely(
+      services,
       { workspaceId: workspace, externalUserId: user },
       actor(),
       progress,

@@ -57,7 +57,7 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
           clock,
           deliveries: deliveries(),
         };
-        const delivery = await resendWebhook(services)(await ownerOf(batchId));
+        const delivery = await resendWebhook(services, await ownerOf(batchId));
         return { json: jsonOf(delivery), lines: [lineOf(delivery)] };
       }),
     );
@@ -83,7 +83,7 @@ async function replaceSecret(batchId: string, { file }: { file: string }): Promi
   if (secret === '' || secret.length > webhookSecretCharacters)
     throw new Error(`The secret must have 1 to ${webhookSecretCharacters} characters`);
   const services = { deliveries: deliveries(), secretCipher: lazySecretCipher, webhookSource };
-  await replaceWebhookSecret(services)(await ownerOf(batchId), secret);
+  await replaceWebhookSecret(services, await ownerOf(batchId), secret);
   return {
     json: { batch_id: batchId, replaced: true },
     lines: [`Further calls of batch ${batchId} are signed with the new secret`],

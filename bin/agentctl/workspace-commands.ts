@@ -89,7 +89,7 @@ export function workspaceCommands(report: Report): Command {
 async function create({ name, whitelist }: { name: string; whitelist?: true }): Promise<Result> {
   const services = { clock, identifiers, workspaces: workspaces() };
   return resultOf(
-    await createWorkspace(services)({ name, whitelistEnabled: whitelist === true, limits: 'default' }),
+    await createWorkspace(services, { name, whitelistEnabled: whitelist === true, limits: 'default' }),
   );
 }
 
@@ -119,7 +119,7 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
   const line = progressLine();
   const show = deletionProgress(line);
   let total: DeletedCounts = { items: 0, objects: 0 };
-  const deleted = await deleteWorkspace(services)(workspaceId, (progress) => {
+  const deleted = await deleteWorkspace(services, workspaceId, (progress) => {
     if (progress.type !== 'waiting') total = progress.total;
     show(progress);
   }).catch((error: unknown) => {

@@ -13,15 +13,15 @@ type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'
 /** Creates a workspace without rate limits, with an API key, a published agent and a chat with the agent. */
 export async function createDemoWorkspace(): Promise<Demo> {
   const services = { agents: agentStore(), apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
-  const workspace = await createWorkspace(services)({
+  const workspace = await createWorkspace(services, {
     name: 'Demo',
     whitelistEnabled: false,
     limits: 'none',
     openAiEnabled: true,
   });
   const [{ apiKey }, agent] = await Promise.all([
-    createApiKey(services)({ workspaceId: workspace.id, name: 'demo', expiresAt: null }),
-    createAgent(services)({
+    createApiKey(services, { workspaceId: workspace.id, name: 'demo', expiresAt: null }),
+    createAgent(services, {
       workspaceId: workspace.id,
       definition: agentDefinition.parse({
         name: 'Demo agent',
@@ -31,7 +31,7 @@ export async function createDemoWorkspace(): Promise<Demo> {
       }),
     }),
   ]);
-  await publishAgent(services)(agent.id);
+  await publishAgent(services, agent.id);
   const chat = await newChats().create({
     workspaceId: workspace.id,
     agentId: agent.id,

@@ -27,7 +27,7 @@ async function workspaceOf(apiKey: string): Promise<string> {
 }
 
 async function readAgent(agentId: string) {
-  const agent = await findAgent(services())(agentId);
+  const agent = await findAgent(services(), agentId);
   const versions = (await Array.fromAsync(agentStore().versions(agent.workspaceId, agentId))).flat();
   return {
     ...agentResource(agent),
@@ -58,21 +58,21 @@ const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
   create: operation(ofKey.extend({ definition: z.unknown() }), async ({ api_key, definition: input }) => {
     const workspaceId = await workspaceOf(api_key);
     const definition = await checkedAgent(where, workspaceId, input);
-    return readAgent((await createAgent(services())({ workspaceId, definition })).id);
+    return readAgent((await createAgent(services(), { workspaceId, definition })).id);
   }),
   update: operation(ofAgent.extend({ definition: z.unknown() }), async ({ agent_id, definition: input }) => {
-    const { workspaceId } = await findAgent(services())(agent_id);
+    const { workspaceId } = await findAgent(services(), agent_id);
     const definition = await checkedAgent(where, workspaceId, input);
-    await updateAgent(services())({ agentId: agent_id, definition });
+    await updateAgent(services(), { agentId: agent_id, definition });
     return readAgent(agent_id);
   }),
   publish: operation(ofAgent, async ({ agent_id }) => {
-    rejectUnlisted(where, (await findAgent(services())(agent_id)).definition);
-    await publishAgent(services())(agent_id);
+    rejectUnlisted(where, (await findAgent(services(), agent_id)).definition);
+    await publishAgent(services(), agent_id);
     return readAgent(agent_id);
   }),
   rollback: operation(ofAgent.extend({ to: z.int() }), async ({ agent_id, to }) => {
-    await rollBackAgent(services())(agent_id, to, ({ definition }) => rejectUnlisted(where, definition));
+    await rollBackAgent(services(), agent_id, to, ({ definition }) => rejectUnlisted(where, definition));
     return readAgent(agent_id);
   }),
   test: operation(agentTestRequest, testAgent),

@@ -4,12 +4,12 @@ import { cancelBatch } from '#domain/batches/cancel-batch.ts';
 import { batches, batchWorkflow, clock, log } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const cancel = cancelBatch({ batches: batches(), batchWorkflow: batchWorkflow(), clock, log });
+const services = { batches: batches(), batchWorkflow: batchWorkflow(), clock, log };
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters }, { awaitRateLimit }) => ({
-    data: batchResource(await cancel(workspaceId, parameters.batch_id, awaitRateLimit)),
+    data: batchResource(await cancelBatch(services, workspaceId, parameters.batch_id, awaitRateLimit)),
   }),
   { awaitsRateLimit: true },
 );

@@ -20,7 +20,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const create = createBatch({
+const services = {
   agents: agents(),
   batches: batches(),
   batchSettings: batchSettings(),
@@ -35,13 +35,14 @@ const create = createBatch({
   secretCipher: lazySecretCipher,
   webhookSender: lazyWebhookSender,
   workspaces: workspaces(),
-});
+};
 
 export const handler = lambdaRoute(route, async (request, { takeMore }) => {
   const { workspaceId, apiKeyId, body, limits } = request;
   const key = idempotencyKeyOf(route, request);
   const mostOpen = limits?.openBatches ?? null;
-  const { batch, replayed } = await create(
+  const { batch, replayed } = await createBatch(
+    services,
     { workspaceId, apiKeyId, body },
     { key, mostOpen, takeTokens: takeMore },
   );

@@ -5,15 +5,15 @@ import { files, preparedAttachments } from '#runtime/composition/object-stores.t
 import { clock, fileIndex } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const deleteOne = deleteFile({
+const services = {
   clock,
   fileIndex: fileIndex(),
   files: files(),
   preparedAttachments: preparedAttachments(),
-});
+};
 
 export const handler = lambdaRoute(route, async ({ workspaceId, parameters: { uuid } }) => {
-  await deleteOne(workspaceId, uuid);
+  await deleteFile(services, workspaceId, uuid);
   const data: DeletedFileResource = { uuid, deleted: true };
   return { data };
 });

@@ -4,11 +4,11 @@ import { requestErasure } from '#domain/erasure/request-erasure.ts';
 import { clock, erasures, log, purgeQueue } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const request = requestErasure({ clock, erasures: erasures(), log, purgeQueue: purgeQueue() });
+const services = { clock, erasures: erasures(), log, purgeQueue: purgeQueue() };
 
 export const handler = lambdaRoute(route, async ({ workspaceId, apiKeyId, query }) => {
   const externalUserId = query.external_user_id;
-  await request({ workspaceId, externalUserId }, `API key ${apiKeyId}`);
+  await requestErasure(services, { workspaceId, externalUserId }, `API key ${apiKeyId}`);
   const data: ErasedUserResource = { external_user_id: externalUserId, status: 'erasing' };
   return { data };
 });

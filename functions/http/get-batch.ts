@@ -5,13 +5,14 @@ import { findBatch } from '#domain/batches/find-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const find = findBatch({ batches: batches() });
-const tally = countBatch({ batches: batches() });
+const services = { batches: batches() };
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters }) => ({
-    data: batchResource(await tally(await find(workspaceId, parameters.batch_id))),
+    data: batchResource(
+      await countBatch(services, await findBatch(services, workspaceId, parameters.batch_id)),
+    ),
   }),
   // The items of up to 1,000 requests are read, which costs far more than the check.
   { awaitsRateLimit: false },

@@ -6,14 +6,14 @@ import { agents, workspaces } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
-const check = checkOpenAi({ workspaces: workspaces() });
-const find = findModel({ agents: agents() });
+const services = { workspaces: workspaces() };
+const findServices = { agents: agents() };
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters: { model } }) => {
-    await check(workspaceId);
-    const agent = await find(workspaceId, model);
+    await checkOpenAi(services, workspaceId);
+    const agent = await findModel(findServices, workspaceId, model);
     if (agent === undefined) throw modelNotFound(model);
     return { data: modelResource(agent) };
   },

@@ -3,10 +3,10 @@ import { listBatchResults } from '#domain/batches/list-batch-results.ts';
 import { batches, messages } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
-const list = listBatchResults({ batches: batches(), messages: messages() });
+const services = { batches: batches(), messages: messages() };
 
 export const handler = listRoute(route, ({ workspaceId, parameters, query }) =>
-  list({
+  listBatchResults(services, {
     workspaceId,
     batchId: parameters.batch_id,
     status: query.status,

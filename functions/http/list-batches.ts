@@ -4,10 +4,10 @@ import { countBatches } from '#domain/batches/count-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
-const tally = countBatches({ batches: batches() });
+const services = { batches: batches() };
 
 export const handler = listRoute(route, async ({ workspaceId, query }) => {
   const { status, ...page } = query;
   const { batches: found, total, ends } = await batches().page(workspaceId, { status }, page);
-  return { pages: [(await tally(found)).map(batchResource)], total, ends };
+  return { pages: [(await countBatches(services, found)).map(batchResource)], total, ends };
 });

@@ -5,13 +5,13 @@ import { agents, workspaces } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
-const check = checkOpenAi({ workspaces: workspaces() });
+const services = { workspaces: workspaces() };
 
 /** All models: OpenAI's list has no pages. */
 export const handler = listRoute(
   route,
   async ({ workspaceId }) => {
-    await check(workspaceId);
+    await checkOpenAi(services, workspaceId);
     return { pages: models(workspaceId) };
   },
   { form: openAiForm },

@@ -1,20 +1,21 @@
 import { route } from '#contract/routes/record-feedback.ts';
 import { recordFeedback } from '#domain/chats/record-feedback.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, feedback, workspaces } from '#runtime/composition/services.ts';
+import { checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const record = recordFeedback({
+const services = {
   chats: chats(),
   clock,
   feedback: feedback(),
   workspaces: workspaces(),
-});
+};
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
-    await record(
+    await recordFeedback(
+      services,
       {
         workspaceId,
         chatId: parameters.chat_id,
@@ -28,5 +29,5 @@ export const handler = lambdaRoute(
     );
     return { data: null, message: 'Feedback created' };
   },
-  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+  { awaitsRateLimit: true, checkUsers },
 );

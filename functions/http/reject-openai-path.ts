@@ -9,12 +9,12 @@ import { openAiForm } from '#runtime/http/openai-form.ts';
 const known = `there are GET ${openAiPath}/models, GET ${openAiPath}/models/{model} and POST ${openAiPath}/chat/completions`;
 const useCompletions = `agents speak chat completions, so use POST ${openAiPath}/chat/completions`;
 
-const check = checkOpenAi({ workspaces: workspaces() });
+const services = { workspaces: workspaces() };
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters: { proxy } }) => {
-    await check(workspaceId);
+    await checkOpenAi(services, workspaceId);
     const [first] = (proxy ?? '').replace(/^v1\//, '').split('/');
     throw new OpenAiError(
       'notFound',

@@ -1,16 +1,17 @@
 import { route } from '#contract/routes/rename-chat.ts';
 import { chatResource } from '#domain/chats/chat.ts';
 import { renameChat } from '#domain/chats/rename-chat.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const rename = renameChat({ chats: chats(), clock, workspaces: workspaces() });
+const services = { chats: chats(), clock, workspaces: workspaces() };
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
-    const chat = await rename(
+    const chat = await renameChat(
+      services,
       {
         workspaceId,
         chatId: parameters.chat_id,
@@ -21,5 +22,5 @@ export const handler = lambdaRoute(
     );
     return { data: chatResource(chat) };
   },
-  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+  { awaitsRateLimit: true, checkUsers },
 );

@@ -1,16 +1,17 @@
 import type { StoppedReplyResource } from '#contract/chat.ts';
 import { route } from '#contract/routes/stop-reply.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const stop = stopReply({ chats: chats(), clock, workspaces: workspaces() });
+const services = { chats: chats(), clock, workspaces: workspaces() };
 
 export const handler = lambdaRoute(
   route,
   async ({ workspaceId, parameters, body }, { awaitRateLimit }) => {
-    const { responseId, hasEnded } = await stop(
+    const { responseId, hasEnded } = await stopReply(
+      services,
       {
         workspaceId,
         chatId: parameters.chat_id,
@@ -26,5 +27,5 @@ export const handler = lambdaRoute(
     };
     return { data, status: hasEnded ? route.status : route.acceptedStatus };
   },
-  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+  { awaitsRateLimit: true, checkUsers },
 );

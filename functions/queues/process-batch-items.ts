@@ -23,7 +23,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const work = workOnSlot({
+const services = {
   ...queueServices(),
   agentRuntime: batchAgentRuntime(),
   agents: agents(),
@@ -41,7 +41,7 @@ const work = workOnSlot({
   stageLimits: stageLimits(),
   usage: usage(),
   workspaces: workspaces(),
-});
+};
 
 /** Works on the slots of batches. A message is never delivered again: the reconciler sends those of lost slots anew. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
@@ -51,7 +51,7 @@ export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => 
         const message = JSON.parse(body) as SlotMessage;
         // The queue delivers one message to an invocation.
         annotateInvocation({ workspace_id: message.workspaceId, batch_id: message.batchId });
-        await work(message);
+        await workOnSlot(services, message);
       } catch (error) {
         log.error('A slot of a batch was not worked on', { error });
       }

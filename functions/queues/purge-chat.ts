@@ -18,7 +18,7 @@ import {
 } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const purge = purgeChat({
+const purgeServices = {
   ...erasedObjects,
   chatTraces: chatTraces(),
   clock,
@@ -26,9 +26,9 @@ const purge = purgeChat({
   purgeOutbox: purgeOutbox(),
   purgeQueue: purgeQueue(),
   requestEraser: requestEraser(),
-});
+};
 
-const erase = runErasure({
+const services = {
   batches: batches(),
   chatDeletion: chatDeletion(),
   chatPages: chatPages(),
@@ -37,7 +37,7 @@ const erase = runErasure({
   purgeOutbox: purgeOutbox(),
   purgeQueue: purgeQueue(),
   requestEraser: requestEraser(),
-});
+};
 
 /** Deletes the data of deleted chats and persons. The queue delivers failed ones again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
@@ -47,7 +47,7 @@ export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchR
     Records.map(async ({ messageId, body }) => {
       try {
         const deleted = JSON.parse(body) as Purge | Erasure;
-        await ('chatId' in deleted ? purge(deleted) : erase(deleted));
+        await ('chatId' in deleted ? purgeChat(purgeServices, deleted) : runErasure(services, deleted));
       } catch (error) {
         log.error('A purge failed', { error });
         batchItemFailures.push({ itemIdentifier: messageId });

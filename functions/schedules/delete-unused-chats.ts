@@ -3,18 +3,18 @@ import { chatDeletion, chatPages, clock, log, purgeQueue, retention } from '#run
 import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const deleteUnused = deleteUnusedChats({
+const services = {
   chatDeletion: chatDeletion(),
   chatPages: chatPages(),
   clock,
   log,
   purgeQueue: purgeQueue(),
   retention: retention(),
-});
+};
 
 /** Deletes the chats that are unused for longer than their workspace retains them. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
-  const { chats: deleted, failures } = await deleteUnused();
+  const { chats: deleted, failures } = await deleteUnusedChats(services);
   if (deleted > 0) measurements.add('unusedChatsDeleted', deleted, {});
   if (failures > 0) throw new Error(`The unused chats of ${failures} workspaces were not deleted`);
 });

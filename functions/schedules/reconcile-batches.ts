@@ -15,20 +15,20 @@ import {
 import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const reconcile = reconcileBatches({
+const services = {
   ...queueServices(),
   deliveries: deliveries(),
   log,
   random,
   reconciliationIndex: reconciliationIndex(),
   replySettings: replySettings(),
-});
+};
 
-const requeue = requeuePurges({ clock, purgeOutbox: purgeOutbox(), purgeQueue: purgeQueue() });
+const requeueServices = { clock, purgeOutbox: purgeOutbox(), purgeQueue: purgeQueue() };
 
 /** Repairs batches and webhooks after crashes and outages, and enqueues purges of chats that are due. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
-  const [batches, purges] = await allEnded([reconcile(), requeue()]);
+  const [batches, purges] = await allEnded([reconcileBatches(services), requeuePurges(requeueServices)]);
   measurements.add('overdueBatches', batches.overdue, {});
   measurements.add('oldestRequestWait', batches.oldestWait / 1000, {});
   measurements.add('overduePurges', purges.overdue, {});

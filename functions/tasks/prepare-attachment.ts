@@ -1,4 +1,4 @@
-import { prepareAttachment } from '#domain/files/prepare-attachment.ts';
+import { type FileToPrepare, prepareAttachment } from '#domain/files/prepare-attachment.ts';
 import { functionTextExtractor, imageFitter, preparation } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
@@ -6,6 +6,5 @@ import { observed } from '#runtime/observability/observed.ts';
  * Extracts the text or resizes the image of an uploaded file for models. A hostile file can block only this function, and
  * reach only its own file and results.
  */
-export const handler = observed(
-  prepareAttachment({ imageFitter, preparation: preparation(), textExtractor: functionTextExtractor() }),
-);
+const services = { imageFitter, preparation: preparation(), textExtractor: functionTextExtractor() };
+export const handler = observed((file: FileToPrepare) => prepareAttachment(services, file));

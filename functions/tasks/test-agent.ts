@@ -16,7 +16,7 @@ import {
 } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const test = testAgent({
+const services = {
   agentRuntime: agentRuntime(),
   agents: agents(),
   clock,
@@ -28,12 +28,12 @@ const test = testAgent({
   stageLimits: stageLimits(),
   usage: usage(),
   workspaces: workspaces(),
-});
+};
 
 /** Tests an agent. It has no route: only operators may invoke it. */
 export const handler = observed(async (event: unknown) => {
   const parsed = agentTestRequest.safeParse(event, { reportInput: true });
   if (!parsed.success)
     throw new ServiceError('badRequest', describeIssues(parsed.error.issues, 'The payload'));
-  return test(parsed.data);
+  return testAgent(services, parsed.data);
 });

@@ -3,19 +3,19 @@ import { wantsWebhook } from '#domain/batches/batch.ts';
 import { chats, log, meter, queueServices, replyEvents, turns } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const advance = advanceBatch({
+const services = {
   ...queueServices(),
   chats: chats(),
   log,
   messages: turns(),
   meter,
   replyEvents: replyEvents(),
-});
+};
 
 /** Checks a batch, and returns its batch phase, by which the workflow continues. */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {
-    const { stage, batch } = await advance(input);
+    const { stage, batch } = await advanceBatch(services, input);
     return { stage, webhook: wantsWebhook(batch) };
   },
 );

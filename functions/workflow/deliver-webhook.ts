@@ -14,7 +14,7 @@ import { secretCipher, webhookSender } from '#runtime/composition/webhook-client
 import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const deliver = deliverWebhook({
+const services = {
   clock,
   deliveries: deliveries(),
   log,
@@ -25,11 +25,11 @@ const deliver = deliverWebhook({
   shares: shares(),
   webhookSettings: webhookSettings(),
   webhookSource,
-});
+};
 
 /** Makes the next delivery attempt for a batch's event if it is due, and returns when to call again. */
 export const handler = observed(async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
-  const progress = await deliver(owner);
+  const progress = await deliverWebhook(services, owner);
   if (progress.isGivenUp) measurements.add('webhooksExhausted', 1, {});
   return progress;
 });

@@ -6,4 +6,6 @@ import { observed } from '#runtime/observability/observed.ts';
  * Stores the task token of the workflow's wait, makes the slots of the batch, and sends their messages. The worker that
  * leaves the last slot ends the wait.
  */
-export const handler = observed(dispatchBatch(queueServices()));
+export const handler = observed((input: Parameters<typeof dispatchBatch>[1]) =>
+  dispatchBatch(queueServices(), input),
+);

@@ -3,18 +3,18 @@ import { wantsWebhook } from '#domain/batches/batch.ts';
 import { batches, chats, clock, meter, replyEvents, turns } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const fail = failBatch({
+const services = {
   batches: batches(),
   chats: chats(),
   clock,
   messages: turns(),
   meter,
   replyEvents: replyEvents(),
-});
+};
 
 /** Ends a batch if its workflow cannot continue. */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ webhook: boolean }> => ({
-    webhook: wantsWebhook(await fail(input)),
+    webhook: wantsWebhook(await failBatch(services, input)),
   }),
 );

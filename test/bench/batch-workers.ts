@@ -58,7 +58,7 @@ const work = new Set<Promise<void>>();
 const batchQueue: BatchQueue = {
   async send(bodies) {
     for (const body of bodies) {
-      const done = processMessage(body).then(() => {
+      const done = workOnSlot(services, body).then(() => {
         work.delete(done);
       });
       work.add(done);
@@ -101,14 +101,14 @@ const services = {
     limits: { modelCalls: 8, toolUses: 8, toolsAtOnce: 4, replyBytes: 1_000_000 },
   },
 };
-const processMessage = workOnSlot(services);
 
 async function submit({ workspaceId, agentId, apiKeyId }: Tenant): Promise<Batch> {
   const requests = Array.from({ length: requestsPerBatch }, (_, index) => ({
     ...{ custom_id: `request-${index}`, message: `Question ${index}`, attached_file_uuids: [] },
   }));
   const body = { agent_id: agentId, requests };
-  const { batch } = await createBatch(services)(
+  const { batch } = await createBatch(
+    services,
     { workspaceId, apiKeyId, body },
     { key: null, mostOpen: null, takeTokens: async () => {} },
   );
@@ -122,7 +122,7 @@ const submitAll = (tenant: Tenant, count: number): Promise<Batch[]> =>
 async function run(submitted: readonly Batch[]): Promise<void> {
   await Promise.all(
     submitted.map(({ workspaceId, id: batchId }) =>
-      dispatchBatch(services)({
+      dispatchBatch(services, {
         ...{ workspaceId, batchId, taskToken: batchId, enteredAt: new Date().toISOString() },
       }),
     ),
@@ -137,6 +137,6 @@ const start = performance.now();
 await run(submitted);
 parentPort?.postMessage((performance.now() - start) / 1000);
 for (const { workspaceId, id: batchId } of submitted) {
-  const { batch } = await advanceBatch(services)({ workspaceId, batchId });
+  const { batch } = await advanceBatch(services, { workspaceId, batchId });
   if (batch?.completed !== requestsPerBatch) throw new Error(`Only ${batch?.completed} requests succeeded`);
 }

@@ -179,8 +179,8 @@ describe('an agent that asks another', () => {
       llm_model: 'openai:test',
       unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: second } }],
     });
-    await updateAgent(operator())({ agentId: first, definition });
-    await publishAgent(operator())(first);
+    await updateAgent(operator(), { agentId: first, definition });
+    await publishAgent(operator(), first);
     script(
       calls('consultant_call_agent', { message: 'a' }),
       calls('consultant_call_agent', { message: 'b' }),
@@ -446,11 +446,11 @@ it('answers by the version that was published, whatever the draft says, until it
     llm_model: 'openai:test',
     system_prompt: 'Second.',
   });
-  await updateAgent(operator())({ agentId, definition });
+  await updateAgent(operator(), { agentId, definition });
   const before = script(says('1'));
   await reply(agentId);
   expect(before[0]?.request.messages[0]).toEqual({ role: 'system', content: 'First.' });
-  await publishAgent(operator())(agentId);
+  await publishAgent(operator(), agentId);
   const after = script(says('2'));
   await reply(agentId);
   expect(after[0]?.request.messages[0]).toEqual({ role: 'system', content: 'Second.' });

@@ -40,7 +40,7 @@ const itemsOf = async (id: string): Promise<string[]> =>
 async function usageOf(id: string) {
   const today = new Date().toISOString().slice(0, 10);
   const query = { workspaceId: id, from: today, to: today, by: 'key' } as const;
-  return (await summarizeUsage({ usage: usage(), workspaces: workspaces() })(query)).lines;
+  return (await summarizeUsage({ usage: usage(), workspaces: workspaces() }, query)).lines;
 }
 
 describe('agentctl agents test', () => {
@@ -50,7 +50,7 @@ describe('agentctl agents test', () => {
       llm_model: model.sharedName,
       system_prompt: 'the draft',
     });
-    await updateAgent(operator())({ agentId, definition });
+    await updateAgent(operator(), { agentId, definition });
     const before = await itemsOf(workspaceId);
     const tested = await json<AgentTest>('agents', 'test', agentId, 'Who are you?');
     expect(tested).toEqual({

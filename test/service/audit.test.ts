@@ -33,16 +33,16 @@ const entriesOf = async (workspaceId?: string) =>
 
 it('every change of an operator tells who made it, when, to what, and what is different', async () => {
   const services = operator();
-  const { id: workspace } = await createWorkspace(services)({
+  const { id: workspace } = await createWorkspace(services, {
     name: 'Audited',
     whitelistEnabled: true,
     limits: 'default',
   });
-  const issued = await createApiKey(services)({ workspaceId: workspace, name: null, expiresAt: null });
+  const issued = await createApiKey(services, { workspaceId: workspace, name: null, expiresAt: null });
   const { apiKey: firstKey } = issued;
   const key = issued.key.id;
   await services.workspaces.addToWhitelist(workspace, ['ann', 'bob']);
-  const rotated = await rotateApiKey(services)({ keyId: key, overlap: 1000, expiresAt: null });
+  const rotated = await rotateApiKey(services, { keyId: key, overlap: 1000, expiresAt: null });
   await services.apiKeys.revoke(key, new Date().toISOString());
   // The second revocation changes nothing, so it has no entry.
   await services.apiKeys.revoke(key, new Date().toISOString());
@@ -96,9 +96,9 @@ it('changes of an agent name its fields and not its texts, and a change that is 
   const agent = await services.agents.get(workspaceId, agentId);
   if (agent === undefined) throw new Error('no agent');
   const definition = { ...agent.definition, system_prompt: 'canary-prompt', llm_model: 'openai:other' };
-  await updateAgent(services)({ agentId, definition });
-  await publishAgent(services)(agentId);
-  await unpublishAgent(services)(agentId);
+  await updateAgent(services, { agentId, definition });
+  await publishAgent(services, agentId);
+  await unpublishAgent(services, agentId);
   await expect(services.agents.save(agent, 'unchanged')).rejects.toThrow('changed by someone else');
 
   const entries = (await entriesOf(workspaceId)).filter(({ target }) => target === agentId);

@@ -33,7 +33,7 @@ async function callWith(
 
 /** Creates another key of a tenant, as an operator does. */
 async function issueKey(workspaceId: string, expiresAt: Date | null = null) {
-  return createApiKey(operator())({ workspaceId, name: 'Further', expiresAt });
+  return createApiKey(operator(), { workspaceId, name: 'Further', expiresAt });
 }
 
 describe.each(requests)('%s %s', (method, path) => {

@@ -204,7 +204,7 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
   ];
   const batch = await submit(tenant.client, tenant, requests);
   const calls = await takeOpenCalls(40);
-  await unpublishAgent(operator())(leaving);
+  await unpublishAgent(operator(), leaving);
   await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
   const stop = respondToAll(calls);
   const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);

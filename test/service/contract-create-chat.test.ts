@@ -139,7 +139,7 @@ describe('agent_id', () => {
   it('may name an agent that is no longer published', async () => {
     const { workspaceId, createChat } = await openTenant(service);
     const agent_id = await createPublishedAgent(workspaceId);
-    await unpublishAgent(operator())(agent_id);
+    await unpublishAgent(operator(), agent_id);
     expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
   });
 

@@ -35,7 +35,7 @@ const definition = {
 
 const createFullAgent = async (workspaceId: string, changes: object = {}) =>
   (
-    await createAgent(operator())({
+    await createAgent(operator(), {
       workspaceId,
       definition: agentDefinition.parse({ ...definition, ...changes }),
     })
@@ -47,7 +47,7 @@ const find = async (tenant: OpenTenant, id: string) => (await list(tenant)).find
 it('shows a published agent with exactly the fields of the contract', async () => {
   const tenant = await openTenant(service);
   const id = await createFullAgent(tenant.workspaceId);
-  await publishAgent(operator())(id);
+  await publishAgent(operator(), id);
   const shown = await find(tenant, id);
   expect(shown).toEqual({
     id,
@@ -74,7 +74,7 @@ it('is a plain array in the envelope, without pages', async () => {
 
 it('is an empty array when nothing is published', async () => {
   const tenant = await openTenant(service);
-  await unpublishAgent(operator())(tenant.agentId);
+  await unpublishAgent(operator(), tenant.agentId);
   expect((await tenant.client.get('/chats/published-agents')).body).toEqual({
     data: [],
     message: null,
@@ -87,21 +87,21 @@ it('holds published agents alone, in the order of their creation', async () => {
   const second = await createPublishedAgent(tenant.workspaceId);
   await createDraftAgent(tenant.workspaceId);
   const unpublished = await createPublishedAgent(tenant.workspaceId);
-  await unpublishAgent(operator())(unpublished);
+  await unpublishAgent(operator(), unpublished);
   const last = await createPublishedAgent(tenant.workspaceId);
-  await publishAgent(operator())(tenant.agentId);
+  await publishAgent(operator(), tenant.agentId);
   expect((await list(tenant)).map(({ id }) => id)).toEqual([tenant.agentId, second, last]);
 });
 
 it('shows what was published, not what the draft says by now', async () => {
   const tenant = await openTenant(service);
   const id = await createFullAgent(tenant.workspaceId);
-  await publishAgent(operator())(id);
+  await publishAgent(operator(), id);
   const before = await find(tenant, id);
   const changed = agentDefinition.parse({ ...definition, name: 'Changed', llm_model: 'demo', meta: {} });
-  await updateAgent(operator())({ agentId: id, definition: changed });
+  await updateAgent(operator(), { agentId: id, definition: changed });
   expect(await find(tenant, id)).toEqual(before);
-  await publishAgent(operator())(id);
+  await publishAgent(operator(), id);
   const after = await find(tenant, id);
   expect(after).toMatchObject({
     name: 'Changed',
@@ -117,19 +117,19 @@ it('answers with what was published, not with what the draft says by now', async
   const tenant = await openTenant(service);
   const chat = await tenant.createChat();
   const broken = agentDefinition.parse({ name: 'Broken', llm_model: 'nowhere:at-all' });
-  await updateAgent(operator())({ agentId: tenant.agentId, definition: broken });
+  await updateAgent(operator(), { agentId: tenant.agentId, definition: broken });
   expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
-  await publishAgent(operator())(tenant.agentId);
+  await publishAgent(operator(), tenant.agentId);
   expect((await tenant.send(chat)).status).toBe(500);
 });
 
 it('shows an agent again when it is published again, as the next version', async () => {
   const tenant = await openTenant(service);
   const chat = await tenant.createChat();
-  await unpublishAgent(operator())(tenant.agentId);
+  await unpublishAgent(operator(), tenant.agentId);
   expect(await find(tenant, tenant.agentId)).toBeUndefined();
   expect(summaryOf(await tenant.send(chat))).toBe('404/10003 Agent version not found');
-  await publishAgent(operator())(tenant.agentId);
+  await publishAgent(operator(), tenant.agentId);
   expect((await find(tenant, tenant.agentId))?.version_number).toBe(2);
   expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
 });
@@ -141,7 +141,7 @@ it('is whole when it is larger than what a function may answer in one piece', as
   const ids = await Promise.all(
     Array.from({ length: 64 }, async () => {
       const id = await createFullAgent(tenant.workspaceId, { system_prompt: prompt });
-      await publishAgent(operator())(id);
+      await publishAgent(operator(), id);
       return id;
     }),
   );

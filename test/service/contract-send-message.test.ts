@@ -262,7 +262,7 @@ describe('a refusal', () => {
   it('is told of an agent that is published no longer, and ends when it is published again', async () => {
     const { agentId, chat, send, history } = await openRejections();
     dataOf(await send(chat));
-    await unpublishAgent(operator())(agentId);
+    await unpublishAgent(operator(), agentId);
     expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
     expect(await history(chat)).toHaveLength(2);
   });

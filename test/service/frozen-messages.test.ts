@@ -252,7 +252,7 @@ describe('a kept answer of the authorizer', () => {
     await operator().workspaces.update(disabled.workspaceId, { enabled: false });
     const expiresAt = new Date(Date.now() + 60_000);
     const { workspaceId } = tenant;
-    const expiring = await createApiKey(operator())({ workspaceId, name: 'Expires', expiresAt });
+    const expiring = await createApiKey(operator(), { workspaceId, name: 'Expires', expiresAt });
     const keysByCase: Record<string, string> = {
       'without limits': tenant.apiKey,
       expiring: expiring.apiKey,

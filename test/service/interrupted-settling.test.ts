@@ -82,7 +82,7 @@ async function start(
     externalUserId: undefined,
     resumable: false,
   };
-  const started = await startTurn(services)(input, { requestId: randomUUID(), key }, unlimited);
+  const started = await startTurn(services, input, { requestId: randomUUID(), key }, unlimited);
   if (!('turn' in started)) throw new Error('The turn has its reply already');
   return started;
 }
@@ -110,7 +110,7 @@ async function respond(
   services: TurnServices,
   started: Extract<StartedTurn, { turn: object }>,
 ): Promise<Reply> {
-  const { reply, finished } = await finishTurn(services)(started, noClient);
+  const { reply, finished } = await finishTurn(services, started, noClient);
   await finished;
   return reply;
 }
@@ -198,7 +198,8 @@ describe('a send that is made again', () => {
     const { workspaceId, apiKeyId } = tenant;
     const repeated = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
     expect(
-      await startTurn(functionWith())(
+      await startTurn(
+        functionWith(),
         { ...repeated, attachedFileUuids: [], externalUserId: undefined, resumable: false },
         { requestId: 'another', key: keyOf('wakes up') },
         unlimited,

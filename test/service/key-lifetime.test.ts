@@ -46,7 +46,7 @@ describe.each(doors)('with the header %s', (_header, summaryWith) => {
   it('a revoked key works for as long as the authorizer’s answer is kept, and no longer', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const { workspaceId } = await openTenant(service, { openai: true });
-    const { key, apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt: null });
+    const { key, apiKey } = await createApiKey(operator(), { workspaceId, name: null, expiresAt: null });
     expect(await summaryWith(apiKey)).toBe(allowed);
     await operator().apiKeys.revoke(key.id, new Date().toISOString());
     vi.setSystemTime(Date.now() + 59_900);
@@ -58,7 +58,7 @@ describe.each(doors)('with the header %s', (_header, summaryWith) => {
   it('a key that expires is refused from that moment on', async () => {
     const { workspaceId } = await openTenant(service, { openai: true });
     const expiresAt = new Date(Date.now() + 6000);
-    const { apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt });
+    const { apiKey } = await createApiKey(operator(), { workspaceId, name: null, expiresAt });
     expect(await summaryWith(apiKey)).toBe(allowed);
     await expect.poll(() => summaryWith(apiKey)).toBe(rejected);
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
@@ -66,21 +66,21 @@ describe.each(doors)('with the header %s', (_header, summaryWith) => {
   it('a rotated key works beside the new one until its overlap is over, and never longer than it had', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const { workspaceId } = await openTenant(service, { openai: true });
-    const { key, apiKey } = await createApiKey(operator())({ workspaceId, name: 'shop', expiresAt: null });
-    const first = await rotateApiKey(operator())({ keyId: key.id, overlap: 3_600_000, expiresAt: null });
+    const { key, apiKey } = await createApiKey(operator(), { workspaceId, name: 'shop', expiresAt: null });
+    const first = await rotateApiKey(operator(), { keyId: key.id, overlap: 3_600_000, expiresAt: null });
     expect(first.old.expiresAt).not.toBeNull();
     expect(await summaryWith(apiKey)).toBe(allowed);
     expect(await summaryWith(first.apiKey)).toBe(allowed);
-    const repeated = await rotateApiKey(operator())({ keyId: key.id, overlap: 86_400_000, expiresAt: null });
+    const repeated = await rotateApiKey(operator(), { keyId: key.id, overlap: 86_400_000, expiresAt: null });
     expect(repeated.old.expiresAt).toBe(first.old.expiresAt);
     // Functions use the machine's real clock.
     vi.useRealTimers();
-    const last = await rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null });
+    const last = await rotateApiKey(operator(), { keyId: key.id, overlap: 0, expiresAt: null });
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + cacheSeconds * 1000 });
     expect(await summaryWith(apiKey)).toBe(rejected);
     expect(await summaryWith(last.apiKey)).toBe(allowed);
     expect(last.key.name).toBe('shop');
-    await expect(rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null })).rejects.toThrow(
+    await expect(rotateApiKey(operator(), { keyId: key.id, overlap: 0, expiresAt: null })).rejects.toThrow(
       `Key ${key.id} has expired: create a new one`,
     );
   });

@@ -54,7 +54,7 @@ describe.each(requests)('%s %s', (method, path) => {
 
   it('rejects a revoked and an expired key, and says nothing of their workspace', async () => {
     const { workspaceId, agentId } = await openOpenAi();
-    const make = (expiresAt: Date | null) => createApiKey(operator())({ workspaceId, name: null, expiresAt });
+    const make = (expiresAt: Date | null) => createApiKey(operator(), { workspaceId, name: null, expiresAt });
     const [revoked, expired] = [await make(null), await make(new Date(0))];
     await operator().apiKeys.revoke(revoked.key.id, new Date().toISOString());
     await operator().workspaces.update(workspaceId, { enabled: false });

@@ -27,7 +27,7 @@ async function usageOf(workspaceId: string) {
   const services = { usage: usage(), workspaces: workspaces() };
   const today = new Date().toISOString().slice(0, 10);
   const query = { workspaceId, from: today, to: today, by: 'agent' } as const;
-  const { lines } = await summarizeUsage(services)(query);
+  const { lines } = await summarizeUsage(services, query);
   return lines.map(({ name, counts: { turns, failedTurns }, calls }) => ({
     name,
     turns,

@@ -173,7 +173,7 @@ describe('a limit', () => {
 
   it('is of each key', async () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: twoAnHour } });
-    const { apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt: null });
+    const { apiKey } = await createApiKey(operator(), { workspaceId, name: null, expiresAt: null });
     const other = clientOf(service, { apiKey });
     const statuses = [];
     for (const each of [client, client, client, other, other, other])

@@ -127,8 +127,8 @@ it('reads a large agent once, and then only which version is published', async (
   expect(await readsOf('Warm?')).toBeLessThanOrEqual(6);
   // A new version applies to the next send.
   const definition = agentDefinition.parse({ ...large, name: 'Changed', llm_model: 'openai:other' });
-  await updateAgent(operator())({ agentId, definition });
-  await publishAgent(operator())(agentId);
+  await updateAgent(operator(), { agentId, definition });
+  await publishAgent(operator(), agentId);
   expect(await readsOf('New?')).toBeGreaterThan(80);
   expect(model.calls.at(-1)?.body).toMatchObject({ model: 'other' });
 });

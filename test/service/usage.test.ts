@@ -34,7 +34,7 @@ const today = new Date().toISOString().slice(0, 10);
 /** Calls agentctl's use case directly: a process for every read would take most of the test's time. */
 const usageOf = async (workspaceId: string, by: UsageGrouping = 'day', from = today, to = today) => {
   const services = { usage: usage(), workspaces: workspaces() };
-  const { lines, total } = await summarizeUsage(services)({ workspaceId, from, to, by });
+  const { lines, total } = await summarizeUsage(services, { workspaceId, from, to, by });
   const figures = ({ counts, calls }: UsageLine) => ({ ...counts, ...calls });
   return {
     lines: Object.fromEntries(lines.map((line) => [line.name ?? 'none', figures(line)])),
@@ -51,7 +51,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const caller = await createPublishedAgent(workspaceId, {
     unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: agentId } }],
   });
-  const second = await createApiKey(operator())({ workspaceId, name: 'second', expiresAt: null });
+  const second = await createApiKey(operator(), { workspaceId, name: 'second', expiresAt: null });
 
   const chat = await createChat(client, tenant);
   expect((await send(client, tenant, chat, 'Hello')).status).toBe(200);
@@ -111,7 +111,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const others = await openTenant(service, { titles: false });
   await send(others.client, others, await createChat(others.client, others), 'Hello');
   const services = { usage: usage(), workspaces: workspaces() };
-  const all = () => summarizeUsage(services)({ from: today, to: today, by: 'workspace' });
+  const all = () => summarizeUsage(services, { from: today, to: today, by: 'workspace' });
   const turnsOf = async () =>
     Object.fromEntries((await all()).lines.map(({ name, counts }) => [name, counts.turns]));
   await expect.poll(turnsOf).toEqual({ [workspaceId]: 3, [others.workspaceId]: 1 });

@@ -219,7 +219,7 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
   ) {
     const client = keyOf(process, input.workspaceId, key);
     const gateway = keyOf(process, input.workspaceId, `gateway ${key}`);
-    return (await createChat(of(process))(input, { client, gateway }, atOnce)).chat;
+    return (await createChat(of(process), input, { client, gateway }, atOnce)).chat;
   },
 
   /** Sends a message and returns the reply. */
@@ -237,7 +237,8 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
     { requestId, key }: { requestId: string; key: string | null },
   ): Promise<{ content: string; error: string | null; isReplayed: boolean }> {
     const services = of(process);
-    const started = await startTurn(services)(
+    const started = await startTurn(
+      services,
       { attachedFileUuids: [], ...input, apiKeyId: 'key' },
       { requestId, key: key === null ? null : keyOf(process, input.workspaceId, key) },
       { awaitRateLimit: atOnce, deadline: () => 240_000 },
@@ -250,19 +251,19 @@ const clientOperations = (of: Of, keyOf: KeyOf) => ({
       };
     if (!('turn' in started)) return { content: '', error: 'running', isReplayed: true };
     const sink = { emit: nothing, started: atOnce, done: nothing };
-    const { reply, finished } = await finishTurn(services)(started, sink);
+    const { reply, finished } = await finishTurn(services, started, sink);
     await finished;
     return { content: reply.content, error: reply.error?.message ?? null, isReplayed: false };
   },
 
-  rename: (process: Process, input: ChatOf & { name: string }) => renameChat(of(process))(input, atOnce),
-  remove: (process: Process, input: ChatOf) => deleteChat(of(process))(input, atOnce),
+  rename: (process: Process, input: ChatOf & { name: string }) => renameChat(of(process), input, atOnce),
+  remove: (process: Process, input: ChatOf) => deleteChat(of(process), input, atOnce),
   stop: (process: Process, input: ChatOf) =>
-    stopReply(of(process))({ ...input, responseId: undefined }, atOnce),
+    stopReply(of(process), { ...input, responseId: undefined }, atOnce),
 
   async history(process: Process, input: ChatOf) {
     const query = { ...input, externalUserId: input.externalUserId ?? 'anyone' };
-    const { total, pages } = await listMessages(of(process))({
+    const { total, pages } = await listMessages(of(process), {
       ...query,
       ...{ limit: 1000, offset: 0, ascending: true },
     });
@@ -313,47 +314,48 @@ const batchOperations = (of: Of, keyOf: KeyOf) => ({
     };
     const options = { key: keyOf(process, workspaceId, key), mostOpen: 20, takeTokens: atOnce };
     const input = { workspaceId, apiKeyId: 'key', body: body as never };
-    return (await createBatch(of(process))(input, options)).batch.id;
+    return (await createBatch(of(process), input, options)).batch.id;
   },
   cancelBatch: (process: Process, workspaceId: string, batchId: string) =>
-    cancelBatch(of(process))(workspaceId, batchId, atOnce),
+    cancelBatch(of(process), workspaceId, batchId, atOnce),
 
   async batch(process: Process, workspaceId: string, batchId: string) {
     const services = of(process);
-    const { status, completed, failed, total } = await countBatch(services)(
-      await findBatch(services)(workspaceId, batchId),
+    const { status, completed, failed, total } = await countBatch(
+      services,
+      await findBatch(services, workspaceId, batchId),
     );
     return { status, completed, failed, total };
   },
 
   async results(process: Process, workspaceId: string, batchId: string) {
     const query = { workspaceId, batchId, status: undefined, limit: 1000, offset: 0 };
-    const { pages } = await listBatchResults(of(process))(query);
+    const { pages } = await listBatchResults(of(process), query);
     return (await Array.fromAsync(pages))
       .flat()
       .map(({ custom_id, status, response_content }) => ({ custom_id, status, response_content }));
   },
 
   async work(process: Process, message: SlotMessage) {
-    await workOnSlot(of(process))(message);
+    await workOnSlot(of(process), message);
     return true;
   },
 });
 
 const repairs = (of: Of) => ({
-  dispatch: (process: Process, input: Parameters<ReturnType<typeof dispatchBatch>>[0]) =>
-    dispatchBatch(of(process))(input),
+  dispatch: (process: Process, input: Parameters<typeof dispatchBatch>[1]) =>
+    dispatchBatch(of(process), input),
   async advance(process: Process, input: { workspaceId: string; batchId: string }) {
-    const { batch, stage } = await advanceBatch(of(process))(input);
+    const { batch, stage } = await advanceBatch(of(process), input);
     return { stage, webhook: wantsWebhook(batch) };
   },
   deliver: (process: Process, input: { workspaceId: string; batchId: string }): Promise<DeliveryProgress> =>
-    deliverWebhook(of(process))(input),
+    deliverWebhook(of(process), input),
   async reconcile(process: Process) {
-    await Promise.all([reconcileBatches(of(process))(), requeuePurges(of(process))()]);
+    await Promise.all([reconcileBatches(of(process)), requeuePurges(of(process))]);
   },
   async purge(process: Process, purge: Purge | Erasure) {
-    await ('chatId' in purge ? purgeChat(of(process))(purge) : runErasure(of(process))(purge));
+    await ('chatId' in purge ? purgeChat(of(process), purge) : runErasure(of(process), purge));
     return true;
   },
 });
@@ -382,7 +384,7 @@ const operators = (of: Of) => ({
     });
   },
   erase: (process: Process, person: { workspaceId: string; externalUserId: string }) =>
-    requestErasure(of(process))(person, 'operator'),
+    requestErasure(of(process), person, 'operator'),
   async enable(process: Process, workspaceId: string, enabled: boolean) {
     await of(process).workspaces.update(workspaceId, { enabled });
   },

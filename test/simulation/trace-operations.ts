@@ -19,17 +19,18 @@ export const traceOperations = (of: (process: Process) => Services, objects: Set
       ...{ createdAt: process.clock.now().toISOString(), expiresAt: null },
     });
   },
-  deleteUnused: (process: Process) => deleteUnusedChats(of(process))(),
+  deleteUnused: (process: Process) => deleteUnusedChats(of(process)),
   async retain(process: Process, workspaceId: string, days: number): Promise<void> {
     await of(process).workspaces.update(workspaceId, { retentionDays: days });
   },
   removeFile: (process: Process, workspaceId: string, uuid: string) =>
-    deleteFile(of(process))(workspaceId, uuid),
+    deleteFile(of(process), workspaceId, uuid),
   rate: (
     process: Process,
     input: { workspaceId: string; chatId: number; externalUserId: string; position: number },
   ) =>
-    recordFeedback(of(process))(
+    recordFeedback(
+      of(process),
       {
         ...input,
         ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: undefined },

@@ -26,14 +26,14 @@ async function upload(changes: Partial<StoredFile> = {}): Promise<StoredFile> {
 }
 
 const isStored = async ({ uuid }: StoredFile) => (await fileIndex.get(workspaceId, uuid)) !== undefined;
-const erase = eraseFile({ fileIndex, ...noObjects });
+const services = { fileIndex, ...noObjects };
 
 describe('a file of a deleted chat', () => {
   it('is erased if no other chat attaches it, and is erased once more by each further run', async () => {
     const file = await upload();
     for (let times = 0; times < 2; times += 1) expect(await fileIndex.attach(file, chatA)).toBe(true);
     // A function may prepare the file between the runs.
-    for (let run = 0; run < 2; run += 1) expect(await erase(file, chatA)).toBe(true);
+    for (let run = 0; run < 2; run += 1) expect(await eraseFile(services, file, chatA)).toBe(true);
     expect(await isStored(file)).toBe(false);
     expect(await fileIndex.attach(file, chatB)).toBe(false);
     expect(await fileIndex.isAttached(file)).toBe(false);
@@ -42,11 +42,11 @@ describe('a file of a deleted chat', () => {
   it('stays until the last chat that attaches it is deleted, and other chats may attach it', async () => {
     const file = await upload({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z' });
     for (const chat of [chatA, chatB]) await fileIndex.attach(file, chat);
-    expect(await erase(file, chatB)).toBe(false);
+    expect(await eraseFile(services, file, chatB)).toBe(false);
     expect(await fileIndex.attach(file, chatC)).toBe(true);
-    expect(await erase(file, chatA)).toBe(false);
+    expect(await eraseFile(services, file, chatA)).toBe(false);
     expect(await isStored(file)).toBe(true);
-    expect(await erase(file, chatC)).toBe(true);
+    expect(await eraseFile(services, file, chatC)).toBe(true);
     expect(await isStored(file)).toBe(false);
   });
 
@@ -55,9 +55,9 @@ describe('a file of a deleted chat', () => {
     await fileIndex.attach(file, chatA);
     for (let times = 0; times < 2; times += 1) await fileIndex.close(file);
     for (const chat of [chatA, chatB]) expect(await fileIndex.attach(file, chat)).toBe(false);
-    expect(await erase(file, chatB)).toBe(false);
+    expect(await eraseFile(services, file, chatB)).toBe(false);
     expect(await fileIndex.isAttached(file)).toBe(true);
-    expect(await erase(file, chatA)).toBe(true);
+    expect(await eraseFile(services, file, chatA)).toBe(true);
     await fileIndex.close(file);
     expect(await isStored(file)).toBe(false);
   });
@@ -71,7 +71,8 @@ describe('the files of a chat', () => {
     await messages.put(chat, { ...userMessage(position, 'Hi'), attachments });
   }
   const purge = ({ id: chatId }: Chat, isLast: boolean) =>
-    eraseChat({ ...stores, ...noObjects })(
+    eraseChat(
+      { ...stores, ...noObjects },
       { workspaceId, chatId, deletedAt: '2027-02-01T12:00:00.000Z' },
       { isLast, hasTime: () => true },
     );

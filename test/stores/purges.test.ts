@@ -15,7 +15,8 @@ const fiveMinutes = 5 * 60_000;
 const create = (workspaceId = `ws_${randomUUID()}`): Promise<Chat> =>
   stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
 const purge = ({ workspaceId, id: chatId }: Chat) =>
-  eraseChat({ ...stores, ...noObjects })(
+  eraseChat(
+    { ...stores, ...noObjects },
     { workspaceId, chatId, deletedAt: at },
     { isLast: true, hasTime: () => true },
   );

@@ -135,7 +135,8 @@ export async function openMemoryChat(): Promise<MemoryChat> {
         ...own
       } = {},
     ) =>
-      startTurn({ ...services, ...own.services })(
+      startTurn(
+        { ...services, ...own.services },
         input,
         { requestId, key },
         { awaitRateLimit, deadline: () => deadline },
@@ -148,7 +149,7 @@ export async function openMemoryChat(): Promise<MemoryChat> {
     async finish(running, own, started = noClient.started) {
       const events: StreamEventBody[] = [];
       const sink = { ...noClient, started, emit: (event: StreamEventBody) => void events.push(event) };
-      const { reply, finished } = await finishTurn({ ...services, ...own })(running, sink);
+      const { reply, finished } = await finishTurn({ ...services, ...own }, running, sink);
       await finished;
       return { reply, events };
     },

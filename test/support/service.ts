@@ -179,7 +179,7 @@ export async function createTenant(
   } = {},
 ): Promise<Tenant> {
   const services = operator();
-  const { id: workspaceId } = await createWorkspace(services)({
+  const { id: workspaceId } = await createWorkspace(services, {
     name: 'Test',
     whitelistEnabled: options.whitelist !== undefined,
     limits: 'none',
@@ -188,7 +188,7 @@ export async function createTenant(
   if (options.limits !== undefined) await setLimits(workspaceId, options.limits);
   if (options.titles === false) await services.workspaces.update(workspaceId, { titlesEnabled: false });
   await services.workspaces.addToWhitelist(workspaceId, options.whitelist ?? []);
-  const { apiKey, key } = await createApiKey(services)({ workspaceId, name: null, expiresAt: null });
+  const { apiKey, key } = await createApiKey(services, { workspaceId, name: null, expiresAt: null });
   const fields = { ...(options.model !== undefined && { llm_model: options.model }), ...options.agent };
   return { workspaceId, apiKey, apiKeyId: key.id, agentId: await createPublishedAgent(workspaceId, fields) };
 }
@@ -209,11 +209,11 @@ export type AgentFields = Partial<z.input<typeof agentDefinition>>;
 
 export async function createPublishedAgent(workspaceId: string, fields: AgentFields = {}): Promise<string> {
   const agentId = await createDraftAgent(workspaceId, fields);
-  await publishAgent(operator())(agentId);
+  await publishAgent(operator(), agentId);
   return agentId;
 }
 
 export async function createDraftAgent(workspaceId: string, fields: AgentFields = {}): Promise<string> {
   const definition = agentDefinition.parse({ name: 'Test agent', ...fields });
-  return (await createAgent(operator())({ workspaceId, definition })).id;
+  return (await createAgent(operator(), { workspaceId, definition })).id;
 }

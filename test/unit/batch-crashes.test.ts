@@ -151,7 +151,7 @@ describe('a batch that is cancelled while a request waits', () => {
       await world.run();
       await twice(world, () =>
         world
-          .invoke((ports) => cancelBatch(ports)('ws_1', batch.id, async () => undefined))
+          .invoke((ports) => cancelBatch(ports, 'ws_1', batch.id, async () => undefined))
           .catch((error: unknown) => {
             if (!String(error).includes('this one is cancel')) throw error;
           }),

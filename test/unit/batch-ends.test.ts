@@ -7,7 +7,7 @@ import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts
 
 const allowed = async (): Promise<void> => undefined;
 const cancel = (world: BatchWorld, { id }: Pick<Batch, 'id'>) =>
-  cancelBatch(world.services)('ws_1', id, allowed);
+  cancelBatch(world.services, 'ws_1', id, allowed);
 
 const untilStatus = (world: BatchWorld, batch: Batch, status: Batch['status'], hours = 1) =>
   world.runUntil(async () => (await world.read(batch)).status === status, hours);
@@ -166,8 +166,8 @@ describe('a cancelled batch', () => {
     const reject = async () => {
       throw new Error('Too many requests');
     };
-    await expect(cancelBatch(world.services)('ws_1', batch.id, reject)).rejects.toThrow('Too many requests');
-    await expect(cancelBatch(world.services)('ws_2', batch.id, allowed)).rejects.toThrow('Batch not found');
+    await expect(cancelBatch(world.services, 'ws_1', batch.id, reject)).rejects.toThrow('Too many requests');
+    await expect(cancelBatch(world.services, 'ws_2', batch.id, allowed)).rejects.toThrow('Batch not found');
     expect(await world.read(batch)).toEqual(batch);
   });
 
@@ -325,7 +325,7 @@ describe('advanceBatch', () => {
   it('says what the workflow must wait for', async () => {
     const { world, batch, work } = await withRequestInWork(2);
     const phase = async () =>
-      (await advanceBatch(world.services)({ workspaceId: 'ws_1', batchId: batch.id })).stage;
+      (await advanceBatch(world.services, { workspaceId: 'ws_1', batchId: batch.id })).stage;
     expect(await phase()).toBe('wait');
     await cancel(world, batch);
     expect(await phase()).toBe('finish');

@@ -90,7 +90,7 @@ describe('the counts and results of an open batch', () => {
     const seen: number[] = [];
     const check = async (): Promise<void> => {
       const current = await world.read(batch);
-      const { completed, failed } = await countBatch(world.services)(current);
+      const { completed, failed } = await countBatch(world.services, current);
       const statuses = (await world.results(batch)).map(({ status }) => status);
       expect([completed, failed]).toEqual([statuses.filter((each) => each === 'success').length, 0]);
       seen.push(completed);
@@ -119,7 +119,7 @@ describe('the counts and results of an open batch', () => {
     const results = await world.results(batch);
     expect(results.map(({ status }) => status)).toEqual(['success', 'processing', 'success']);
     expect(results[1]).toMatchObject({ response_content: null, processed_at: null, history_id: 2 });
-    expect(await countBatch(world.services)(await world.read(batch))).toMatchObject({
+    expect(await countBatch(world.services, await world.read(batch))).toMatchObject({
       completed: 2,
       failed: 0,
     });
@@ -130,7 +130,7 @@ describe('the counts and results of an open batch', () => {
     const world = batchWorld();
     const batches = await Promise.all(Array.from({ length: 20 }, () => world.create(1)));
     world.services.batches.allItems = () => Promise.reject(new Error('No request has started'));
-    expect(await countBatches(world.services)(batches)).toEqual(batches);
+    expect(await countBatches(world.services, batches)).toEqual(batches);
   });
 });
 
@@ -147,7 +147,7 @@ describe('a page of results', () => {
       offset: number,
     ) => {
       const input = { workspaceId: 'ws_1', batchId: batch.id, status, limit, offset };
-      const { total, pages } = await listBatchResults(world.services)(input);
+      const { total, pages } = await listBatchResults(world.services, input);
       return [
         total,
         (await Array.fromAsync(pages)).flat().map(({ custom_id }) => Number(custom_id.slice(8))),

@@ -152,7 +152,7 @@ describe('the reconciler', () => {
   it('counts overdue batches and the longest wait, and one that fails hides no other', async () => {
     const world = batchWorld({ timeout: 10 * minute });
     const { clock, services } = world;
-    const found = () => reconcileBatches(services)();
+    const found = () => reconcileBatches(services);
     expect(await found()).toEqual({ overdue: 0, oldestWait: 0 });
     const first = await world.create(2);
     await clock.advance(5 * minute);

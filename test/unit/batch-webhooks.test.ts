@@ -52,7 +52,7 @@ describe('the event of a batch', () => {
       for (const events of [[event], ['completed', 'failed', 'cancelled'], []] as Events[]) {
         const world = batchWorld();
         const batch = await createWith(world, events);
-        if (event === 'cancelled') await cancelBatch(world.services)('ws_1', batch.id, async () => undefined);
+        if (event === 'cancelled') await cancelBatch(world.services, 'ws_1', batch.id, async () => undefined);
         if (event === 'failed') world.state.workspace.enabled = false;
         await world.run();
         expect((await world.read(batch)).status).toBe(event);
@@ -135,7 +135,7 @@ describe('the event of a batch', () => {
       // The new version's form replaces it as soon as an operator gives it another secret.
       const { deliveries, webhookSource } = world.stores;
       const services = { deliveries, webhookSource, secretCipher: world.services.secretCipher };
-      await replaceWebhookSecret(services)(ownerOf(batch), 'new');
+      await replaceWebhookSecret(services, ownerOf(batch), 'new');
       expect(await webhookSource.get(ownerOf(batch))).toEqual({
         events: ['completed'],
         target: `${JSON.stringify({ url, secrets: ['new', ...(secret === null ? [] : [secret])] })} of ${batch.id}`,
@@ -335,7 +335,7 @@ describe('a delivery without an execution', () => {
 });
 
 describe('a resend', () => {
-  const resend = (world: BatchWorld, batch: Batch) => resendWebhook(world.services)(ownerOf(batch));
+  const resend = (world: BatchWorld, batch: Batch) => resendWebhook(world.services, ownerOf(batch));
 
   it.each(['delivered', 'gone', 'exhausted'] as const)('starts a new schedule after %s', async (state) => {
     const world = batchWorld();
@@ -371,7 +371,7 @@ describe('a resend', () => {
     const batch = await createWith(world, ['completed']);
     await world.run();
     world.state.killer = { diesAfter: (write) => write === 'deliveries.restart' };
-    await expect(world.invoke((ports) => resendWebhook(ports)(ownerOf(batch)))).rejects.toThrow();
+    await expect(world.invoke((ports) => resendWebhook(ports, ownerOf(batch)))).rejects.toThrow();
     world.state.killer = null;
     await world.runUntil(() => world.state.calls.length === 2);
   });

@@ -216,7 +216,7 @@ describe('a history that cannot be read', () => {
 });
 
 describe('closing an abandoned turn', () => {
-  const close = (abandoned: Chat, reason?: string) => closeAbandonedTurn(memory.services)(abandoned, reason);
+  const close = (abandoned: Chat, reason?: string) => closeAbandonedTurn(memory.services, abandoned, reason);
 
   it('gives a reason as the error of the empty reply', async () => {
     await memory.services.messages.put(chat, userMessage(1));
@@ -260,7 +260,8 @@ describe('closing an abandoned turn', () => {
     await memory.services.messages.put(chat, userMessage(1));
     const abandoned = await leaseTo(0);
     const put = delayedCall(memory.services.messages.putAndRelease);
-    const closing = closeAbandonedTurn({ ...memory.services, messages: { putAndRelease: put.call } })(
+    const closing = closeAbandonedTurn(
+      { ...memory.services, messages: { putAndRelease: put.call } },
       abandoned,
     );
     await put.arrived;

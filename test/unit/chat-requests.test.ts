@@ -31,7 +31,7 @@ describe('creating a chat', () => {
     key: IdempotencyKey | null = null,
     awaitRateLimit: () => Promise<void> = unlimited,
     gateway = memory.keyOf(randomUUID()),
-  ) => createChat(memory.services)({ ...fields, ...changes }, { client: key, gateway }, awaitRateLimit);
+  ) => createChat(memory.services, { ...fields, ...changes }, { client: key, gateway }, awaitRateLimit);
   const countChats = async () =>
     (await memory.services.chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
 
@@ -93,7 +93,7 @@ describe('listing messages', () => {
     for (const message of ['One', 'Two', 'Three']) await memory.talk(chat, message);
   });
   const list = async (changes: object = {}) => {
-    const { total, pages } = await listMessages(memory.services)({
+    const { total, pages } = await listMessages(memory.services, {
       ...{ workspaceId, chatId: chat.id, externalUserId: 'ann' },
       ...{ limit: 100, offset: 0, ascending: true },
       ...changes,
@@ -144,7 +144,8 @@ describe('feedback', () => {
     await memory.talk(chat, 'Hi');
   });
   const rate = (changes: object = {}, awaitRateLimit: () => Promise<void> = unlimited) =>
-    recordFeedback(memory.services)(
+    recordFeedback(
+      memory.services,
       {
         ...{ workspaceId, chatId: chat.id, messageId: messageId(chat.id, 2), externalUserId: 'ann' },
         ...{ type: 'sys_helpful', content: undefined },

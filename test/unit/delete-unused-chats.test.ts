@@ -25,7 +25,7 @@ const run = () =>
   deleteUnusedChats({
     ...{ chatDeletion: stores.chats, chatPages: stores.chats, retention: stores.retention },
     ...{ clock, log: silent, purgeQueue },
-  })();
+  });
 const runsOf = async (hours: number): Promise<number> => {
   let deleted = 0;
   for (let past = 0; past < hours; past += 1) {

@@ -29,7 +29,7 @@ function open(found: number[], startedAt?: string, deleted: DeletedCounts = { it
       },
     },
   };
-  const run = (id = 'ws_1') => deleteWorkspace(services)(id, (event) => progress.push(event));
+  const run = (id = 'ws_1') => deleteWorkspace(services, id, (event) => progress.push(event));
   const passes = () => progress.filter(({ type }) => type === 'scanned').length;
   return { clock, progress, finished, added, run, passes };
 }

@@ -76,7 +76,7 @@ const purgeOf =
         shared.hasObject = false;
       });
     const objects = { files: { delete: remove }, preparedAttachments: { delete: async () => undefined } };
-    return eraseFile({ fileIndex: process.fileIndex, ...objects })(file, chatId);
+    return eraseFile({ fileIndex: process.fileIndex, ...objects }, file, chatId);
   };
 
 /** `i`: the process `i` makes its next call; `-1 - i`: it dies, and its work starts once more if it may. */
@@ -175,7 +175,7 @@ async function explore(
       shared.hasObject = false;
     };
     const objects = { files: { delete: remove }, preparedAttachments: { delete: async () => undefined } };
-    for (const chatId of purged) await eraseFile({ fileIndex: index, ...objects })(file, chatId);
+    for (const chatId of purged) await eraseFile({ fileIndex: index, ...objects }, file, chatId);
     if (shared.isMessageStored) expect([what, life.isFileThere]).toEqual([what, true]);
     // Two attempts, or one that died, may leave their chat. The purge of that chat erases the rest.
     else if (!mayLeaveChat || !(await index.isAttached(file)))

@@ -28,11 +28,14 @@ async function add(name: string, text: string): Promise<string[]> {
   const unused = (): never => {
     throw new Error('Only uuids are needed');
   };
-  await addDocuments({
-    ...{ ...stores, clock },
-    identifiers: { uuid: () => 'document-2', workspaceId: unused, apiKey: unused, apiKeyId: unused },
-    textExtractor: { extract: async () => ({ text, contentType: 'text/plain', pageOffsets: [] }) },
-  })({ workspaceId, documents: [{ name, file: name, read: async () => Buffer.from(text) }] });
+  await addDocuments(
+    {
+      ...{ ...stores, clock },
+      identifiers: { uuid: () => 'document-2', workspaceId: unused, apiKey: unused, apiKeyId: unused },
+      textExtractor: { extract: async () => ({ text, contentType: 'text/plain', pageOffsets: [] }) },
+    },
+    { workspaceId, documents: [{ name, file: name, read: async () => Buffer.from(text) }] },
+  );
   return (await stores.knowledge.list(workspaceId)).map((each) => each.name);
 }
 

@@ -49,24 +49,25 @@ async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
     onRejected: () => undefined,
     ...settings,
   });
-  const collected = await collectReply({
-    agentRuntime: {
-      ...agentRuntime,
-      reply: (request, forwardTo) =>
-        agentRuntime.reply(request, (part) => {
-          parts.push(part);
-          forwardTo(part);
-        }),
+  const collected = await collectReply(
+    {
+      agentRuntime: {
+        ...agentRuntime,
+        reply: (request, forwardTo) =>
+          agentRuntime.reply(request, (part) => {
+            parts.push(part);
+            forwardTo(part);
+          }),
+      },
+      clock: manualClock(),
+      log: { info: log, warn: log, error: log },
+      meter: {
+        ...({} as Parameters<typeof collectReply>[0]['meter']),
+        replied: () => undefined,
+        modelFailed: (_model, failure) => metered.push(failure),
+      },
+      replySettings: { streamTimeout: 90_000 } as Parameters<typeof collectReply>[0]['replySettings'],
     },
-    clock: manualClock(),
-    log: { info: log, warn: log, error: log },
-    meter: {
-      ...({} as Parameters<typeof collectReply>[0]['meter']),
-      replied: () => undefined,
-      modelFailed: (_model, failure) => metered.push(failure),
-    },
-    replySettings: { streamTimeout: 90_000 } as Parameters<typeof collectReply>[0]['replySettings'],
-  })(
     {
       agent: {
         ...agentVersion,

@@ -19,15 +19,16 @@ beforeEach(async () => {
 });
 
 const remove = () =>
-  deleteChat(memory.services)(
+  deleteChat(
+    memory.services,
     { workspaceId, chatId: chat.id, externalUserId: chat.externalUserId ?? undefined },
     async () => undefined,
   );
-const purgeOne = (purge: Purge) => purgeChat({ ...memory.services, ...noObjects })(purge);
+const purgeOne = (purge: Purge) => purgeChat({ ...memory.services, ...noObjects }, purge);
 const purgeAll = async () => {
   for (const purge of queue.splice(0)) await purgeOne(purge as Purge);
 };
-const reconcile = () => requeuePurges(memory.services)();
+const reconcile = () => requeuePurges(memory.services);
 const history = async () => {
   const pages = memory.services.messages.range(chat, { first: 1, last: 99, ascending: true });
   return (await Array.fromAsync(pages)).flat().map(({ message: { content } }) => content);

@@ -172,7 +172,7 @@ describe('the recorder of a reply', () => {
 
 describe('a client that comes back at the end of a short reply', () => {
   const resume = (services = memory.services) =>
-    resumeReply(services)({ ...reply, externalUserId: undefined, startingAfter: 0 });
+    resumeReply(services, { ...reply, externalUserId: undefined, startingAfter: 0 });
 
   it('finds the turn in progress until the first event is stored', async () => {
     const input = memory.inputOf(chat, 'Hi', { resumable: true });
@@ -208,7 +208,7 @@ describe('a follower of a reply', () => {
   const follow = (startingAfter = -1) => {
     const texts: string[] = [];
     const following = (async () => {
-      for await (const text of followReply(memory.services)(reply, startingAfter))
+      for await (const text of followReply(memory.services, reply, startingAfter))
         if (text !== '') texts.push(text);
     })();
     return { texts, following };
@@ -325,7 +325,7 @@ describe('a follower of a reply', () => {
 
 describe('whoever closes a turn of a function that died', () => {
   const close = async (reason?: string) => {
-    await closeAbandonedTurn(memory.services)(await memory.read(chat), reason);
+    await closeAbandonedTurn(memory.services, await memory.read(chat), reason);
     return (await memory.history(chat))[1];
   };
   beforeEach(async () => {
@@ -360,7 +360,7 @@ describe('whoever closes a turn of a function that died', () => {
     };
     const services = { ...memory.services, replyEvents: { ...memory.services.replyEvents, eventsFrom } };
     await memory.services.chats.takeOverLease(chat, { id: 'plain', until: 0 });
-    await closeAbandonedTurn(services)(await memory.read(chat));
+    await closeAbandonedTurn(services, await memory.read(chat));
     expect((await memory.history(chat))[1]).toMatchObject({ content: '', error: interrupted });
   });
 });

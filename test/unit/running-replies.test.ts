@@ -260,7 +260,7 @@ describe('a title', () => {
     const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi')));
     await memory.clock.advance(0);
     const input = { workspaceId: chat.workspaceId, chatId: chat.id, externalUserId: undefined };
-    await renameChat(memory.services)({ ...input, name: 'Of the client' }, async () => undefined);
+    await renameChat(memory.services, { ...input, name: 'Of the client' }, async () => undefined);
     title.resolve('Of the model');
     const { events } = await finishing;
     expect(events.map(({ type }) => type)).not.toContain('response.chat.title.updated');

@@ -19,7 +19,8 @@ async function lease(id: string, of = chat): Promise<Chat> {
 }
 
 const stop = (chatId = chat.id) =>
-  stopReply(memory.services)(
+  stopReply(
+    memory.services,
     { workspaceId, chatId, externalUserId: undefined, responseId: undefined },
     async () => undefined,
   );
@@ -71,7 +72,7 @@ it('is rejected if the reply ends before the stop is written, or its function is
 it('writes nothing over the rate limit', async () => {
   const before = await lease('living');
   const input = { workspaceId, chatId: chat.id, externalUserId: undefined, responseId: undefined };
-  const limited = stopReply(memory.services)(input, async () => {
+  const limited = stopReply(memory.services, input, async () => {
     throw new Error('Too many requests');
   });
   await expect(limited).rejects.toThrow('Too many requests');

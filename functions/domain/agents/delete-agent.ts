@@ -8,12 +8,14 @@ import type { AgentEditing } from './services.ts';
  * @param check gets the agent before it is deleted; it throws if the agent must stay
  * @throws notFound `Agent not found`
  */
-export const deleteAgent =
-  ({ agents }: AgentEditing) =>
-  async (agentId: string, check: (agent: Agent) => void): Promise<void> => {
-    const workspaceId = await agents.workspaceOf(agentId);
-    if (workspaceId === undefined) throw agentNotFound();
-    const agent = await agents.get(workspaceId, agentId);
-    if (agent !== undefined) check(agent);
-    await agents.delete(workspaceId, agentId, agent);
-  };
+export async function deleteAgent(
+  { agents }: AgentEditing,
+  agentId: string,
+  check: (agent: Agent) => void,
+): Promise<void> {
+  const workspaceId = await agents.workspaceOf(agentId);
+  if (workspaceId === undefined) throw agentNotFound();
+  const agent = await agents.get(workspaceId, agentId);
+  if (agent !== undefined) check(agent);
+  await agents.delete(workspaceId, agentId, agent);
+}

@@ -14,3 +14,6 @@ export interface AgentServices extends WorkspaceServices {
 export interface AgentEditing {
   agents: AgentStore;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof AgentServices> = Pick<AgentServices, Name>;

@@ -1,5 +1,4 @@
 import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import {
   type Batch,
   type BatchItem,
@@ -12,12 +11,12 @@ import {
   successorsIn,
 } from './batch.ts';
 import { deliveryOf } from './batch-ended-event.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 import { type SlotServices, topUpSlots } from './slots.ts';
 
-interface EndServices extends CloseTurnServices, Pick<BatchServices, 'batches' | 'clock' | 'meter'> {}
+interface EndServices extends CloseTurnServices, Services<'batches' | 'clock' | 'meter'> {}
 
-type AdvanceServices = EndServices & SlotServices & Pick<PlatformServices, 'log'>;
+type AdvanceServices = EndServices & SlotServices & Services<'log'>;
 
 interface BatchIds {
   workspaceId: string;
@@ -32,18 +31,19 @@ export type BatchPhase = 'wait' | 'finish' | 'over';
  * stored items alone.
  * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
-export const advanceBatch =
-  (services: AdvanceServices) =>
-  async (input: BatchIds): Promise<{ batch: Batch | undefined; stage: BatchPhase }> => {
-    for (;;) {
-      const batch = await read(services, input);
-      if (!isOpenBatch(batch)) return { batch, stage: 'over' };
-      if (await stopExpired(services, batch)) continue;
-      await failAbandoned(services, batch, false);
-      if (!(await closeIfEnded(services, batch))) return { batch, stage: phaseOf(batch) };
-      await topUpOthers(services, batch);
-    }
-  };
+export async function advanceBatch(
+  services: AdvanceServices,
+  input: BatchIds,
+): Promise<{ batch: Batch | undefined; stage: BatchPhase }> {
+  for (;;) {
+    const batch = await read(services, input);
+    if (!isOpenBatch(batch)) return { batch, stage: 'over' };
+    if (await stopExpired(services, batch)) continue;
+    await failAbandoned(services, batch, false);
+    if (!(await closeIfEnded(services, batch))) return { batch, stage: phaseOf(batch) };
+    await topUpOthers(services, batch);
+  }
+}
 
 const phaseOf = ({ stop }: Batch): BatchPhase => (stop === null ? 'wait' : 'finish');
 
@@ -61,21 +61,19 @@ const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== unde
  * Ends a batch if its workflow cannot continue. Requests without a result have failed.
  * @returns undefined if the batch was deleted with its workspace
  */
-export const failBatch =
-  (services: EndServices) =>
-  async (input: BatchIds): Promise<Batch | undefined> => {
-    const found = await read(services, input);
-    if (!isOpenBatch(found)) return found;
-    await services.batches.stop(found, { reason: 'failed', at: services.clock.now().toISOString() });
-    const batch = await read(services, input);
-    if (batch === undefined) return undefined;
-    await failAbandoned(services, batch, true);
-    await closeIfEnded(services, batch);
-    return read(services, input);
-  };
+export async function failBatch(services: EndServices, input: BatchIds): Promise<Batch | undefined> {
+  const found = await read(services, input);
+  if (!isOpenBatch(found)) return found;
+  await services.batches.stop(found, { reason: 'failed', at: services.clock.now().toISOString() });
+  const batch = await read(services, input);
+  if (batch === undefined) return undefined;
+  await failAbandoned(services, batch, true);
+  await closeIfEnded(services, batch);
+  return read(services, input);
+}
 
 const read = (
-  { batches }: Pick<BatchServices, 'batches'>,
+  { batches }: Services<'batches'>,
   { workspaceId, batchId }: BatchIds,
 ): Promise<Batch | undefined> => batches.get(workspaceId, batchId);
 
@@ -86,10 +84,7 @@ interface StoredRequest {
   historyId: number | null;
 }
 
-async function readRequests(
-  { batches }: Pick<BatchServices, 'batches'>,
-  batch: Batch,
-): Promise<StoredRequest[]> {
+async function readRequests({ batches }: Services<'batches'>, batch: Batch): Promise<StoredRequest[]> {
   const [manifest, items] = await Promise.all([batches.manifest(batch), batches.allItems(batch)]);
   const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
   const successors = successorsIn(manifest);
@@ -105,7 +100,7 @@ async function readRequests(
  * @param isForced also those whose workers are alive
  */
 async function failAbandoned(
-  services: Pick<BatchServices, 'batches' | 'clock'>,
+  services: Services<'batches' | 'clock'>,
   batch: Batch,
   isForced: boolean,
 ): Promise<void> {
@@ -155,7 +150,7 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
       ? [{ requestIndex, chatId: item.chatId ?? historyId }]
       : [],
   );
-  await releaseChats(services)(batch, unanswered);
+  await releaseChats(services, batch, unanswered);
   const now = services.clock.now();
   const at = now.toISOString();
   const status =
@@ -177,17 +172,19 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
  * Closes the turns of requests without a reply that still own their chat: abandoned ones, and those that waited for a
  * retry when the batch was stopped. Otherwise users of the chat would get `A reply is already in progress` for minutes.
  */
-const releaseChats =
-  (services: CloseTurnServices) =>
-  async (batch: Batch, items: readonly Pick<BatchItem, 'requestIndex' | 'chatId'>[]): Promise<void> => {
-    await Promise.all(
-      items.map(async ({ chatId, requestIndex }) => {
-        if (chatId === null) return;
-        const chat = await services.chats.get(batch.workspaceId, chatId);
-        if (chat?.lease?.id === chatLeaseOf(batch, requestIndex)) await closeAbandonedTurn(services)(chat);
-      }),
-    );
-  };
+async function releaseChats(
+  services: CloseTurnServices,
+  batch: Batch,
+  items: readonly Pick<BatchItem, 'requestIndex' | 'chatId'>[],
+): Promise<void> {
+  await Promise.all(
+    items.map(async ({ chatId, requestIndex }) => {
+      if (chatId === null) return;
+      const chat = await services.chats.get(batch.workspaceId, chatId);
+      if (chat?.lease?.id === chatLeaseOf(batch, requestIndex)) await closeAbandonedTurn(services, chat);
+    }),
+  );
+}
 
 /** The other batches of the workspace have a larger share now. */
 async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): Promise<void> {
@@ -195,7 +192,7 @@ async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): P
   try {
     const query = { limit: queueSettings.workspaceSlots, offset: 0 };
     const others = await batches.page(workspaceId, { status: 'in_progress' }, query);
-    await Promise.all(others.batches.map((batch) => topUpSlots(services)(batch)));
+    await Promise.all(others.batches.map((batch) => topUpSlots(services, batch)));
   } catch (error) {
     // The reconciler does it within a minute.
     log.warn('The other batches of a workspace got no further slots', { error });

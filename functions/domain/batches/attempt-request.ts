@@ -11,9 +11,9 @@ import {
   rejected,
   respondToRequest,
 } from './respond-to-request.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 
-export type AttemptServices = RespondServices & Pick<BatchServices, 'batches'>;
+export type AttemptServices = RespondServices & Services<'batches'>;
 
 /** How an attempt ended. */
 export interface Attempt {
@@ -73,7 +73,7 @@ async function respond(
   if (item.lostAttempts >= mostAttempts) return failed(unprocessed);
   // After a long time in the buffer, the lease of the chat ends too early, and is acquired once more.
   const isLeased = (newChat?.lease?.until ?? 0) >= services.clock.now().getTime() + chatLease(services);
-  return respondToRequest(services)({
+  return respondToRequest(services, {
     ...prepared,
     ...{ batch, request, item, newChat: isLeased ? newChat : null, ...control },
     note(position) {

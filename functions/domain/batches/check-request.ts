@@ -1,12 +1,12 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { BatchRequest } from './batch.ts';
+import type { Services } from './services.ts';
 
-export type CheckServices = Pick<ChatServices, 'agents' | 'chats' | 'clock' | 'fileIndex' | 'workspaces'>;
+export type CheckServices = Services<'agents' | 'chats' | 'clock' | 'fileIndex' | 'workspaces'>;
 
 /** What the reply to a request needs. */
 export interface Prepared {
@@ -30,7 +30,7 @@ export function requestChecks(
   const isListed = once((user) => workspaces.isListed(id, user));
   const published = once((agentId) => agents.published(id, agentId));
   const file = once((uuid) => fileIndex.get(id, uuid));
-  const findFiles = findAttachedFiles({ fileIndex: { get: (_, uuid) => file(uuid) }, clock });
+  const files = { fileIndex: { get: (_: string, uuid: string) => file(uuid) }, clock };
   return {
     /** Why the user may not use the workspace; undefined if the user may. */
     async problemOfUser({ externalUserId: user }: Pick<BatchRequest, 'externalUserId'>) {
@@ -44,7 +44,7 @@ export function requestChecks(
     agentOf: ({ agentId }: Pick<BatchRequest, 'agentId'>) => published(agentId),
     /** @throws badRequest naming the entry of `field` that is not a file, or has expired */
     filesOf: ({ attachedFileUuids }: Pick<BatchRequest, 'attachedFileUuids'>, field?: string) =>
-      findFiles(id, attachedFileUuids, field),
+      findAttachedFiles(files, id, attachedFileUuids, field),
   };
 }
 
@@ -83,7 +83,7 @@ export async function prepareRequests(
 
 /** The text of a request is erased with its chat, or with its user. */
 async function whyErased(
-  { chats }: Pick<ChatServices, 'chats'>,
+  { chats }: Services<'chats'>,
   { id }: Workspace,
   { historyId }: BatchRequest,
 ): Promise<string> {

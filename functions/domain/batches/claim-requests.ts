@@ -3,9 +3,9 @@ import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf, type OwnedSlot } from './batch.ts';
 import { type CheckServices, type Invalid, type Prepared, prepareRequests } from './check-request.ts';
 import { chatLease } from './respond-to-request.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 
-export type ClaimServices = CheckServices & Pick<BatchServices, 'batchSettings' | 'batches'>;
+export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'>;
 
 /** Milliseconds for which a claimed request may be in the buffer of its worker, and still own the chat that it has got. */
 const longestBuffered = 60_000;
@@ -83,7 +83,7 @@ export async function claimRequests(
  * @returns the item as it is now: not the caller's if it has ended, waits, or belongs to a later owner of the slot
  */
 export async function takeOver(
-  { batches }: Pick<BatchServices, 'batches'>,
+  { batches }: Services<'batches'>,
   batch: Batch,
   { number, epoch }: OwnedSlot,
   found: BatchItem,

@@ -1,14 +1,11 @@
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import type { Batch, BatchRequest } from './batch.ts';
+import type { Services } from './services.ts';
 
-export type CountServices = Pick<
-  WorkspaceServices,
-  'clock' | 'log' | 'meter' | 'rateLimits' | 'stageLimits' | 'usage'
->;
+export type CountServices = Services<'clock' | 'log' | 'meter' | 'rateLimits' | 'stageLimits' | 'usage'>;
 
 export interface EndedAttempt {
   request: BatchRequest;
@@ -44,7 +41,7 @@ export async function countRequests(
   await Promise.all([
     limits !== null && unpaid > 0 && chargeCalls(services, { workspaceId, apiKeyId, limits }, unpaid),
     ...[...byAgent].map(([agentId, requests]) =>
-      countUsage(services)({
+      countUsage(services, {
         ...{ workspaceId, apiKeyId, agentId },
         counts: {
           batchRequests: requests.filter(hasEnded).length,

@@ -8,10 +8,9 @@ import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accep
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import { requestChecks } from './check-request.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 
-type CreateServices = Pick<
-  BatchServices,
+type CreateServices = Services<
   | 'agents'
   | 'batchSettings'
   | 'batchWorkflow'
@@ -45,46 +44,45 @@ const millisecondsBetweenChecks = 250;
  * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
  *   (specification, sections 4.2 and 5.4); rateLimited if as many batches are open, or by the rate limit
  */
-export const createBatch =
-  (services: CreateServices) =>
-  async (
-    { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
-    {
-      key,
-      mostOpen,
-      takeTokens,
-    }: {
-      key: IdempotencyKey | null;
-      mostOpen: number | null;
-      takeTokens: (tokens: Tokens) => Promise<void>;
-    },
-  ): Promise<{ batch: Batch; replayed: boolean }> => {
-    const requests = requestsOf(body);
-    rejectRepeatedIds(requests);
-    const [stored, checks] = await Promise.all([
-      key === null ? undefined : services.idempotency.find(key),
-      checkUsers(services, workspaceId, requests),
-    ]);
-    const previous = previousWork(stored, key, 'batch');
-    const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
-    if (made !== undefined) return replayOf(made);
+export async function createBatch(
+  services: CreateServices,
+  { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
+  {
+    key,
+    mostOpen,
+    takeTokens,
+  }: {
+    key: IdempotencyKey | null;
+    mostOpen: number | null;
+    takeTokens: (tokens: Tokens) => Promise<void>;
+  },
+): Promise<{ batch: Batch; replayed: boolean }> {
+  const requests = requestsOf(body);
+  rejectRepeatedIds(requests);
+  const [stored, checks] = await Promise.all([
+    key === null ? undefined : services.idempotency.find(key),
+    checkUsers(services, workspaceId, requests),
+  ]);
+  const previous = previousWork(stored, key, 'batch');
+  const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
+  if (made !== undefined) return replayOf(made);
 
-    await checkRequests(services, checks, { workspaceId, body, requests, mostOpen });
-    // Each makes at least one call of a model. The worker that processes it charges the others.
-    await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
-    const drawn = services.identifiers.uuid();
-    const id = previous?.batchId ?? (await reserveId(services, key, drawn));
-    if (previous === undefined && id !== drawn) {
-      const meanwhile = await awaitBatch(services, workspaceId, id);
-      if (meanwhile !== undefined) return replayOf(meanwhile);
-    }
-    const batch = newBatch(services, { id, workspaceId, apiKeyId, body });
-    const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
-    const first = await storeBatch(services, { batch, requests, webhook }, mostOpen);
-    if (first !== undefined) return replayOf(first);
-    await startWorkflow(services, batch);
-    return { batch, replayed: false };
-  };
+  await checkRequests(services, checks, { workspaceId, body, requests, mostOpen });
+  // Each makes at least one call of a model. The worker that processes it charges the others.
+  await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
+  const drawn = services.identifiers.uuid();
+  const id = previous?.batchId ?? (await reserveId(services, key, drawn));
+  if (previous === undefined && id !== drawn) {
+    const meanwhile = await awaitBatch(services, workspaceId, id);
+    if (meanwhile !== undefined) return replayOf(meanwhile);
+  }
+  const batch = newBatch(services, { id, workspaceId, apiKeyId, body });
+  const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
+  const first = await storeBatch(services, { batch, requests, webhook }, mostOpen);
+  if (first !== undefined) return replayOf(first);
+  await startWorkflow(services, batch);
+  return { batch, replayed: false };
+}
 
 /** The reads are concurrent and checked in a fixed order: of several errors, always the same one is reported. */
 async function checkRequests(

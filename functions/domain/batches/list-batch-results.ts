@@ -1,7 +1,6 @@
 import type { BatchResultResource, ModelCallResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { messageId } from '#domain/chats/message.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import {
   type Batch,
@@ -12,7 +11,7 @@ import {
   successorsIn,
 } from './batch.ts';
 import { findBatch } from './find-batch.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** Replies in memory at once. Each may have a megabyte. */
 const repliesAtOnce = 50;
@@ -22,40 +21,41 @@ const repliesAtOnce = 50;
  * the replies of the page are read while it is written.
  * @throws notFound `Batch not found`
  */
-export const listBatchResults =
-  (services: Pick<BatchServices, 'batches' | 'messages'>) =>
-  async (input: {
+export async function listBatchResults(
+  services: Services<'batches' | 'messages'>,
+  input: {
     workspaceId: string;
     batchId: string;
     status: BatchResultStatus | undefined;
     limit: number;
     offset: number;
-  }): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> => {
-    const batch = await findBatch(services)(input.workspaceId, input.batchId);
-    const [manifest, items] = await Promise.all([
-      services.batches.manifest(batch),
-      services.batches.allItems(batch),
-    ]);
-    const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
-    const successors = successorsIn(manifest);
-    const all = manifest
-      .map((entry, requestIndex) => {
-        const item = itemAt.get(requestIndex);
-        return { entry, item, outcome: outcomeOf(batch, requestIndex, item, successors.has(requestIndex)) };
-      })
-      .filter(({ outcome: { status } }) => input.status === undefined || status === input.status);
-    const page = all.slice(input.offset, input.offset + input.limit);
-    async function* results(): AsyncGenerator<BatchResultResource[]> {
-      for (let first = 0; first < page.length; first += repliesAtOnce)
-        yield await Promise.all(
-          page.slice(first, first + repliesAtOnce).map((each) => resultOf(services, batch, each)),
-        );
-    }
-    return { total: all.length, pages: results() };
-  };
+  },
+): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> {
+  const batch = await findBatch(services, input.workspaceId, input.batchId);
+  const [manifest, items] = await Promise.all([
+    services.batches.manifest(batch),
+    services.batches.allItems(batch),
+  ]);
+  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+  const successors = successorsIn(manifest);
+  const all = manifest
+    .map((entry, requestIndex) => {
+      const item = itemAt.get(requestIndex);
+      return { entry, item, outcome: outcomeOf(batch, requestIndex, item, successors.has(requestIndex)) };
+    })
+    .filter(({ outcome: { status } }) => input.status === undefined || status === input.status);
+  const page = all.slice(input.offset, input.offset + input.limit);
+  async function* results(): AsyncGenerator<BatchResultResource[]> {
+    for (let first = 0; first < page.length; first += repliesAtOnce)
+      yield await Promise.all(
+        page.slice(first, first + repliesAtOnce).map((each) => resultOf(services, batch, each)),
+      );
+  }
+  return { total: all.length, pages: results() };
+}
 
 async function resultOf(
-  services: Pick<ChatServices, 'messages'>,
+  services: Services<'messages'>,
   batch: Batch,
   { entry, item, outcome }: { entry: ManifestEntry; item: BatchItem | undefined; outcome: Outcome },
 ): Promise<BatchResultResource> {

@@ -2,15 +2,12 @@ import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
 import type { OpenBatchEntry, WebhookEntry } from './reconciliation-index.ts';
 import { restartExecution } from './restart-execution.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 import { takeTurns } from './take-turns.ts';
 
 export type ReconcileServices = SlotServices &
-  Pick<
-    BatchServices,
-    'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'
-  >;
+  Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
 
 /** A check takes about 20 ms, for one read and seldom more. So 16 concurrent checks are 800 checks a second. */
 const checksAtOnce = 16;
@@ -41,7 +38,7 @@ interface Found {
  * @returns `overdue`: the number of batches that are open long after they expired; `oldestWait`: milliseconds that the
  * oldest request has waited for a worker
  */
-export const reconcileBatches = (services: ReconcileServices) => async (): Promise<Found> => {
+export async function reconcileBatches(services: ReconcileServices): Promise<Found> {
   const { clock, log, random, reconciliationIndex } = services;
   const end = clock.now().getTime() + runMilliseconds;
   const found: Found = { overdue: 0, oldestWait: 0 };
@@ -80,7 +77,7 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
   await Promise.all(Array.from({ length: checksAtOnce }, runNext));
   if (!isComplete) log.warn('The reconciler met its deadline', { openBatches: entries.length });
   return found;
-};
+}
 
 /** Checks a batch that is open according to its index entry, and repairs it. Most need nothing but their one read. */
 async function reconcileOpenBatch(
@@ -97,9 +94,9 @@ async function reconcileOpenBatch(
   found.oldestWait = Math.max(found.oldestWait, waitOf(batch, now));
   // Step Functions describes only 15 executions a second, and workers need none before the end of the batch.
   const mustEnd = batch.stop !== null || needsCheck(batch, now);
-  if (mustEnd || batch.slotsMade === 0) await restartExecution(services)(batch);
-  if (mustEnd) await completeTaskCallback(services)({ workspaceId: entry.workspaceId, id: entry.batchId });
-  else if (batch.slotsMade > 0) await topUpSlots(services)(batch);
+  if (mustEnd || batch.slotsMade === 0) await restartExecution(services, batch);
+  if (mustEnd) await completeTaskCallback(services, { workspaceId: entry.workspaceId, id: entry.batchId });
+  else if (batch.slotsMade > 0) await topUpSlots(services, batch);
 }
 
 /** Milliseconds that the oldest request has waited that no worker has taken; 0 if all are taken. */
@@ -137,6 +134,6 @@ async function reconcileWebhook(
   if (delivery.nextAt > until) return reconciliationIndex.moveWebhook(entry, delivery.nextAt);
   const batch = await batches.get(entry.workspaceId, entry.batchId);
   if (batch === undefined) throw new Error(`There is no batch ${entry.batchId}`);
-  await restartExecution(services)(batch);
+  await restartExecution(services, batch);
   await reconciliationIndex.moveWebhook(entry, clock.now().toISOString());
 }

@@ -13,10 +13,9 @@ import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './batch.ts';
 import type { Prepared } from './check-request.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 
-export type RespondServices = Pick<
-  BatchServices,
+export type RespondServices = Services<
   | 'agentRuntime'
   | 'batchSettings'
   | 'chats'
@@ -72,31 +71,33 @@ const brokenRepliesAtMost = 3;
 const chatLeaseMargin = 30_000;
 
 /** Length of the chat lease, milliseconds. */
-export const chatLease = ({ batchSettings }: Pick<BatchServices, 'batchSettings'>): number =>
+export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
 /**
  * Responds to one claimed request of a batch. Message and reply are stored after the model has ended, because the batch
  * has the text of the message until then. So a failed attempt leaves nothing in the chat.
  */
-export const respondToRequest =
-  (services: RespondServices) =>
-  async (attempt: RequestAttempt): Promise<AttemptEnd> => {
-    const turn = await open(services, attempt, attempt.item);
-    if ('type' in turn) return turn;
-    const budget = new ReplyBudget(services.replySettings.limits);
-    const { reply, error } = await collectReply(services)(
-      { ...turn, budget },
-      { emit: () => undefined, stop: attempt.stop, deadline: services.batchSettings.item },
-    );
-    attempt.spend(reply.calls);
-    const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
-    if (failure === undefined) return store(services, attempt, turn, reply);
-    // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
-    // them.
-    if (failure.type !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
-    return failure;
-  };
+export async function respondToRequest(
+  services: RespondServices,
+  attempt: RequestAttempt,
+): Promise<AttemptEnd> {
+  const turn = await open(services, attempt, attempt.item);
+  if ('type' in turn) return turn;
+  const budget = new ReplyBudget(services.replySettings.limits);
+  const { reply, error } = await collectReply(
+    services,
+    { ...turn, budget },
+    { emit: () => undefined, stop: attempt.stop, deadline: services.batchSettings.item },
+  );
+  attempt.spend(reply.calls);
+  const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
+  if (failure === undefined) return store(services, attempt, turn, reply);
+  // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
+  // them.
+  if (failure.type !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
+  return failure;
+}
 
 /**
  * Opens the turn of the request, and notes its position. Returns the end of the attempt if an earlier one has stored the
@@ -109,7 +110,7 @@ async function open(
 ): Promise<Turn | AttemptEnd> {
   const chatId = request.historyId ?? noted.chatId;
   if (chatId === null) throw new Error(`Request ${request.requestIndex} of batch ${batch.id} has no chat`);
-  const turn = await openTurn(services)({
+  const turn = await openTurn(services, {
     ...{ workspaceId: batch.workspaceId, chatId, agent, attachments, newChat, message: request.message },
     externalUserId: request.externalUserId ?? undefined,
     leaseId: chatLeaseOf(batch, request.requestIndex),
@@ -119,7 +120,7 @@ async function open(
   if ('type' in turn) return turn;
   const { messagePosition } = noted;
   if (messagePosition !== null && newChat === null) {
-    const { isOwn, reply } = await turnAt(services)(turn.chat, messagePosition, turn.lease.id);
+    const { isOwn, reply } = await turnAt(services, turn.chat, messagePosition, turn.lease.id);
     if (isOwn && reply !== undefined) {
       await release(services, turn, messagePosition + 1);
       return ended(reply, turn);
@@ -161,10 +162,10 @@ async function store(
 ): Promise<AttemptEnd> {
   const { batch, request, item } = attempt;
   try {
-    await attachFiles(services)(turn.chat.id, turn.attachments, request.attachedFileUuids);
+    await attachFiles(services, turn.chat.id, turn.attachments, request.attachedFileUuids);
     // The chat of a request that has failed meanwhile is free, so the message would stay there without a reply.
     if (!(await attempt.isOwner())) return { type: 'lost' };
-    const stored = await storeTurn(services)(turn, reply);
+    const stored = await storeTurn(services, turn, reply);
     if (stored !== undefined) return ended(stored, turn);
   } catch (error) {
     if (error instanceof ServiceError) {
@@ -173,10 +174,10 @@ async function store(
     }
     if (!(error instanceof NotStorable)) throw error;
     services.log.error('A reply was not stored', { batchId: batch.id, chatId: turn.chat.id, error });
-    await closeAbandonedTurn(services)(turn.chat, notStored);
+    await closeAbandonedTurn(services, turn.chat, notStored);
     return failed(notStored);
   }
-  await closeAbandonedTurn(services)(turn.chat);
+  await closeAbandonedTurn(services, turn.chat);
   const noted = { ...item, chatId: turn.chat.id, messagePosition: turn.position };
   const next = await open(services, { ...attempt, newChat: null }, noted);
   return 'type' in next ? next : store(services, attempt, next, reply);

@@ -29,3 +29,6 @@ export interface QueueSettings {
   /** Requests that one worker processes at once. */
   requestsPerWorker: number;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof BatchServices> = Pick<BatchServices, Name>;

@@ -3,7 +3,7 @@ import { interrupted } from '#domain/chats/gather-reply.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
 import { restartExecution } from './restart-execution.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 import {
   completeTaskCallback,
   messageMilliseconds,
@@ -13,7 +13,7 @@ import {
 } from './slots.ts';
 
 export type OwnerServices = SlotServices &
-  Pick<BatchServices, 'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
+  Services<'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
 
 /**
  * Milliseconds for which a worker takes requests, less up to a third, so that workers that began together do not hand
@@ -202,6 +202,6 @@ export class SlotOwner {
     const batch = await this.#services.batches.retire(this.#batch, this.slot);
     if (batch === undefined || !needsCheck(batch, this.#now())) return;
     // The execution may have been lost. The reconciler would restart it up to a minute later.
-    if (!(await completeTaskCallback(this.#services)(batch))) await restartExecution(this.#services)(batch);
+    if (!(await completeTaskCallback(this.#services, batch))) await restartExecution(this.#services, batch);
   }
 }

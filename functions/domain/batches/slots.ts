@@ -1,8 +1,8 @@
 import { type Batch, clockDifference, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
 import type { BatchKey } from './batch-transitions.ts';
-import type { BatchServices } from './services.ts';
+import type { Services } from './services.ts';
 
-export type SlotServices = Pick<BatchServices, 'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
+export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
 /**
  * Milliseconds from the sending of a slot's message until the slot is silent, unless a worker acquires it. Less than a minute:
@@ -18,7 +18,7 @@ const fewestPerSlot = 2 * requestsPerGroup;
 
 /** The slots that each open batch of a workspace may have: an equal share, at least one, so that every batch goes on. */
 export async function shareOf(
-  { batches, queueSettings }: Pick<BatchServices, 'batches' | 'queueSettings'>,
+  { batches, queueSettings }: Services<'batches' | 'queueSettings'>,
   workspaceId: string,
 ): Promise<number> {
   const open = await batches.countOpen(workspaceId);
@@ -30,32 +30,30 @@ export async function shareOf(
  * more.
  * @param isFirst also sends the messages of slots without a first owner: the caller may have died before it sent them
  */
-export const topUpSlots =
-  (services: SlotServices) =>
-  async (batch: Batch, isFirst = false): Promise<void> => {
-    if (batch.stop !== null) return;
-    const now = services.clock.now().getTime();
-    const isSilent = ({ epoch, until }: Slot): boolean =>
-      until + clockDifference < now || (isFirst && epoch % epochsPerSlot === 0);
-    const numbers = Object.keys(batch.slots).map(Number);
-    const silent = numbers.filter((number) => isSilent(batch.slots[number] as Slot));
-    const share = await shareOf(services, batch.workspaceId);
-    const requestsPerSlot = Math.max(services.queueSettings.requestsPerWorker, fewestPerSlot);
-    const wanted = Math.min(share, Math.ceil(leftOf(batch) / requestsPerSlot));
-    const missing = Array.from({ length: share }, (_, index) => index + 1)
-      .filter((number) => !numbers.includes(number))
-      .slice(0, Math.max(wanted - numbers.length, 0));
-    const offered = [...silent, ...missing];
-    if (offered.length === 0) return;
-    const changed = await services.batches.topUp(batch, offered, now + messageMilliseconds);
-    if (changed === undefined) return;
-    await services.batchQueue.send(
-      offered.map((slot) => ({
-        ...{ workspaceId: batch.workspaceId, batchId: batch.id, slot },
-        epoch: (changed.slots[slot] as Slot).epoch,
-      })),
-    );
-  };
+export async function topUpSlots(services: SlotServices, batch: Batch, isFirst = false): Promise<void> {
+  if (batch.stop !== null) return;
+  const now = services.clock.now().getTime();
+  const isSilent = ({ epoch, until }: Slot): boolean =>
+    until + clockDifference < now || (isFirst && epoch % epochsPerSlot === 0);
+  const numbers = Object.keys(batch.slots).map(Number);
+  const silent = numbers.filter((number) => isSilent(batch.slots[number] as Slot));
+  const share = await shareOf(services, batch.workspaceId);
+  const requestsPerSlot = Math.max(services.queueSettings.requestsPerWorker, fewestPerSlot);
+  const wanted = Math.min(share, Math.ceil(leftOf(batch) / requestsPerSlot));
+  const missing = Array.from({ length: share }, (_, index) => index + 1)
+    .filter((number) => !numbers.includes(number))
+    .slice(0, Math.max(wanted - numbers.length, 0));
+  const offered = [...silent, ...missing];
+  if (offered.length === 0) return;
+  const changed = await services.batches.topUp(batch, offered, now + messageMilliseconds);
+  if (changed === undefined) return;
+  await services.batchQueue.send(
+    offered.map((slot) => ({
+      ...{ workspaceId: batch.workspaceId, batchId: batch.id, slot },
+      epoch: (changed.slots[slot] as Slot).epoch,
+    })),
+  );
+}
 
 /**
  * Whether the workflow has something to do: the batch has expired, is stopped and no worker is alive, or no slot is left
@@ -71,9 +69,10 @@ export function needsCheck(batch: Batch, now: number): boolean {
  * Completes the callback of the workflow's task, so that the workflow checks the batch. A needless call does no harm.
  * @returns false if no task waits
  */
-export const completeTaskCallback =
-  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>
-  async (batch: BatchKey): Promise<boolean> => {
-    const token = await services.batches.taskToken(batch);
-    return token !== undefined && (await services.batchWorkflow.completeTaskCallback(token));
-  };
+export async function completeTaskCallback(
+  services: Services<'batchWorkflow' | 'batches'>,
+  batch: BatchKey,
+): Promise<boolean> {
+  const token = await services.batches.taskToken(batch);
+  return token !== undefined && (await services.batchWorkflow.completeTaskCallback(token));
+}

@@ -1,4 +1,3 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import {
   type Attempt,
   type AttemptServices,
@@ -19,26 +18,28 @@ import {
 } from './claim-requests.ts';
 import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
 import { leftoversOf } from './leftovers.ts';
+import type { Services } from './services.ts';
 import { type OwnerServices, SlotOwner } from './slot-owner.ts';
 
 export type WorkerServices = ClaimServices &
   AttemptServices &
   CountServices &
   OwnerServices &
-  Pick<PlatformServices, 'identifiers'>;
+  Services<'identifiers'>;
 
 /** Works on the slot of a message, unless the message is a duplicate. */
-export const workOnSlot =
-  (services: WorkerServices) =>
-  async ({ workspaceId, batchId, slot, epoch }: SlotMessage): Promise<void> => {
-    const name = services.identifiers.uuid();
-    const until = services.clock.now().getTime() + services.replySettings.lease;
-    const batch = { workspaceId, id: batchId };
-    const acquired = await services.batches.acquire(batch, { number: slot, epoch }, { name, until });
-    if (acquired === undefined) return;
-    const owner = new SlotOwner(services, acquired.batch, acquired.slot);
-    await new Worker(services, owner).run(acquired.wasClean);
-  };
+export async function workOnSlot(
+  services: WorkerServices,
+  { workspaceId, batchId, slot, epoch }: SlotMessage,
+): Promise<void> {
+  const name = services.identifiers.uuid();
+  const until = services.clock.now().getTime() + services.replySettings.lease;
+  const batch = { workspaceId, id: batchId };
+  const acquired = await services.batches.acquire(batch, { number: slot, epoch }, { name, until });
+  if (acquired === undefined) return;
+  const owner = new SlotOwner(services, acquired.batch, acquired.slot);
+  await new Worker(services, owner).run(acquired.wasClean);
+}
 
 /**
  * The work of a slot's owner. It takes new requests, and processes up to `requestsPerWorker` at once until each has ended.

@@ -6,7 +6,6 @@ import {
   ServiceError,
 } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
@@ -15,7 +14,7 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Chat, isOpenTo } from './chat.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 export interface SendInput {
   workspaceId: string;
@@ -47,50 +46,43 @@ export interface CheckedSend extends SendInput {
  * @throws clientNotAllowed, badRequest (a key of another request, too many files), `Agent not found`,
  *   `Agent version not found`, `Chat not found`, `Agent mismatch`, unknown files, rateLimited
  */
-export const checkSend =
-  (
-    services: Pick<
-      ChatServices,
-      'agents' | 'chats' | 'clock' | 'fileIndex' | 'idempotency' | 'replySettings' | 'workspaces'
-    >,
-  ) =>
-  async (
-    input: SendInput,
-    key: IdempotencyKey | null,
-    awaitRateLimit: AwaitRateLimit,
-  ): Promise<CheckedSend> => {
-    const [workspace, publishedAgent, record] = await allEnded([
-      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
-      services.agents.published(input.workspaceId, input.agentId),
-      key === null ? undefined : services.idempotency.find(key),
-    ]);
-    const { attachedFiles } = services.replySettings;
-    if (input.attachedFileUuids.length > attachedFiles)
-      throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
-    const checked = { ...input, workspace, publishedAgent };
-    const previous = previousWork(record, key, 'turn');
-    if (previous !== undefined) {
-      await awaitRateLimit();
-      return { ...checked, attachments: [], previous };
-    }
-    await requirePublishedAgent(services)(checked);
-    const attachments = await findAttachments(services, input);
+export async function checkSend(
+  services: Services<
+    'agents' | 'chats' | 'clock' | 'fileIndex' | 'idempotency' | 'replySettings' | 'workspaces'
+  >,
+  input: SendInput,
+  key: IdempotencyKey | null,
+  awaitRateLimit: AwaitRateLimit,
+): Promise<CheckedSend> {
+  const [workspace, publishedAgent, record] = await allEnded([
+    findWorkspaceFor(services, input.workspaceId, input.externalUserId),
+    services.agents.published(input.workspaceId, input.agentId),
+    key === null ? undefined : services.idempotency.find(key),
+  ]);
+  const { attachedFiles } = services.replySettings;
+  if (input.attachedFileUuids.length > attachedFiles)
+    throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
+  const checked = { ...input, workspace, publishedAgent };
+  const previous = previousWork(record, key, 'turn');
+  if (previous !== undefined) {
     await awaitRateLimit();
-    return { ...checked, attachments, previous };
-  };
+    return { ...checked, attachments: [], previous };
+  }
+  await requirePublishedAgent(services, checked);
+  const attachments = await findAttachments(services, input);
+  await awaitRateLimit();
+  return { ...checked, attachments, previous };
+}
 
 /** @throws `Agent not found` or `Agent version not found` */
-export const requirePublishedAgent =
-  (services: Pick<AgentServices, 'agents'>) =>
-  async ({
-    workspaceId,
-    agentId,
-    publishedAgent,
-  }: Pick<CheckedSend, 'workspaceId' | 'agentId' | 'publishedAgent'>): Promise<AgentVersion> => {
-    if (publishedAgent !== undefined) return publishedAgent;
-    const agent = await services.agents.get(workspaceId, agentId);
-    throw agent === undefined ? agentNotFound() : agentVersionNotFound();
-  };
+export async function requirePublishedAgent(
+  services: Services<'agents'>,
+  { workspaceId, agentId, publishedAgent }: Pick<CheckedSend, 'workspaceId' | 'agentId' | 'publishedAgent'>,
+): Promise<AgentVersion> {
+  if (publishedAgent !== undefined) return publishedAgent;
+  const agent = await services.agents.get(workspaceId, agentId);
+  throw agent === undefined ? agentNotFound() : agentVersionNotFound();
+}
 
 /** @throws `Chat not found` or `Agent mismatch` */
 export function requireOwnChat(
@@ -103,12 +95,12 @@ export function requireOwnChat(
 }
 
 async function findAttachments(
-  services: Pick<ChatServices, 'chats'> & Parameters<typeof findAttachedFiles>[0],
+  services: Services<'chats'> & Parameters<typeof findAttachedFiles>[0],
   input: SendInput,
 ): Promise<StoredFile[]> {
   if (input.attachedFileUuids.length === 0) return [];
   const { workspaceId, chatId, attachedFileUuids } = input;
   // A missing chat is reported before a missing file.
   requireOwnChat(await services.chats.get(workspaceId, chatId), input);
-  return findAttachedFiles(services)(workspaceId, attachedFileUuids);
+  return findAttachedFiles(services, workspaceId, attachedFileUuids);
 }

@@ -2,10 +2,10 @@ import { errorTable } from '#contract/errors.ts';
 import { type Chat, isResumable, type Lease, responseIdIn, responseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import { type AssistantMessage, noUsage } from './message.ts';
-import type { ChatServices } from './services.ts';
+import type { ChatServices, Services } from './services.ts';
 import { storedText } from './stored-text.ts';
 
-export interface CloseTurnServices extends Pick<ChatServices, 'chats' | 'clock' | 'replyEvents'> {
+export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEvents'> {
   messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }
 
@@ -16,16 +16,18 @@ export interface CloseTurnServices extends Pick<ChatServices, 'chats' | 'clock' 
  * concurrently, also with the function that owned it, and none touches a later turn.
  * @param reason error message of the reply, for clients. With another one than the default, the reply is empty.
  */
-export const closeAbandonedTurn =
-  (services: CloseTurnServices) =>
-  async (chat: Chat, reason = interrupted): Promise<void> => {
-    const { lease } = chat;
-    if (lease === null) return;
-    const reply = { workspaceId: chat.workspaceId, chatId: chat.id, responseId: responseIdOf(lease) };
-    const content = async () =>
-      reason === interrupted && isResumable(lease) ? storedText(services, reply) : '';
-    while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
-  };
+export async function closeAbandonedTurn(
+  services: CloseTurnServices,
+  chat: Chat,
+  reason = interrupted,
+): Promise<void> {
+  const { lease } = chat;
+  if (lease === null) return;
+  const reply = { workspaceId: chat.workspaceId, chatId: chat.id, responseId: responseIdOf(lease) };
+  const content = async () =>
+    reason === interrupted && isResumable(lease) ? storedText(services, reply) : '';
+  while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
+}
 
 /** @returns false if another function has stored the reply since the turn was read */
 async function closeOnce(

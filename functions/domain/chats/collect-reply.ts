@@ -4,11 +4,10 @@ import type { ReplyError } from '#contract/message.ts';
 import type { Cancel } from '#domain/platform/clock.ts';
 import type { FailureOfModel } from '#domain/platform/meter.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import type { ReplyEndReason, ReplyRequest } from './agent-runtime.ts';
 import { gatherReply, interrupted, type Reply } from './gather-reply.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took
@@ -42,69 +41,68 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
  * @param deadline milliseconds that the model may take in all
  * @returns the reply, complete or not, with the reason of its end; the error instead if the model did not end it
  */
-export const collectReply =
-  (services: Pick<ChatServices, 'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>) =>
-  async (
-    request: Omit<ReplyRequest, 'signal'>,
-    {
-      emit,
-      stop,
-      deadline,
-    }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
-  ): Promise<CollectedReply> => {
-    const { streamTimeout } = services.replySettings;
-    let cancelWatch: Cancel | undefined;
-    const watch = (): void => {
-      cancelWatch?.();
-      cancelWatch = services.clock.after(streamTimeout, () =>
-        stop.abort(new ReplyAborted('idle-timeout', 'Stream timed out')),
-      );
-    };
-    const cancelDeadline = services.clock.after(deadline, () =>
-      stop.abort(
-        new ReplyAborted('deadline', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
-      ),
+export async function collectReply(
+  services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
+  request: Omit<ReplyRequest, 'signal'>,
+  {
+    emit,
+    stop,
+    deadline,
+  }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
+): Promise<CollectedReply> {
+  const { streamTimeout } = services.replySettings;
+  let cancelWatch: Cancel | undefined;
+  const watch = (): void => {
+    cancelWatch?.();
+    cancelWatch = services.clock.after(streamTimeout, () =>
+      stop.abort(new ReplyAborted('idle-timeout', 'Stream timed out')),
     );
-    const gathered = gatherReply(services.clock, emit);
-    const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
-      if (stop.signal.aborted) return;
-      gathered.collect(part);
-      // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
-      // Later calls make no event.
-      const isCall = part.type === 'call start' || part.type === 'call end';
-      if (!isCall || cancelWatch === undefined) watch();
-    });
-    const modelEnded = work.then(
-      () => undefined,
-      () => undefined,
-    );
-    try {
-      const { reason, cutShort, incomplete, isWithoutRejected } = await untilAborted(work, stop.signal);
-      if (cutShort !== null) gathered.reply.error = failure(cutShort);
-      if (reason === 'content-filter') gathered.reply.rejected = 'turn';
-      else if (isWithoutRejected) gathered.reply.rejected = 'earlier-turns';
-      if (incomplete !== null) {
-        gathered.reply.incomplete = incomplete;
-        // Tools that the model has called may still run.
-        gathered.interrupt(interrupted);
-        stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
-      }
-      return { reply: gathered.reply, error: undefined, reason, modelEnded };
-    } catch (thrown) {
-      const error = stop.signal.aborted ? stop.signal.reason : thrown;
-      endEarly(services, request, gathered, error);
-      stop.abort(error);
-      return { reply: gathered.reply, error, reason: undefined, modelEnded };
-    } finally {
-      services.meter.replied(gathered.reply);
-      cancelWatch?.();
-      cancelDeadline();
-    }
   };
+  const cancelDeadline = services.clock.after(deadline, () =>
+    stop.abort(
+      new ReplyAborted('deadline', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
+    ),
+  );
+  const gathered = gatherReply(services.clock, emit);
+  const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
+    if (stop.signal.aborted) return;
+    gathered.collect(part);
+    // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
+    // Later calls make no event.
+    const isCall = part.type === 'call start' || part.type === 'call end';
+    if (!isCall || cancelWatch === undefined) watch();
+  });
+  const modelEnded = work.then(
+    () => undefined,
+    () => undefined,
+  );
+  try {
+    const { reason, cutShort, incomplete, isWithoutRejected } = await untilAborted(work, stop.signal);
+    if (cutShort !== null) gathered.reply.error = failure(cutShort);
+    if (reason === 'content-filter') gathered.reply.rejected = 'turn';
+    else if (isWithoutRejected) gathered.reply.rejected = 'earlier-turns';
+    if (incomplete !== null) {
+      gathered.reply.incomplete = incomplete;
+      // Tools that the model has called may still run.
+      gathered.interrupt(interrupted);
+      stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
+    }
+    return { reply: gathered.reply, error: undefined, reason, modelEnded };
+  } catch (thrown) {
+    const error = stop.signal.aborted ? stop.signal.reason : thrown;
+    endEarly(services, request, gathered, error);
+    stop.abort(error);
+    return { reply: gathered.reply, error, reason: undefined, modelEnded };
+  } finally {
+    services.meter.replied(gathered.reply);
+    cancelWatch?.();
+    cancelDeadline();
+  }
+}
 
 /** Ends a reply that its model did not end. Running steps and model calls will have no end of their own. */
 function endEarly(
-  { log, meter }: Pick<PlatformServices, 'log' | 'meter'>,
+  { log, meter }: Services<'log' | 'meter'>,
   { chat, agent }: Omit<ReplyRequest, 'signal'>,
   { reply, interrupt }: ReturnType<typeof gatherReply>,
   error: unknown,

@@ -1,27 +1,26 @@
 import { chatNotFound } from '#contract/errors.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findChat } from './find-chat.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * Deletes a chat, and enqueues the purge of its data. It does not wait for a reply in progress, which ends like a stopped
  * one within a second.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
-export const deleteChat =
-  (services: Pick<ChatServices, 'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>) =>
-  async (
-    input: Parameters<ReturnType<typeof findChat>>[0],
-    awaitRateLimit: AwaitRateLimit,
-  ): Promise<void> => {
-    const chat = await findChat(services)(input);
-    await awaitRateLimit();
-    const deletedAt = services.clock.now().toISOString();
-    if ((await services.chatDeletion.delete([chat], deletedAt)).length === 0) throw chatNotFound();
-    const { workspaceId, chatId } = input;
-    try {
-      await services.purgeQueue.send([{ workspaceId, chatId, deletedAt }]);
-    } catch (error) {
-      services.log.warn('A purge was not enqueued: the reconciler will do so', { chatId, error });
-    }
-  };
+export async function deleteChat(
+  services: Services<'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>,
+  input: Parameters<typeof findChat>[1],
+  awaitRateLimit: AwaitRateLimit,
+): Promise<void> {
+  const chat = await findChat(services, input);
+  await awaitRateLimit();
+  const deletedAt = services.clock.now().toISOString();
+  if ((await services.chatDeletion.delete([chat], deletedAt)).length === 0) throw chatNotFound();
+  const { workspaceId, chatId } = input;
+  try {
+    await services.purgeQueue.send([{ workspaceId, chatId, deletedAt }]);
+  } catch (error) {
+    services.log.warn('A purge was not enqueued: the reconciler will do so', { chatId, error });
+  }
+}

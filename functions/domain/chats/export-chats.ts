@@ -4,7 +4,7 @@ import type { FileServices } from '#domain/files/services.ts';
 import { chatResource } from './chat.ts';
 import { countMessages } from './count-messages.ts';
 import { messageResource } from './message-resource.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 export type ExportedLine =
   | ({ type: 'chat' } & ChatResource)
@@ -17,12 +17,11 @@ const chatsPerPage = 100;
  * come in pages that fit into memory.
  */
 export async function* exportChats(
-  services: Pick<ChatServices, 'chatPages' | 'chats' | 'clock' | 'messages'> & {
+  services: Services<'chatPages' | 'chats' | 'clock' | 'messages'> & {
     files: Pick<FileServices['files'], 'address'>;
   },
   filter: { workspaceId: string; externalUserId: string | undefined },
 ): AsyncGenerator<ExportedLine[]> {
-  const resource = messageResource(services);
   for (let offset = 0; ; offset += chatsPerPage) {
     const page = await services.chatPages.page(filter, { limit: chatsPerPage, offset, ascending: true });
     for (const chat of page.chats) {
@@ -34,7 +33,7 @@ export async function* exportChats(
             async (rated): Promise<ExportedLine> => ({
               type: 'message',
               chat_id: chat.id,
-              ...(await resource(chat.id, rated)),
+              ...(await messageResource(services, chat.id, rated)),
             }),
           ),
         );

@@ -2,23 +2,24 @@ import { chatNotFound } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import { type Chat, isOpenTo } from './chat.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * A chat that is open to the user.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
-export const findChat =
-  (services: Pick<ChatServices, 'chats' | 'workspaces'>) =>
-  async (input: {
+export async function findChat(
+  services: Services<'chats' | 'workspaces'>,
+  input: {
     workspaceId: string;
     chatId: number;
     externalUserId: string | undefined;
-  }): Promise<Chat> => {
-    const [, chat] = await allEnded([
-      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
-      services.chats.get(input.workspaceId, input.chatId),
-    ]);
-    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
-    return chat;
-  };
+  },
+): Promise<Chat> {
+  const [, chat] = await allEnded([
+    findWorkspaceFor(services, input.workspaceId, input.externalUserId),
+    services.chats.get(input.workspaceId, input.chatId),
+  ]);
+  if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+  return chat;
+}

@@ -4,11 +4,10 @@ import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import { readHistory } from './read-history.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
-type ReplayServices = Pick<
-  ChatServices,
+type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
 >;
 
@@ -30,17 +29,18 @@ const attempts = 5;
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
  *   function owns the chat lease, and its reply is not resumable
  */
-export const findReplay =
-  (services: ReplayServices) =>
-  async (checked: CheckedSend): Promise<Replay | undefined> => {
-    const { previous } = checked;
-    if (previous === undefined) return undefined;
-    for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const replay = await replyOrTurn(services, checked, previous);
-      if (replay !== 'retry') return replay;
-    }
-    throw replyInProgress();
-  };
+export async function findReplay(
+  services: ReplayServices,
+  checked: CheckedSend,
+): Promise<Replay | undefined> {
+  const { previous } = checked;
+  if (previous === undefined) return undefined;
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const replay = await replyOrTurn(services, checked, previous);
+    if (replay !== 'retry') return replay;
+  }
+  throw replyInProgress();
+}
 
 /** @returns `retry` if another function has changed the turn since it was read */
 async function replyOrTurn(
@@ -60,11 +60,11 @@ async function replyOrTurn(
     throw replyInProgress();
   }
   if (chat.lease?.isStopped) {
-    await closeAbandonedTurn(services)(chat);
+    await closeAbandonedTurn(services, chat);
     return 'retry';
   }
-  const agent = await requirePublishedAgent(services)(checked);
-  const history = await readHistory(services)(agent, chat, position - 1);
+  const agent = await requirePublishedAgent(services, checked);
+  const history = await readHistory(services, agent, chat, position - 1);
   const lease: Lease = {
     id: newLeaseId(services.identifiers.uuid(), checked),
     until: now + services.replySettings.lease,

@@ -3,10 +3,10 @@ import { endOfStream, eventOf, eventText } from '#contract/event-text.ts';
 import { leaseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import type { ReplyName } from './reply-event-store.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 import { storedText } from './stored-text.ts';
 
-type FollowServices = Pick<ChatServices, 'chats' | 'clock' | 'replyEvents'>;
+type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 
 /** Milliseconds between two reads: a reader is at most this much behind what is stored. */
 const readInterval = 500;
@@ -22,23 +22,26 @@ const timeToEnd = 5000;
  * stores, until `[DONE]`. Texts may be empty. If the function of the reply has died, the stream ends with an error.
  * @param startingAfter sequence number; -1 for the whole stream
  */
-export const followReply = (services: FollowServices) =>
-  async function* (reply: ReplyName, startingAfter: number): AsyncGenerator<string> {
-    const hasDied = watchOwner(services, reply);
-    // The event of `startingAfter` is read once more: if it is the last one, nothing else says that the reply is complete.
-    const reading: Reading = { sent: startingAfter, next: Math.max(startingAfter, 0) };
-    for (let isOver = false; ; ) {
-      const { next } = reading;
-      if (yield* storedTexts(services, reply, reading)) return yield endOfStream;
-      if (reading.next === next) {
-        if (isOver) return yield* endOf(services, reply, reading);
-        isOver = await hasDied();
-        // Lets a caller stop whose client is gone.
-        yield '';
-      }
-      await new Promise<void>((resolve) => services.clock.after(readInterval, resolve));
+export async function* followReply(
+  services: FollowServices,
+  reply: ReplyName,
+  startingAfter: number,
+): AsyncGenerator<string> {
+  const hasDied = watchOwner(services, reply);
+  // The event of `startingAfter` is read once more: if it is the last one, nothing else says that the reply is complete.
+  const reading: Reading = { sent: startingAfter, next: Math.max(startingAfter, 0) };
+  for (let isOver = false; ; ) {
+    const { next } = reading;
+    if (yield* storedTexts(services, reply, reading)) return yield endOfStream;
+    if (reading.next === next) {
+      if (isOver) return yield* endOf(services, reply, reading);
+      isOver = await hasDied();
+      // Lets a caller stop whose client is gone.
+      yield '';
     }
-  };
+    await new Promise<void>((resolve) => services.clock.after(readInterval, resolve));
+  }
+}
 
 /** The end of a stream to which nothing is added: with an error, unless the client named an event beyond the last one. */
 async function* endOf(services: FollowServices, reply: ReplyName, reading: Reading): AsyncGenerator<string> {

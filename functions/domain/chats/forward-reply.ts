@@ -3,7 +3,7 @@ import { ReplyAborted } from './collect-reply.ts';
 import { type Reply, stopped } from './gather-reply.ts';
 import { messageId } from './message.ts';
 import { renewLeases } from './renew-leases.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { RunningReply } from './start-reply.ts';
 import type { Turn } from './turn.ts';
 
@@ -21,33 +21,32 @@ export interface ReplySink {
  * reply, until the reply is completed.
  * @param onText called with each text delta, after it was forwarded
  */
-export const forwardReply =
-  (services: Pick<ChatServices, 'chats' | 'clock' | 'log' | 'replySettings' | 'stops'>) =>
-  async (
-    turn: Turn,
-    running: RunningReply,
-    { emit }: Pick<ReplySink, 'emit'>,
-    onText: () => void,
-  ): Promise<{ reply: Reply; renewed: Promise<unknown> }> => {
-    emit({
-      type: 'response.created',
-      message_id: messageId(turn.chat.id, turn.position + 1),
-      agent_id: turn.agent.agentId,
-      model: turn.agent.definition.llm_model,
-    });
-    const renewal = renewLeases(
-      services,
-      (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
-      running.stop,
-    );
-    const unwatch = services.stops.watch(turn.chat, turn.lease.id, () =>
-      running.stop.abort(new ReplyAborted('stopped-by-client', stopped)),
-    );
-    running.forwardTo((event) => {
-      emit(event);
-      if (event.type === 'response.output_text.delta') onText();
-    });
-    const { reply } = await running.completed;
-    renewal.stop();
-    return { reply, renewed: Promise.all([renewal.finished(), unwatch()]) };
-  };
+export async function forwardReply(
+  services: Services<'chats' | 'clock' | 'log' | 'replySettings' | 'stops'>,
+  turn: Turn,
+  running: RunningReply,
+  { emit }: Pick<ReplySink, 'emit'>,
+  onText: () => void,
+): Promise<{ reply: Reply; renewed: Promise<unknown> }> {
+  emit({
+    type: 'response.created',
+    message_id: messageId(turn.chat.id, turn.position + 1),
+    agent_id: turn.agent.agentId,
+    model: turn.agent.definition.llm_model,
+  });
+  const renewal = renewLeases(
+    services,
+    (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
+    running.stop,
+  );
+  const unwatch = services.stops.watch(turn.chat, turn.lease.id, () =>
+    running.stop.abort(new ReplyAborted('stopped-by-client', stopped)),
+  );
+  running.forwardTo((event) => {
+    emit(event);
+    if (event.type === 'response.output_text.delta') onText();
+  });
+  const { reply } = await running.completed;
+  renewal.stop();
+  return { reply, renewed: Promise.all([renewal.finished(), unwatch()]) };
+}

@@ -1,10 +1,10 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import type { ReplyBudget } from './reply-budget.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
-type NameServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'clock' | 'log'>;
+type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log'>;
 
 /** After the reply, the function waits for a title at most this long, milliseconds. */
 const titleGrace = 2000;

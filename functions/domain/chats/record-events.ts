@@ -2,7 +2,7 @@ import { eventOf, eventText } from '#contract/event-text.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Cancel } from '#domain/platform/clock.ts';
 import type { ReplyName, StoredEvents } from './reply-event-store.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** Stores what a stream sends, so that a client can resume it. */
 export interface EventRecorder {
@@ -29,7 +29,7 @@ const attemptsAtEnd = 3;
  * stored: it would cost a write unit for each 2,000 characters, and the deltas have the same text.
  */
 export function recordEvents(
-  { replyEvents, clock, log }: Pick<ChatServices, 'clock' | 'log' | 'replyEvents'>,
+  { replyEvents, clock, log }: Services<'clock' | 'log' | 'replyEvents'>,
   reply: ReplyName,
 ): EventRecorder {
   let first = 0;

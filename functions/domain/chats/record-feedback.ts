@@ -4,37 +4,36 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { countMessages } from './count-messages.ts';
 import { findChat } from './find-chat.ts';
 import { isReplyPosition, positionOf } from './message.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * Rates a reply (specification, section 2.8). A user's new feedback on a message replaces the old one.
  * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
  */
-export const recordFeedback =
-  (services: Pick<ChatServices, 'chats' | 'clock' | 'feedback' | 'workspaces'>) =>
-  async (
-    input: {
-      workspaceId: string;
-      chatId: number;
-      messageId: number;
-      externalUserId: string;
-      type: FeedbackType;
-      content: string | undefined;
-    },
-    awaitRateLimit: AwaitRateLimit,
-  ): Promise<void> => {
-    const chat = await findChat(services)(input);
-    const position = positionOf(chat.id, input.messageId);
-    if (position === undefined || position > (await countMessages(services, chat)))
-      throw new ServiceError('notFound', 'Message not found');
-    if (!isReplyPosition(position))
-      throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
-    await awaitRateLimit();
-    const isRecorded = await services.feedback.record(chat, position, {
-      externalUserId: input.externalUserId,
-      type: input.type,
-      content: input.content ?? null,
-      createdAt: services.clock.now().toISOString(),
-    });
-    if (!isRecorded) throw chatNotFound();
-  };
+export async function recordFeedback(
+  services: Services<'chats' | 'clock' | 'feedback' | 'workspaces'>,
+  input: {
+    workspaceId: string;
+    chatId: number;
+    messageId: number;
+    externalUserId: string;
+    type: FeedbackType;
+    content: string | undefined;
+  },
+  awaitRateLimit: AwaitRateLimit,
+): Promise<void> {
+  const chat = await findChat(services, input);
+  const position = positionOf(chat.id, input.messageId);
+  if (position === undefined || position > (await countMessages(services, chat)))
+    throw new ServiceError('notFound', 'Message not found');
+  if (!isReplyPosition(position))
+    throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
+  await awaitRateLimit();
+  const isRecorded = await services.feedback.record(chat, position, {
+    externalUserId: input.externalUserId,
+    type: input.type,
+    content: input.content ?? null,
+    createdAt: services.clock.now().toISOString(),
+  });
+  if (!isRecorded) throw chatNotFound();
+}

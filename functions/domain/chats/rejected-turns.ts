@@ -1,11 +1,11 @@
 import type { Chat } from './chat.ts';
 import type { Reply } from './gather-reply.ts';
 import { type AssistantMessage, isReplyPosition, type Message } from './message.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** What a reply stores. The number of earlier turns is read for a rejected turn alone. */
 export async function rejectedTurnsOf(
-  { messages }: Pick<ChatServices, 'messages'>,
+  { messages }: Services<'messages'>,
   { chat, position }: { chat: Chat; position: number },
   { rejected }: Reply,
 ): Promise<Pick<AssistantMessage, 'rejectedTurns'>> {

@@ -1,6 +1,6 @@
 import { ReplyAborted } from './collect-reply.ts';
 import { interrupted } from './gather-reply.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * Renews leases at every third of their time until it is stopped, and aborts the reply when they are lost.
@@ -8,7 +8,7 @@ import type { ChatServices } from './services.ts';
  * @returns `finished` waits for a renewal that is under way: Lambda freezes what runs after the function's end.
  */
 export function renewLeases(
-  services: Pick<ChatServices, 'clock' | 'log' | 'replySettings'>,
+  services: Services<'clock' | 'log' | 'replySettings'>,
   renew: (until: number) => Promise<boolean>,
   stop: AbortController,
 ): { stop: () => void; finished: () => Promise<unknown> } {

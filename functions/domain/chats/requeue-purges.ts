@@ -1,5 +1,5 @@
 import { requeueAfter } from './purge.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** A purge that has not ended so long after its deletion, in milliseconds, is overdue. */
 const overdueAfter = 60 * 60_000;
@@ -13,23 +13,21 @@ const purgesPerRun = 1000;
  * are deleted at once cost 780 read units a minute from the 5th to the 20th minute: 0.6 for each deletion in all.
  * @returns the number of overdue purges
  */
-export const requeuePurges =
-  (services: Pick<ChatServices, 'clock' | 'purgeOutbox' | 'purgeQueue'>) =>
-  async (): Promise<{ overdue: number }> => {
-    const { purgeOutbox, purgeQueue } = services;
-    const now = services.clock.now().getTime();
-    let overdue = 0;
-    let sent = 0;
-    for await (const page of purgeOutbox.pages(new Date(now - requeueAfter).toISOString())) {
-      const overdueOfPage = page.filter(
-        ({ deletedAt }) => Date.parse(deletedAt) + overdueAfter <= now,
-      ).length;
-      overdue += overdueOfPage;
-      const due = page.filter(({ dueAt }) => dueAt <= now).slice(0, purgesPerRun - sent);
-      sent += due.length;
-      await purgeQueue.send(due.map(({ dueAt, ...purge }) => purge));
-      await Promise.all(due.map((purge) => purgeOutbox.postpone(purge, now + requeueAfter)));
-      if (sent === purgesPerRun && overdueOfPage < page.length) break;
-    }
-    return { overdue };
-  };
+export async function requeuePurges(
+  services: Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,
+): Promise<{ overdue: number }> {
+  const { purgeOutbox, purgeQueue } = services;
+  const now = services.clock.now().getTime();
+  let overdue = 0;
+  let sent = 0;
+  for await (const page of purgeOutbox.pages(new Date(now - requeueAfter).toISOString())) {
+    const overdueOfPage = page.filter(({ deletedAt }) => Date.parse(deletedAt) + overdueAfter <= now).length;
+    overdue += overdueOfPage;
+    const due = page.filter(({ dueAt }) => dueAt <= now).slice(0, purgesPerRun - sent);
+    sent += due.length;
+    await purgeQueue.send(due.map(({ dueAt, ...purge }) => purge));
+    await Promise.all(due.map((purge) => purgeOutbox.postpone(purge, now + requeueAfter)));
+    if (sent === purgesPerRun && overdueOfPage < page.length) break;
+  }
+  return { overdue };
+}

@@ -2,7 +2,6 @@ import { replyInProgress } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import { attachFiles } from '#domain/files/attach-files.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import { newLeaseId } from './chat.ts';
@@ -14,7 +13,7 @@ import { forwardReply, type ReplySink } from './forward-reply.ts';
 import type { Reply } from './gather-reply.ts';
 import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
 import { nameChat } from './name-chat.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 import { type RunningReply, startReply } from './start-reply.ts';
 import { storeReply } from './store-reply.ts';
 import { openTurn, type PreviousTurn, type SentTurn } from './turn.ts';
@@ -24,9 +23,9 @@ type StartServices = Parameters<typeof checkSend>[0] &
   Parameters<typeof openTurn>[0] &
   Parameters<typeof startReply>[0] &
   Parameters<typeof countUsage>[0] &
-  Pick<PlatformServices, 'clock' | 'idempotency'>;
+  Services<'clock' | 'idempotency'>;
 
-type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
+type FinishServices = Services<'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
   Parameters<typeof storeReply>[0];
 
 /** A turn with a stored user message and a running reply, or the reply of a repeated send. */
@@ -59,23 +58,22 @@ const attempts = 5;
  * @param deadline milliseconds that the model may take from now on
  * @throws what checkSend, findReplay and openTurn throw; `A reply is already in progress for this chat`
  */
-export const startTurn =
-  (services: StartServices) =>
-  async (
-    input: SendInput,
-    { requestId, key }: { requestId: string; key: IdempotencyKey | null },
-    { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
-  ): Promise<StartedTurn> => {
-    let checked = await checkSend(services)(input, key, awaitRateLimit);
-    const request = { id: requestId, isFurtherAttempt: false };
-    for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const outcome = await attemptTurn(services, checked, { request, key, deadline });
-      if (typeof outcome === 'object') return outcome;
-      if (outcome === 'key-in-use' && key !== null)
-        checked = { ...checked, previous: previousWork(await services.idempotency.find(key), key, 'turn') };
-    }
-    throw replyInProgress();
-  };
+export async function startTurn(
+  services: StartServices,
+  input: SendInput,
+  { requestId, key }: { requestId: string; key: IdempotencyKey | null },
+  { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
+): Promise<StartedTurn> {
+  let checked = await checkSend(services, input, key, awaitRateLimit);
+  const request = { id: requestId, isFurtherAttempt: false };
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const outcome = await attemptTurn(services, checked, { request, key, deadline });
+    if (typeof outcome === 'object') return outcome;
+    if (outcome === 'key-in-use' && key !== null)
+      checked = { ...checked, previous: previousWork(await services.idempotency.find(key), key, 'turn') };
+  }
+  throw replyInProgress();
+}
 
 async function attemptTurn(
   services: StartServices,
@@ -90,7 +88,7 @@ async function attemptTurn(
     deadline: () => number;
   },
 ): Promise<StartedTurn | 'retry' | 'key-in-use'> {
-  const replay = await findReplay(services)(checked);
+  const replay = await findReplay(services, checked);
   if (replay !== undefined) return resume(services, checked, replay, deadline);
   const turn = await open(services, checked, request);
   if ('startedAt' in turn) return storedReply(services, checked, turn);
@@ -109,9 +107,9 @@ async function open(
   request: { id: string; isFurtherAttempt: boolean },
 ): Promise<SentTurn | PreviousTurn> {
   const { workspaceId, chatId, externalUserId, message, attachments, apiKeyId } = checked;
-  const turn = await openTurn(services)({
+  const turn = await openTurn(services, {
     ...{ workspaceId, chatId, externalUserId, message, attachments, request },
-    agent: await requirePublishedAgent(services)(checked),
+    agent: await requirePublishedAgent(services, checked),
     leaseId: newLeaseId(services.identifiers.uuid(), checked),
     milliseconds: services.replySettings.lease,
   });
@@ -149,7 +147,7 @@ async function storedReply(
 
 const start = (services: StartServices, turn: SentTurn, deadline: number) => ({
   turn,
-  running: startReply(services)(turn, deadline),
+  running: startReply(services, turn, deadline),
 });
 
 /** @throws badRequest if a file has just been erased, or the error of the table, after the turn was abandoned */
@@ -163,7 +161,7 @@ async function storeUserMessage(
   const createdAt = services.clock.now().toISOString();
   const message: UserMessage = { role: 'user', position, content, attachments, createdAt };
   try {
-    await attachFiles(services)(chat.id, attachments, attachedFileUuids);
+    await attachFiles(services, chat.id, attachments, attachedFileUuids);
     if (key !== null) return await services.messages.putWithKey(chat, message, key);
     return (await services.messages.put(chat, message)) ? 'stored' : 'position-taken';
   } catch (error) {
@@ -182,7 +180,7 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
   const { workspaceId } = turn.chat;
   const { calls } = (await running.completed).reply;
   const use = { workspaceId, apiKeyId: turn.apiKeyId, agentId: turn.agent.agentId, counts: {}, calls };
-  await Promise.all([closeAbandonedTurn(services)(turn.chat), countUsage(services)(use)]);
+  await Promise.all([closeAbandonedTurn(services, turn.chat), countUsage(services, use)]);
 }
 
 /**
@@ -190,32 +188,31 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
  * a reply that fails before its first text has no title.
  * @returns `closed`: the client has all events; `finished`: all is stored
  */
-export const finishTurn =
-  (services: FinishServices) =>
-  async (
-    { turn, running }: RunningTurn,
-    { emit, started, done }: ReplySink,
-  ): Promise<{ reply: Reply; closed: Promise<void>; finished: Promise<unknown> }> => {
-    const title = nameChat(services, turn, running.budget, emit);
-    const forwarded = await forwardReply(services)(turn, running, { emit }, title.start);
-    if (endsAtOnce(running.stop.signal.reason)) title.cancel();
-    // A client that comes back finds either the turn in progress or its events.
-    await started();
-    const { reply, counted } = await storeReply(services)(turn, forwarded.reply);
-    if (reply.error === null) {
-      // A form is a reply without a text.
-      title.start();
-      emit({
-        type: 'response.output_text.completed',
-        message_id: messageId(turn.chat.id, turn.position + 1),
-        final_text: reply.content,
-        usage: reply.usage,
-        ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
-      });
-    } else emit({ type: 'response.error', ...reply.error });
-    const closed = title.finish().then(done);
-    return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
-  };
+export async function finishTurn(
+  services: FinishServices,
+  { turn, running }: RunningTurn,
+  { emit, started, done }: ReplySink,
+): Promise<{ reply: Reply; closed: Promise<void>; finished: Promise<unknown> }> {
+  const title = nameChat(services, turn, running.budget, emit);
+  const forwarded = await forwardReply(services, turn, running, { emit }, title.start);
+  if (endsAtOnce(running.stop.signal.reason)) title.cancel();
+  // A client that comes back finds either the turn in progress or its events.
+  await started();
+  const { reply, counted } = await storeReply(services, turn, forwarded.reply);
+  if (reply.error === null) {
+    // A form is a reply without a text.
+    title.start();
+    emit({
+      type: 'response.output_text.completed',
+      message_id: messageId(turn.chat.id, turn.position + 1),
+      final_text: reply.content,
+      usage: reply.usage,
+      ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
+    });
+  } else emit({ type: 'response.error', ...reply.error });
+  const closed = title.finish().then(done);
+  return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
+}
 
 /** Whether a reply ends without a title: nobody waits for it, or there is no time. */
 const endsAtOnce = (reason: unknown): boolean =>

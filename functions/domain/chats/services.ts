@@ -40,3 +40,6 @@ export interface ReplySettings {
   /** Limits of one reply. Model calls and tools of called agents count too. */
   limits: ReplyLimits;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof ChatServices> = Pick<ChatServices, Name>;

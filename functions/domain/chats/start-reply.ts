@@ -24,29 +24,32 @@ export interface RunningReply {
  * Calls the model. The user message may not be stored yet, so nothing of the reply may reach a client.
  * @param deadline milliseconds that the model may take in all
  */
-export const startReply =
-  (services: Parameters<typeof collectReply>[0]) =>
-  (request: Omit<ReplyRequest, 'budget' | 'signal'>, deadline: number): RunningReply => {
-    const stop = new AbortController();
-    const budget = new ReplyBudget(services.replySettings.limits);
-    const buffered: StreamEventBody[] = [];
-    let emit = (event: StreamEventBody): void => void buffered.push(event);
-    const completed = collectReply(services)(
-      { ...request, budget },
-      { emit: (event) => emit(event), stop, deadline },
-    );
-    return {
-      budget,
-      completed,
-      forwardTo(listener) {
-        for (const event of buffered.splice(0)) listener(event);
-        emit = listener;
-      },
-      async abort() {
-        stop.abort(new ReplyAborted('lease-lost', interrupted));
-        const { modelEnded } = await completed;
-        await modelEnded;
-      },
-      stop,
-    };
+export function startReply(
+  services: Parameters<typeof collectReply>[0],
+  request: Omit<ReplyRequest, 'budget' | 'signal'>,
+  deadline: number,
+): RunningReply {
+  const stop = new AbortController();
+  const budget = new ReplyBudget(services.replySettings.limits);
+  const buffered: StreamEventBody[] = [];
+  let emit = (event: StreamEventBody): void => void buffered.push(event);
+  const completed = collectReply(
+    services,
+    { ...request, budget },
+    { emit: (event) => emit(event), stop, deadline },
+  );
+  return {
+    budget,
+    completed,
+    forwardTo(listener) {
+      for (const event of buffered.splice(0)) listener(event);
+      emit = listener;
+    },
+    async abort() {
+      stop.abort(new ReplyAborted('lease-lost', interrupted));
+      const { modelEnded } = await completed;
+      await modelEnded;
+    },
+    stop,
   };
+}

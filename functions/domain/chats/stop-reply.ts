@@ -1,11 +1,10 @@
 import { noReplyInProgress, ServiceError } from '#contract/errors.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { batchLeasePrefix, type Chat, type Lease, responseIdOf } from './chat.ts';
 import { findChat } from './find-chat.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
-type StopServices = Pick<ChatServices, 'chats' | 'clock'>;
+type StopServices = Services<'chats' | 'clock'>;
 
 /**
  * Milliseconds until the chat of a stopped reply is free if its function has died. A living function sees the stop
@@ -23,24 +22,23 @@ const readInterval = 200;
  * @throws clientNotAllowed, `Chat not found`, `No reply is in progress for this chat`, badRequest if another reply than
  *   the given one is in progress, or one of a batch
  */
-export const stopReply =
-  (services: StopServices & Pick<WorkspaceServices, 'workspaces'>) =>
-  async (
-    input: {
-      workspaceId: string;
-      chatId: number;
-      externalUserId: string | undefined;
-      responseId: string | undefined;
-    },
-    awaitRateLimit: AwaitRateLimit,
-  ): Promise<{ responseId: string; hasEnded: boolean }> => {
-    const chat = await findChat(services)(input);
-    const lease = leaseToStop(chat, services.clock.now(), input.responseId);
-    await awaitRateLimit();
-    const until = services.clock.now().getTime() + leaseOfStopped;
-    if (!(await services.chats.stopLease(chat, lease.id, until))) throw noReplyInProgress();
-    return { responseId: responseIdOf(lease), hasEnded: await isReleased(services, chat, lease) };
-  };
+export async function stopReply(
+  services: StopServices & Services<'workspaces'>,
+  input: {
+    workspaceId: string;
+    chatId: number;
+    externalUserId: string | undefined;
+    responseId: string | undefined;
+  },
+  awaitRateLimit: AwaitRateLimit,
+): Promise<{ responseId: string; hasEnded: boolean }> {
+  const chat = await findChat(services, input);
+  const lease = leaseToStop(chat, services.clock.now(), input.responseId);
+  await awaitRateLimit();
+  const until = services.clock.now().getTime() + leaseOfStopped;
+  if (!(await services.chats.stopLease(chat, lease.id, until))) throw noReplyInProgress();
+  return { responseId: responseIdOf(lease), hasEnded: await isReleased(services, chat, lease) };
+}
 
 function leaseToStop({ lease }: Chat, now: Date, responseId: string | undefined): Lease {
   if (lease === null || lease.until <= now.getTime()) throw noReplyInProgress();

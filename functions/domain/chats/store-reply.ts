@@ -3,36 +3,35 @@ import { countUsage } from '#domain/workspaces/count-usage.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 import { putReply, type SentTurn } from './turn.ts';
 
-type StoreServices = Pick<
-  ChatServices,
-  'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replyEvents' | 'usage'
->;
+type StoreServices = Services<'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replyEvents' | 'usage'>;
 
 /**
  * Stores the reply, complete or not; then releases the chat lease and counts the usage concurrently.
  * @returns `reply`: the reply as the history has it now: with an error if it could not be stored, or if another
  *   function has closed the turn; `counted` never rejects
  */
-export const storeReply =
-  (services: StoreServices) =>
-  async (turn: SentTurn, reply: Reply): Promise<{ reply: Reply; counted: Promise<void> }> => {
-    try {
-      const stored = await putReply(services)(turn, reply);
-      const counted = countTurn(services, turn, reply, stored && reply.error === null);
-      await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));
-      return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
-    } catch (error) {
-      services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
-      // Any other error may be temporary, so the turn is not closed here: the chat lease expires, and the next send
-      // closes the turn.
-      if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
-      const counted = countTurn(services, turn, reply, false);
-      return { reply: { ...reply, error: failure(notStored) }, counted };
-    }
-  };
+export async function storeReply(
+  services: StoreServices,
+  turn: SentTurn,
+  reply: Reply,
+): Promise<{ reply: Reply; counted: Promise<void> }> {
+  try {
+    const stored = await putReply(services, turn, reply);
+    const counted = countTurn(services, turn, reply, stored && reply.error === null);
+    await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));
+    return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
+  } catch (error) {
+    services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
+    // Any other error may be temporary, so the turn is not closed here: the chat lease expires, and the next send
+    // closes the turn.
+    if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
+    const counted = countTurn(services, turn, reply, false);
+    return { reply: { ...reply, error: failure(notStored) }, counted };
+  }
+}
 
 /** The model was called, so the turn counts also if its reply failed. */
 const countTurn = (
@@ -41,7 +40,7 @@ const countTurn = (
   { calls }: Reply,
   isComplete: boolean,
 ): Promise<void> =>
-  countUsage(services)({
+  countUsage(services, {
     ...{ workspaceId, apiKeyId, agentId },
     counts: { turns: 1, failedTurns: isComplete ? 0 : 1 },
     calls,
@@ -57,7 +56,7 @@ async function releaseChatLease(services: StoreServices, turn: SentTurn): Promis
 
 async function closeTurn(services: StoreServices, turn: SentTurn, reason?: string): Promise<void> {
   try {
-    await closeAbandonedTurn(services)({ ...turn.chat, lease: turn.lease }, reason);
+    await closeAbandonedTurn(services, { ...turn.chat, lease: turn.lease }, reason);
   } catch (error) {
     logUnreleased(services, turn, error);
   }

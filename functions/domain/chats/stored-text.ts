@@ -1,10 +1,10 @@
 import { eventOf } from '#contract/event-text.ts';
 import type { ReplyName } from './reply-event-store.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** The text of a resumable reply, as far as its events are stored. */
 export async function storedText(
-  { replyEvents }: Pick<ChatServices, 'replyEvents'>,
+  { replyEvents }: Services<'replyEvents'>,
   reply: ReplyName,
 ): Promise<string> {
   let text = '';

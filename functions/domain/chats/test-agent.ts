@@ -3,16 +3,16 @@ import { agentNotFound, agentVersionNotFound, ServiceError } from '#contract/err
 import { limits } from '#contract/limits.ts';
 import { furtherTokens } from '#contract/rate-limits.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
 import { operatorsKeyId } from '#domain/workspaces/usage.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import type { Chat } from './chat.ts';
+import type { Services } from './services.ts';
 import { startReply } from './start-reply.ts';
 
-type TestServices = Pick<AgentServices, 'agents' | 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
+type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
   Parameters<typeof startReply>[0];
 
 /**
@@ -20,44 +20,43 @@ type TestServices = Pick<AgentServices, 'agents' | 'rateLimits' | 'stageLimits' 
  * All tests of a workspace share the limits of one key, and are counted as usage of that key.
  * @throws `Agent not found`, `Agent version not found`, accessDenied if the workspace is disabled, rateLimited
  */
-export const testAgent =
-  (services: TestServices) =>
-  async (request: AgentTestRequest): Promise<AgentTest> => {
-    const { agent, workspace, version } = await findTested(services, request);
-    const owner = ownerOf(workspace, services);
-    if (owner !== undefined) await takeTokens(services, owner);
-    const startedAt = services.clock.now();
-    const running = startReply(services)(
-      { agent: version, chat: newChat(agent), history: [], message: request.message, attachments: [] },
-      limits.replySeconds * 1000,
-    );
-    const { reply, error } = await running.completed;
-    if (owner !== undefined) {
-      services.rateLimits.charge(owner, { modelCalls: running.budget.furtherModelCalls });
-      await services.rateLimits.writeCharges(owner);
-    }
-    await countUsage(services)({
-      ...{ workspaceId: workspace.id, apiKeyId: operatorsKeyId, agentId: agent.id },
-      counts: { tests: 1, failedTests: reply.error === null ? 0 : 1 },
-      calls: reply.calls,
-    });
-    return {
-      agent_id: agent.id,
-      version: request.version === 'draft' ? null : version.number,
-      model: version.definition.llm_model,
-      reply: {
-        content: reply.content,
-        meta: {
-          reasoning_steps: reply.reasoningSteps,
-          token_usage: reply.usage,
-          ...(reply.error !== null && { error: reply.error }),
-          ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
-        },
+export async function testAgent(services: TestServices, request: AgentTestRequest): Promise<AgentTest> {
+  const { agent, workspace, version } = await findTested(services, request);
+  const owner = ownerOf(workspace, services);
+  if (owner !== undefined) await takeTokens(services, owner);
+  const startedAt = services.clock.now();
+  const running = startReply(
+    services,
+    { agent: version, chat: newChat(agent), history: [], message: request.message, attachments: [] },
+    limits.replySeconds * 1000,
+  );
+  const { reply, error } = await running.completed;
+  if (owner !== undefined) {
+    services.rateLimits.charge(owner, { modelCalls: running.budget.furtherModelCalls });
+    await services.rateLimits.writeCharges(owner);
+  }
+  await countUsage(services, {
+    ...{ workspaceId: workspace.id, apiKeyId: operatorsKeyId, agentId: agent.id },
+    counts: { tests: 1, failedTests: reply.error === null ? 0 : 1 },
+    calls: reply.calls,
+  });
+  return {
+    agent_id: agent.id,
+    version: request.version === 'draft' ? null : version.number,
+    model: version.definition.llm_model,
+    reply: {
+      content: reply.content,
+      meta: {
+        reasoning_steps: reply.reasoningSteps,
+        token_usage: reply.usage,
+        ...(reply.error !== null && { error: reply.error }),
+        ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
       },
-      provider: error instanceof ModelFailure ? error.message : null,
-      milliseconds: services.clock.now().getTime() - startedAt.getTime(),
-    };
+    },
+    provider: error instanceof ModelFailure ? error.message : null,
+    milliseconds: services.clock.now().getTime() - startedAt.getTime(),
   };
+}
 
 async function findTested(
   { agents, workspaces }: TestServices,

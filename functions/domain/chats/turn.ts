@@ -9,7 +9,7 @@ import type { Reply } from './gather-reply.ts';
 import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
 import { readHistory } from './read-history.ts';
 import { rejectedTurnsOf } from './rejected-turns.ts';
-import type { ChatServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** A user message and the reply to it, while this function owns the lease of their chat. */
 export interface Turn {
@@ -53,7 +53,7 @@ export interface PreviousTurn {
   startedAt: number;
 }
 
-type OpenServices = CloseTurnServices & Pick<ChatServices, 'messages' | 'replySettings'>;
+type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 
 /** An attempt to acquire a chat lease fails if it has to close an abandoned turn first. The next one usually succeeds. */
 const attempts = 5;
@@ -64,31 +64,32 @@ const attempts = 5;
  * @returns `in-progress` if another turn owns the chat
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
-export const openTurn =
-  (services: OpenServices) =>
-  async (given: TurnRequest): Promise<Turn | PreviousTurn | 'in-progress'> => {
-    const { agent, message, attachments, workspaceId, chatId } = given;
-    const leasing = leaseChat(services, given);
-    const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
-    // The history may fail before it waits for the count. The error of the lease is thrown below.
-    messageCount.catch(() => undefined);
-    const [leased, read] = await Promise.allSettled([
-      leasing,
-      readHistory(services)(agent, { workspaceId, id: chatId }, given.newChat ? 0 : messageCount),
-    ]);
-    if (leased.status === 'rejected') throw leased.reason;
-    const chat = leased.value;
-    if (!hasLease(chat)) return chat;
-    const position = chat.messageCount + 1;
-    const isFull = position + 1 > lastPosition;
-    if (read.status === 'rejected' || isFull) {
-      // If the release fails, the lease expires.
-      await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount).catch(() => undefined);
-      if (read.status === 'rejected') throw read.reason;
-      throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
-    }
-    return { chat, lease: chat.lease, agent, position, message, attachments, history: read.value };
-  };
+export async function openTurn(
+  services: OpenServices,
+  given: TurnRequest,
+): Promise<Turn | PreviousTurn | 'in-progress'> {
+  const { agent, message, attachments, workspaceId, chatId } = given;
+  const leasing = leaseChat(services, given);
+  const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
+  // The history may fail before it waits for the count. The error of the lease is thrown below.
+  messageCount.catch(() => undefined);
+  const [leased, read] = await Promise.allSettled([
+    leasing,
+    readHistory(services, agent, { workspaceId, id: chatId }, given.newChat ? 0 : messageCount),
+  ]);
+  if (leased.status === 'rejected') throw leased.reason;
+  const chat = leased.value;
+  if (!hasLease(chat)) return chat;
+  const position = chat.messageCount + 1;
+  const isFull = position + 1 > lastPosition;
+  if (read.status === 'rejected' || isFull) {
+    // If the release fails, the lease expires.
+    await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount).catch(() => undefined);
+    if (read.status === 'rejected') throw read.reason;
+    throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
+  }
+  return { chat, lease: chat.lease, agent, position, message, attachments, history: read.value };
+}
 
 type LeasedChat = Chat & { lease: Lease };
 
@@ -114,7 +115,7 @@ async function leaseChat(
     const chat = requireOwnChat(result.chat, { agentId, externalUserId });
     if (chat.lease !== null && chat.lease.until > now.getTime()) return 'in-progress';
     if (chat.lease === null && result.startedAt !== undefined) return { startedAt: result.startedAt };
-    await closeAbandonedTurn(services)(chat);
+    await closeAbandonedTurn(services, chat);
   }
   return 'in-progress';
 }
@@ -123,22 +124,21 @@ async function leaseChat(
  * The turn at a position of the chat.
  * @returns `isOwn`: its user message was stored under this lease, by an attempt of the same request of a batch
  */
-export const turnAt =
-  ({ messages }: Pick<ChatServices, 'messages'>) =>
-  async (
-    chat: Pick<Chat, 'workspaceId' | 'id'>,
-    position: number,
-    leaseId: string,
-  ): Promise<{ isOwn: boolean; reply: AssistantMessage | undefined }> => {
-    const pages = messages.range(chat, { first: position, last: position + 1, ascending: true });
-    const [user, reply] = (await Array.fromAsync(pages)).flat().map(({ message }) => message);
-    return {
-      isOwn: user?.role === 'user' && user.turnId === leaseId,
-      reply: reply?.role === 'assistant' ? reply : undefined,
-    };
+export async function turnAt(
+  { messages }: Services<'messages'>,
+  chat: Pick<Chat, 'workspaceId' | 'id'>,
+  position: number,
+  leaseId: string,
+): Promise<{ isOwn: boolean; reply: AssistantMessage | undefined }> {
+  const pages = messages.range(chat, { first: position, last: position + 1, ascending: true });
+  const [user, reply] = (await Array.fromAsync(pages)).flat().map(({ message }) => message);
+  return {
+    isOwn: user?.role === 'user' && user.turnId === leaseId,
+    reply: reply?.role === 'assistant' ? reply : undefined,
   };
+}
 
-type StoreServices = Pick<ChatServices, 'chats' | 'clock' | 'messages'>;
+type StoreServices = Services<'chats' | 'clock' | 'messages'>;
 
 /**
  * Stores the turn of a request of a batch: message, reply, and the release of the chat lease. It may be repeated, by any
@@ -146,34 +146,38 @@ type StoreServices = Pick<ChatServices, 'chats' | 'clock' | 'messages'>;
  * @returns the reply to which the chat has the same message: this one, or that of another attempt; undefined if another
  *   turn has the position
  */
-export const storeTurn =
-  (services: StoreServices) =>
-  async (turn: Turn, reply: Reply): Promise<AssistantMessage | Reply | undefined> => {
-    const { chat, lease, position, message: content, attachments } = turn;
-    const createdAt = services.clock.now().toISOString();
-    const user: UserMessage = { role: 'user', position, content, attachments, createdAt, turnId: lease.id };
-    const isFirst = await services.messages.put(chat, user);
-    if (!isFirst && !(await turnAt(services)(chat, position, lease.id)).isOwn) return undefined;
-    const isStored = await putReply(services)(turn, reply);
-    const other = isStored ? undefined : (await turnAt(services)(chat, position, lease.id)).reply;
-    await services.chats.releaseLease(chat, lease.id, position + 1);
-    return other ?? reply;
-  };
+export async function storeTurn(
+  services: StoreServices,
+  turn: Turn,
+  reply: Reply,
+): Promise<AssistantMessage | Reply | undefined> {
+  const { chat, lease, position, message: content, attachments } = turn;
+  const createdAt = services.clock.now().toISOString();
+  const user: UserMessage = { role: 'user', position, content, attachments, createdAt, turnId: lease.id };
+  const isFirst = await services.messages.put(chat, user);
+  if (!isFirst && !(await turnAt(services, chat, position, lease.id)).isOwn) return undefined;
+  const isStored = await putReply(services, turn, reply);
+  const other = isStored ? undefined : (await turnAt(services, chat, position, lease.id)).reply;
+  await services.chats.releaseLease(chat, lease.id, position + 1);
+  return other ?? reply;
+}
 
 /** Stores a reply. False if the position has another one. */
-export const putReply =
-  (services: Pick<StoreServices, 'clock' | 'messages'>) =>
-  async (turn: Turn, reply: Reply): Promise<boolean> =>
-    services.messages.put(turn.chat, {
-      role: 'assistant',
-      position: turn.position + 1,
-      content: reply.content,
-      createdAt: services.clock.now().toISOString(),
-      agentVersionId: turn.agent.id,
-      reasoningSteps: reply.reasoningSteps,
-      tokenUsage: reply.usage,
-      error: reply.error,
-      incomplete: reply.incomplete,
-      ...responseIdIn(turn.lease),
-      ...(await rejectedTurnsOf(services, turn, reply)),
-    });
+export const putReply = async (
+  services: Pick<StoreServices, 'clock' | 'messages'>,
+  turn: Turn,
+  reply: Reply,
+): Promise<boolean> =>
+  services.messages.put(turn.chat, {
+    role: 'assistant',
+    position: turn.position + 1,
+    content: reply.content,
+    createdAt: services.clock.now().toISOString(),
+    agentVersionId: turn.agent.id,
+    reasoningSteps: reply.reasoningSteps,
+    tokenUsage: reply.usage,
+    error: reply.error,
+    incomplete: reply.incomplete,
+    ...responseIdIn(turn.lease),
+    ...(await rejectedTurnsOf(services, turn, reply)),
+  });

@@ -1,6 +1,6 @@
 import { openAiDisabled } from '#contract/openai/error.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { Services } from './services.ts';
 
 /** @throws OpenAiError if the workspace may not use the OpenAI-compatible routes */
 export function requireOpenAi(workspace: Workspace | undefined): void {
@@ -11,7 +11,5 @@ export function requireOpenAi(workspace: Workspace | undefined): void {
  * The check where the request is served: the gateway caches what the authorizer says of a caller.
  * @throws OpenAiError
  */
-export const checkOpenAi =
-  (services: Pick<WorkspaceServices, 'workspaces'>) =>
-  async (workspaceId: string): Promise<void> =>
-    requireOpenAi(await services.workspaces.get(workspaceId));
+export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
+  requireOpenAi(await services.workspaces.get(workspaceId));

@@ -10,7 +10,7 @@ import { requireOpenAi } from './check-open-ai.ts';
 import { findModel } from './find-model.ts';
 import { readConversation, withinWindow } from './read-conversation.ts';
 import { rejectParameters } from './reject-parameters.ts';
-import type { CompletionServices } from './services.ts';
+import type { Services } from './services.ts';
 import { systemMessageOf } from './system-message.ts';
 
 export interface RunningCompletion {
@@ -23,37 +23,34 @@ export interface RunningCompletion {
  * @param deadline milliseconds that the model may take from now on
  * @throws clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model), rateLimited
  */
-export const startCompletion =
-  (
-    services: Pick<CompletionServices, 'agents' | 'imageInspector' | 'replySettings' | 'workspaces'> &
-      Parameters<typeof startReply>[0],
-  ) =>
-  async (
-    workspaceId: string,
-    request: ChatCompletionRequest,
-    { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
-  ): Promise<RunningCompletion> => {
-    const [, conversation, agent] = await allEnded([
-      findWorkspaceFor(services)(workspaceId, request.user).then(requireOpenAi),
-      checkedConversation(services, request),
-      findModel(services)(workspaceId, request.model),
-    ]);
-    if (agent === undefined) throw modelNotFound(request.model);
-    await awaitRateLimit();
-    const { meta } = agent.definition;
-    const window = meta.max_history_characters ?? services.replySettings.historyCharacters;
-    const { message, parts } = conversation;
-    const reply: Omit<ReplyRequest, 'budget' | 'signal'> = {
-      agent: withCaller(agent, request, conversation.instructions),
-      chat: null,
-      history: withinWindow(conversation.history, window),
-      ...{ message, parts, attachments: [], sampling: samplingOf(request) },
-    };
-    return { agent, running: startReply(services)(reply, deadline()) };
+export async function startCompletion(
+  services: Services<'agents' | 'imageInspector' | 'replySettings' | 'workspaces'> &
+    Parameters<typeof startReply>[0],
+  workspaceId: string,
+  request: ChatCompletionRequest,
+  { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
+): Promise<RunningCompletion> {
+  const [, conversation, agent] = await allEnded([
+    findWorkspaceFor(services, workspaceId, request.user).then(requireOpenAi),
+    checkedConversation(services, request),
+    findModel(services, workspaceId, request.model),
+  ]);
+  if (agent === undefined) throw modelNotFound(request.model);
+  await awaitRateLimit();
+  const { meta } = agent.definition;
+  const window = meta.max_history_characters ?? services.replySettings.historyCharacters;
+  const { message, parts } = conversation;
+  const reply: Omit<ReplyRequest, 'budget' | 'signal'> = {
+    agent: withCaller(agent, request, conversation.instructions),
+    chat: null,
+    history: withinWindow(conversation.history, window),
+    ...{ message, parts, attachments: [], sampling: samplingOf(request) },
   };
+  return { agent, running: startReply(services, reply, deadline()) };
+}
 
 async function checkedConversation(
-  { imageInspector }: Pick<CompletionServices, 'imageInspector'>,
+  { imageInspector }: Services<'imageInspector'>,
   request: ChatCompletionRequest,
 ): Promise<Awaited<ReturnType<typeof readConversation>>> {
   rejectParameters(request);

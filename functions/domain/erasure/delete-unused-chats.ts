@@ -38,7 +38,7 @@ const chatsPerPage = 250;
  * page each, and those come first that have waited longest. The next run goes on where this one ends, and a second run
  * concurrent with this one does no harm.
  */
-export const deleteUnusedChats = (services: Services) => async (): Promise<Deleted> => {
+export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const { clock, log, retention } = services;
   const start = clock.now().getTime();
   const isDue = ({ after, walkedAt }: Walk): boolean =>
@@ -61,7 +61,7 @@ export const deleteUnusedChats = (services: Services) => async (): Promise<Delet
   };
   await Promise.all(Array.from({ length: workspacesAtOnce }, runNext));
   return deleted;
-};
+}
 
 /** @returns the chat after which the walk goes on; null if its pass is over */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {

@@ -47,49 +47,53 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
  * all keys that finds nothing. After a failure or a crash it may be repeated: its report adds up.
  * @throws Error if the person has been active all the time
  */
-export const eraseCompletely =
-  (services: Services) =>
-  async (person: Person, actor: string, progress: Progress): Promise<Report> => {
-    const now = (): string => services.clock.now().toISOString();
-    const purger = new Purger(services);
-    const erasure: Erasure = { ...person, deletedAt: now() };
-    const erasedBefore = (await services.erasures.erased(person)) ?? nothingErased;
-    let erased = erasedBefore;
+export async function eraseCompletely(
+  services: Services,
+  person: Person,
+  actor: string,
+  progress: Progress,
+): Promise<Report> {
+  const now = (): string => services.clock.now().toISOString();
+  const purger = new Purger(services);
+  const erasure: Erasure = { ...person, deletedAt: now() };
+  const erasedBefore = (await services.erasures.erased(person)) ?? nothingErased;
+  let erased = erasedBefore;
+  progress.onErased(erased);
+  const onErased: OnErased = async (counts) => {
+    erased = sumOfErased(erased, counts);
     progress.onErased(erased);
-    const onErased: OnErased = async (counts) => {
-      erased = sumOfErased(erased, counts);
-      progress.onErased(erased);
-      await services.erasures.add(erasure, counts);
-    };
-    await services.erasures.request(erasure, actor, erasedBefore);
-    // Only an operator does so: the whitelist says whom the operator allows, whatever clients ask for.
-    if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
-      await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
-    // Chats that were deleted before, also by a run of this command that was killed.
-    await purger.send(await pendingPurges(services, erasure));
-    let itemsScanned = 0;
-    for (let run = 1; run <= maxRuns; run += 1) {
-      progress.onStep('Erasing');
-      if (run > 1) await purger.deleteData(purger.purges.keys());
-      const { chats } = await erasePerson({ ...services, purgeQueue: purger })(
-        { ...person, deletedAt: now() },
-        onErased,
-      );
-      await deleteAfterLeases(services, purger, chats, progress);
-      progress.onStep('Reading the keys of all items');
-      const onFound = (others: number) => onErased({ others });
-      const { items, found } = await services.personTraces.erase(
-        person,
-        new Set(purger.purges.keys()),
-        onFound,
-      );
-      itemsScanned += items;
-      if (found > 0) continue;
-      await services.purgeOutbox.remove(erasure);
-      return { erased, erasedBefore, itemsScanned };
-    }
-    throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
+    await services.erasures.add(erasure, counts);
   };
+  await services.erasures.request(erasure, actor, erasedBefore);
+  // Only an operator does so: the whitelist says whom the operator allows, whatever clients ask for.
+  if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
+    await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
+  // Chats that were deleted before, also by a run of this command that was killed.
+  await purger.send(await pendingPurges(services, erasure));
+  let itemsScanned = 0;
+  for (let run = 1; run <= maxRuns; run += 1) {
+    progress.onStep('Erasing');
+    if (run > 1) await purger.deleteData(purger.purges.keys());
+    const { chats } = await erasePerson(
+      { ...services, purgeQueue: purger },
+      { ...person, deletedAt: now() },
+      { onErased },
+    );
+    await deleteAfterLeases(services, purger, chats, progress);
+    progress.onStep('Reading the keys of all items');
+    const onFound = (others: number) => onErased({ others });
+    const { items, found } = await services.personTraces.erase(
+      person,
+      new Set(purger.purges.keys()),
+      onFound,
+    );
+    itemsScanned += items;
+    if (found > 0) continue;
+    await services.purgeOutbox.remove(erasure);
+    return { erased, erasedBefore, itemsScanned };
+  }
+  throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
+}
 
 /** In place of the queue of purges: it purges at once, and remembers the chats. */
 class Purger implements PurgeQueue {
@@ -104,13 +108,13 @@ class Purger implements PurgeQueue {
   async send(purges: readonly (Purge | Erasure)[]): Promise<void> {
     const ofChats = purges.filter((purge): purge is Purge => 'chatId' in purge);
     for (const purge of ofChats) this.purges.set(purge.chatId, purge);
-    await inGroups(ofChats, purgeChat({ ...this.services, purgeQueue: this }));
+    await inGroups(ofChats, (purge) => purgeChat({ ...this.services, purgeQueue: this }, purge));
   }
 
   /** For chats of which nothing is written any more. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
     const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
-    await inGroups(purges, (purge) => eraseChat(this.services)(purge, { isLast: true, hasTime: () => true }));
+    await inGroups(purges, (purge) => eraseChat(this.services, purge, { isLast: true, hasTime: () => true }));
   }
 }
 

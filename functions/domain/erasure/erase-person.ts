@@ -1,11 +1,9 @@
-import type { BatchServices } from '#domain/batches/services.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
 import { inGroups, startRun } from './run.ts';
+import type { Services } from './services.ts';
 
-export type EraseServices = Pick<
-  BatchServices,
+export type EraseServices = Services<
   'batches' | 'chatDeletion' | 'chatPages' | 'clock' | 'feedback' | 'purgeQueue' | 'requestEraser'
 >;
 
@@ -26,17 +24,19 @@ const chatsPerPage = 44;
  * on them, ratings in chats of nobody, and lists. It may be repeated, and goes on after a crash: what is gone is its
  * progress. When the time is over, it leaves the rest to the next run.
  */
-export const erasePerson =
-  (services: EraseServices, hasTime: () => boolean = () => true) =>
-  async (erasure: Erasure, onErased: OnErased = async () => {}): Promise<Erased> => {
-    const run = { erasure, onErased, hasTime };
-    // First, because requests that have not started would create chats.
-    const batchRequests = await eraseRequests(services, run);
-    const chats = await deleteChats(services, run);
-    const ratings = await removeRatings(services, run);
-    if (hasTime()) await services.chatDeletion.removeCounts(erasure);
-    return { chats, ratings, batchRequests };
-  };
+export async function erasePerson(
+  services: EraseServices,
+  erasure: Erasure,
+  { onErased = async () => {}, hasTime = () => true }: Partial<Omit<Run, 'erasure'>>,
+): Promise<Erased> {
+  const run = { erasure, onErased, hasTime };
+  // First, because requests that have not started would create chats.
+  const batchRequests = await eraseRequests(services, run);
+  const chats = await deleteChats(services, run);
+  const ratings = await removeRatings(services, run);
+  if (hasTime()) await services.chatDeletion.removeCounts(erasure);
+  return { chats, ratings, batchRequests };
+}
 
 interface Run {
   erasure: Erasure;
@@ -49,20 +49,21 @@ interface Run {
  * being started may have created a chat. The run that starts after that time ends the erasure. After 30 seconds it goes on
  * at the end of the queue.
  */
-export const runErasure =
-  (services: EraseServices & Pick<ChatServices, 'purgeOutbox'>) =>
-  async (erasure: Erasure): Promise<void> => {
-    const { purgeOutbox, purgeQueue } = services;
-    if (!(await purgeOutbox.has(erasure))) return;
-    const { start, lastWrite, isLast, hasTime } = startRun(services, erasure);
-    const { chats, ...counts } = await erasePerson(services, hasTime)(erasure);
-    const erased = { ...counts, chats: chats.length };
-    if (!hasTime()) {
-      await purgeOutbox.postpone(erasure, start + requeueAfter, erased);
-      await purgeQueue.send([erasure]);
-    } else if (isLast) await purgeOutbox.remove(erasure);
-    else await purgeOutbox.postpone(erasure, lastWrite, erased);
-  };
+export async function runErasure(
+  services: EraseServices & Services<'purgeOutbox'>,
+  erasure: Erasure,
+): Promise<void> {
+  const { purgeOutbox, purgeQueue } = services;
+  if (!(await purgeOutbox.has(erasure))) return;
+  const { start, lastWrite, isLast, hasTime } = startRun(services, erasure);
+  const { chats, ...counts } = await erasePerson(services, erasure, { hasTime });
+  const erased = { ...counts, chats: chats.length };
+  if (!hasTime()) {
+    await purgeOutbox.postpone(erasure, start + requeueAfter, erased);
+    await purgeQueue.send([erasure]);
+  } else if (isLast) await purgeOutbox.remove(erasure);
+  else await purgeOutbox.postpone(erasure, lastWrite, erased);
+}
 
 async function eraseRequests(
   { requestEraser }: EraseServices,

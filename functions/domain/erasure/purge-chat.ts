@@ -1,53 +1,51 @@
 import type { Purge } from '#domain/chats/purge.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
 import { eraseFile } from '#domain/files/erase-file.ts';
 import { inGroups, startRun } from './run.ts';
-import type { ErasureServices } from './services.ts';
+import type { Services } from './services.ts';
 
-type EraseChatServices = Pick<ErasureServices, 'chatTraces' | 'requestEraser'> &
-  Parameters<typeof eraseFile>[0];
+type EraseChatServices = Services<'chatTraces' | 'requestEraser'> & Parameters<typeof eraseFile>[0];
 
 /**
  * Deletes what is stored of a deleted chat. It may be repeated, and goes on after a crash: what is gone is its progress.
  * @param run.isLast nothing writes to the chat any more
  * @returns false if the time was over before the end
  */
-export const eraseChat =
-  (services: EraseChatServices) =>
-  async (
-    purge: Purge,
-    { isLast, hasTime }: { isLast: boolean; hasTime: () => boolean },
-  ): Promise<boolean> => {
-    const { chatTraces, requestEraser } = services;
-    const { workspaceId, chatId } = purge;
-    for await (const requests of chatTraces.requests(purge)) {
-      if (!hasTime()) return false;
-      await inGroups(requests, ({ batchId: id, requestIndex }) =>
-        requestEraser.erase({ workspaceId, id }, requestIndex),
-      );
-      await chatTraces.removeRequests(purge, requests);
-    }
-    if (!(await chatTraces.deleteMessages(purge, hasTime))) return false;
-    for await (const files of chatTraces.files(purge)) {
-      if (!hasTime()) return false;
-      await inGroups(files, (file) => eraseFile(services)({ ...file, workspaceId }, chatId));
-      // Until the last run, a function may still store the prepared content of an erased file.
-      if (isLast) await chatTraces.removeFiles(purge, files);
-    }
-    return true;
-  };
+export async function eraseChat(
+  services: EraseChatServices,
+  purge: Purge,
+  { isLast, hasTime }: { isLast: boolean; hasTime: () => boolean },
+): Promise<boolean> {
+  const { chatTraces, requestEraser } = services;
+  const { workspaceId, chatId } = purge;
+  for await (const requests of chatTraces.requests(purge)) {
+    if (!hasTime()) return false;
+    await inGroups(requests, ({ batchId: id, requestIndex }) =>
+      requestEraser.erase({ workspaceId, id }, requestIndex),
+    );
+    await chatTraces.removeRequests(purge, requests);
+  }
+  if (!(await chatTraces.deleteMessages(purge, hasTime))) return false;
+  for await (const files of chatTraces.files(purge)) {
+    if (!hasTime()) return false;
+    await inGroups(files, (file) => eraseFile(services, { ...file, workspaceId }, chatId));
+    // Until the last run, a function may still store the prepared content of an erased file.
+    if (isLast) await chatTraces.removeFiles(purge, files);
+  }
+  return true;
+}
 
 /**
  * Purges a deleted chat. It runs at once, and again after `lastWriteAfter`: a reply that was in progress, or a send that had
  * read the chat before, may have stored something meanwhile. The run that starts after that time ends the purge. After 30
  * seconds it goes on at the end of the queue, so that other purges do not wait for it.
  */
-export const purgeChat =
-  (services: EraseChatServices & Pick<ChatServices, 'clock' | 'purgeOutbox' | 'purgeQueue'>) =>
-  async (purge: Purge): Promise<void> => {
-    const { purgeOutbox, purgeQueue } = services;
-    if (!(await purgeOutbox.has(purge))) return;
-    const { lastWrite, isLast, hasTime } = startRun(services, purge);
-    if (!(await eraseChat(services)(purge, { isLast, hasTime }))) await purgeQueue.send([purge]);
-    else await (isLast ? purgeOutbox.remove(purge) : purgeOutbox.postpone(purge, lastWrite));
-  };
+export async function purgeChat(
+  services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,
+  purge: Purge,
+): Promise<void> {
+  const { purgeOutbox, purgeQueue } = services;
+  if (!(await purgeOutbox.has(purge))) return;
+  const { lastWrite, isLast, hasTime } = startRun(services, purge);
+  if (!(await eraseChat(services, purge, { isLast, hasTime }))) await purgeQueue.send([purge]);
+  else await (isLast ? purgeOutbox.remove(purge) : purgeOutbox.postpone(purge, lastWrite));
+}

@@ -1,5 +1,5 @@
 import { lastWriteAfter } from '#domain/platform/last-write.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Services } from './services.ts';
 
 /** Milliseconds of one run of a purge or an erasure: deletions of other tenants wait for it in the same queue. */
 const runMilliseconds = 30_000;
@@ -8,7 +8,7 @@ const runMilliseconds = 30_000;
  * The times of a run.
  * @returns `lastWrite`: nothing that began before the deletion writes after it; `isLast`: the run began after that
  */
-export function startRun({ clock }: Pick<PlatformServices, 'clock'>, { deletedAt }: { deletedAt: string }) {
+export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedAt: string }) {
   const start = clock.now().getTime();
   const lastWrite = Date.parse(deletedAt) + lastWriteAfter;
   const hasTime = () => clock.now().getTime() < start + runMilliseconds;

@@ -57,3 +57,6 @@ export interface Retention {
   /** Those of the chats that requests of open batches are to be sent to. */
   inOpenBatches(workspaceId: string, chatIds: readonly number[]): Promise<ReadonlySet<number>>;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof ErasureServices> = Pick<ErasureServices, Name>;

@@ -8,10 +8,13 @@ import type { StoredFile } from './stored-file.ts';
  * @param uuids as the client sent them
  * @throws badRequest naming the first file that has been erased since `findAttachedFiles` found it
  */
-export const attachFiles =
-  (services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> }) =>
-  async (chatId: number, files: readonly StoredFile[], uuids: readonly string[]): Promise<void> => {
-    const attached = await allEnded(files.map((file) => services.fileIndex.attach(file, chatId)));
-    const erased = files.find((_, index) => attached[index] === false);
-    if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
-  };
+export async function attachFiles(
+  services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> },
+  chatId: number,
+  files: readonly StoredFile[],
+  uuids: readonly string[],
+): Promise<void> {
+  const attached = await allEnded(files.map((file) => services.fileIndex.attach(file, chatId)));
+  const erased = files.find((_, index) => attached[index] === false);
+  if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
+}

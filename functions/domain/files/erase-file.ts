@@ -10,23 +10,22 @@ import type { StoredFile } from './stored-file.ts';
  * by it, a repeated deletion finds what is left.
  * @returns false if a chat attaches the file
  */
-export const eraseFile =
-  (services: {
+export async function eraseFile(
+  services: {
     fileIndex: Pick<FileServices['fileIndex'], 'detach' | 'isAttached' | 'close' | 'remove'>;
     files: Pick<FileServices['files'], 'delete'>;
     preparedAttachments: Pick<FileServices['preparedAttachments'], 'delete'>;
-  }) =>
-  async (
-    file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>,
-    chatId: number | null,
-  ): Promise<boolean> => {
-    const { fileIndex, files, preparedAttachments } = services;
-    if (chatId !== null) await fileIndex.detach(file, chatId);
-    // Before it is closed, so that a file of other chats stays as it is.
-    if (await fileIndex.isAttached(file)) return false;
-    await fileIndex.close(file);
-    if (await fileIndex.isAttached(file)) return false;
-    await Promise.all([preparedAttachments.delete(file), files.delete(file)]);
-    await fileIndex.remove(file);
-    return true;
-  };
+  },
+  file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>,
+  chatId: number | null,
+): Promise<boolean> {
+  const { fileIndex, files, preparedAttachments } = services;
+  if (chatId !== null) await fileIndex.detach(file, chatId);
+  // Before it is closed, so that a file of other chats stays as it is.
+  if (await fileIndex.isAttached(file)) return false;
+  await fileIndex.close(file);
+  if (await fileIndex.isAttached(file)) return false;
+  await Promise.all([preparedAttachments.delete(file), files.delete(file)]);
+  await fileIndex.remove(file);
+  return true;
+}

@@ -1,26 +1,24 @@
 import { ExtractionFailure } from './extraction-failure.ts';
 import type { PreparationAddresses } from './preparation.ts';
 import type { PreparedAttachment } from './prepared-attachments.ts';
-import type { FileServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 
-type PrepareServices = Pick<FileServices, 'imageFitter' | 'preparation' | 'textExtractor'>;
+type PrepareServices = Services<'imageFitter' | 'preparation' | 'textExtractor'>;
 
 export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> {
   addresses: PreparationAddresses;
 }
 
 /** Converts a file for models and stores the result. For an unreadable file it stores the reason, and never retries. */
-export const prepareAttachment =
-  (services: PrepareServices) =>
-  async (file: FileToPrepare): Promise<void> => {
-    // An earlier version of the caller names the file alone, which this function may not read.
-    if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
-    const bytes = await services.preparation.readFile(file.addresses);
-    // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.
-    if (bytes === undefined) return;
-    await services.preparation.putContent(file.addresses, await prepare(services, file, bytes));
-  };
+export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
+  // An earlier version of the caller names the file alone, which this function may not read.
+  if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
+  const bytes = await services.preparation.readFile(file.addresses);
+  // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.
+  if (bytes === undefined) return;
+  await services.preparation.putContent(file.addresses, await prepare(services, file, bytes));
+}
 
 async function prepare(
   services: PrepareServices,

@@ -18,3 +18,6 @@ export interface FileServices extends WorkspaceServices {
   preparedAttachments: PreparedAttachments;
   textExtractor: TextExtractor;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof FileServices> = Pick<FileServices, Name>;

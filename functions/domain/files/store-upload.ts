@@ -9,12 +9,11 @@ import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import { describeWrongContent, describeWrongFile, typeFor, type UploadRejection } from './check-upload.ts';
 import { bytesToDetect, type ContentDetector } from './content-detector.ts';
 import type { FileWriter } from './file-store.ts';
-import type { FileServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 import type { UploadPart } from './upload-part.ts';
 
-type UploadServices = Pick<
-  FileServices,
+type UploadServices = Services<
   'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
 >;
 
@@ -44,22 +43,24 @@ interface Form {
  * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
  *   file: empty text and 0 for what is unknown.
  */
-export const storeUpload =
-  (services: UploadServices) =>
-  async (caller: KeyOwner, parts: AsyncIterable<UploadPart>): Promise<StoredFile> => {
-    const form: Form = {};
-    try {
-      for await (const part of parts) await readPart(services, caller.workspaceId, form, part);
-      const { file, scope } = requireValid(form);
-      return await finish(services, caller, file, scope);
-    } catch (error) {
-      await form.file?.writer
-        ?.abort()
-        // If the abort fails, the bucket's lifecycle rules remove the stored bytes.
-        .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
-      throw failureOf(error, form);
-    }
-  };
+export async function storeUpload(
+  services: UploadServices,
+  caller: KeyOwner,
+  parts: AsyncIterable<UploadPart>,
+): Promise<StoredFile> {
+  const form: Form = {};
+  try {
+    for await (const part of parts) await readPart(services, caller.workspaceId, form, part);
+    const { file, scope } = requireValid(form);
+    return await finish(services, caller, file, scope);
+  } catch (error) {
+    await form.file?.writer
+      ?.abort()
+      // If the abort fails, the bucket's lifecycle rules remove the stored bytes.
+      .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
+    throw failureOf(error, form);
+  }
+}
 
 /** Stores the content of the first file. Parts that are given more than once are read too. */
 async function readPart(
@@ -228,7 +229,7 @@ async function finish(
   await services.fileIndex.put(file);
   await Promise.all([
     scope === 'persistent' ? writer?.complete() : undefined,
-    countUsage(services)({
+    countUsage(services, {
       ...{ workspaceId, apiKeyId, agentId: null },
       counts: { uploads: 1, uploadedBytes: size },
       calls: [],

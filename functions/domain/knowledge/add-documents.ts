@@ -1,8 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { FileServices } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage } from './knowledge.ts';
-import type { KnowledgeServices } from './services.ts';
+import type { Services } from './services.ts';
 import { splitText } from './split-text.ts';
 
 export interface AddedDocument {
@@ -27,31 +26,30 @@ type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readon
  * Adds documents to a workspace's knowledge, all or none.
  * @throws notFound for an unknown workspace; badRequest naming the unreadable document or the exceeded limit
  */
-export const addDocuments =
-  (
-    services: Pick<KnowledgeServices, 'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>,
-  ) =>
-  async (input: { workspaceId: string; documents: readonly SourceFile[] }): Promise<AddedDocument[]> => {
-    const { workspaceId, documents } = input;
-    if ((await services.workspaces.get(workspaceId)) === undefined)
-      throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
-    rejectNames(documents.map(({ name }) => name));
-    const prepared: Prepared[] = [];
-    // One after the other: reading a document of 50 MB may take ten times that in memory.
-    for (const document of documents) prepared.push(await prepare(services, document));
-    let added: AddedDocument[] = [];
-    await services.knowledge.change(workspaceId, (known) => {
-      const ids = new Map(known.map(({ name, id }) => [name, id]));
-      const put = prepared.map(({ document, ...rest }) => ({
-        document: { ...document, id: ids.get(document.name) ?? document.id },
-        ...rest,
-      }));
-      rejectTooMuch(known, put);
-      added = put.map(({ document, notices }) => ({ document, replaced: ids.has(document.name), notices }));
-      return { put, remove: [] };
-    });
-    return added;
-  };
+export async function addDocuments(
+  services: Services<'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>,
+  input: { workspaceId: string; documents: readonly SourceFile[] },
+): Promise<AddedDocument[]> {
+  const { workspaceId, documents } = input;
+  if ((await services.workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  rejectNames(documents.map(({ name }) => name));
+  const prepared: Prepared[] = [];
+  // One after the other: reading a document of 50 MB may take ten times that in memory.
+  for (const document of documents) prepared.push(await prepare(services, document));
+  let added: AddedDocument[] = [];
+  await services.knowledge.change(workspaceId, (known) => {
+    const ids = new Map(known.map(({ name, id }) => [name, id]));
+    const put = prepared.map(({ document, ...rest }) => ({
+      document: { ...document, id: ids.get(document.name) ?? document.id },
+      ...rest,
+    }));
+    rejectTooMuch(known, put);
+    added = put.map(({ document, notices }) => ({ document, replaced: ids.has(document.name), notices }));
+    return { put, remove: [] };
+  });
+  return added;
+}
 
 function rejectNames(names: readonly string[]): void {
   if (names.length > knowledgeLimits.documentsAtOnce)
@@ -68,7 +66,7 @@ function rejectNames(names: readonly string[]): void {
 }
 
 async function prepare(
-  services: Pick<FileServices, 'clock' | 'identifiers' | 'textExtractor'>,
+  services: Services<'clock' | 'identifiers' | 'textExtractor'>,
   { name, file, read }: SourceFile,
 ): Promise<Prepared> {
   try {

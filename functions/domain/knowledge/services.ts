@@ -7,3 +7,6 @@ export interface KnowledgeServices extends AgentServices, FileServices {
   knowledge: KnowledgeStore;
   knowledgeBase: KnowledgeBase;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof KnowledgeServices> = Pick<KnowledgeServices, Name>;

@@ -1,13 +1,13 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
 import type { SecretOwner } from './secret-cipher.ts';
-import type { WebhookServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { Webhook } from './webhook.ts';
 import { encryptTarget } from './webhook-target.ts';
 
 /** @throws badRequest if the webhook's address is forbidden */
 export async function rejectForbiddenWebhook(
-  services: Pick<WebhookServices, 'webhookSender'>,
+  services: Services<'webhookSender'>,
   { webhook }: CreateBatchBody,
 ): Promise<void> {
   const rejection = webhook && (await services.webhookSender.rejectionOf(webhook.url));
@@ -16,7 +16,7 @@ export async function rejectForbiddenWebhook(
 
 /** The webhook as it is stored: its address and its secret are encrypted for this batch. */
 export async function encryptedWebhook(
-  services: Pick<WebhookServices, 'secretCipher'>,
+  services: Services<'secretCipher'>,
   { webhook }: CreateBatchBody,
   owner: SecretOwner,
 ): Promise<Webhook | null> {

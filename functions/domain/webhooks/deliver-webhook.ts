@@ -1,7 +1,6 @@
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
-import type { WebhookServices } from './services.ts';
+import type { Services } from './services.ts';
 import { standardSignature, webhookSignature } from './sign-webhook.ts';
 import type { WebhookTarget } from './webhook.ts';
 import {
@@ -13,8 +12,7 @@ import {
 import type { WebhookResponse } from './webhook-sender.ts';
 import { decryptTarget } from './webhook-target.ts';
 
-type DeliverServices = Pick<
-  WebhookServices,
+type DeliverServices = Services<
   | 'clock'
   | 'deliveries'
   | 'log'
@@ -42,38 +40,39 @@ const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
 /** Makes the next attempt to deliver a batch's event, if it is due. The item stores the attempts and the next time. */
-export const deliverWebhook =
-  (services: DeliverServices) =>
-  async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
-    const [webhook, delivery] = await Promise.all([
-      services.webhookSource.get(owner),
-      services.deliveries.get(owner),
-    ]);
-    if (webhook === undefined || delivery?.state !== 'pending') return finished;
-    const now = services.clock.now();
-    if (Date.parse(delivery.nextAt) > now.getTime()) return waiting(delivery.nextAt, now);
-    const { retryDelays, timeout } = services.webhookSettings;
-    if (delivery.attempts > retryDelays.length) {
-      await services.deliveries.exhaust(delivery);
-      return exhausted;
-    }
-    // A receiver that has failed before may take the whole time again.
-    const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
-    if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
-    try {
-      // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
-      const target = await decryptTarget(services, webhook, owner);
-      const started = await services.deliveries.start(delivery, {
-        at: now.toISOString(),
-        // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
-        nextAt: plus(now, 2 * timeout + varied(services, retryDelays[delivery.attempts] ?? 0)),
-      });
-      if (started === undefined) return waiting(now.toISOString(), now);
-      return await attempt(services, target, started);
-    } finally {
-      await leave();
-    }
-  };
+export async function deliverWebhook(
+  services: DeliverServices,
+  owner: DeliveryOwner,
+): Promise<DeliveryProgress> {
+  const [webhook, delivery] = await Promise.all([
+    services.webhookSource.get(owner),
+    services.deliveries.get(owner),
+  ]);
+  if (webhook === undefined || delivery?.state !== 'pending') return finished;
+  const now = services.clock.now();
+  if (Date.parse(delivery.nextAt) > now.getTime()) return waiting(delivery.nextAt, now);
+  const { retryDelays, timeout } = services.webhookSettings;
+  if (delivery.attempts > retryDelays.length) {
+    await services.deliveries.exhaust(delivery);
+    return exhausted;
+  }
+  // A receiver that has failed before may take the whole time again.
+  const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
+  if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
+  try {
+    // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
+    const target = await decryptTarget(services, webhook, owner);
+    const started = await services.deliveries.start(delivery, {
+      at: now.toISOString(),
+      // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
+      nextAt: plus(now, 2 * timeout + varied(services, retryDelays[delivery.attempts] ?? 0)),
+    });
+    if (started === undefined) return waiting(now.toISOString(), now);
+    return await attempt(services, target, started);
+  } finally {
+    await leave();
+  }
+}
 
 const noSlot = async (): Promise<void> => undefined;
 
@@ -127,7 +126,7 @@ function outcomeOf({ status }: AttemptResponse): 'delivered' | 'refused' | 'unre
 }
 
 function nextOf(
-  services: Pick<PlatformServices, 'random'>,
+  services: Services<'random'>,
   { attempts, nextAt }: WebhookDelivery,
   { status, retryAfter }: AttemptResponse,
   retryDelays: readonly number[],
@@ -168,8 +167,7 @@ function headersOf(
 }
 
 /** Jitter of ±10 %, so that deliveries that failed at the same time are not retried at the same time. */
-const varied = ({ random }: Pick<PlatformServices, 'random'>, delay: number): number =>
-  delay * (0.9 + random() / 5);
+const varied = ({ random }: Services<'random'>, delay: number): number => delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();

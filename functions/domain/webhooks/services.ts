@@ -19,3 +19,6 @@ export interface WebhookSettings {
   /** The delay after each failed attempt, from its end to the next attempt. */
   retryDelays: readonly number[];
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof WebhookServices> = Pick<WebhookServices, Name>;

@@ -1,10 +1,10 @@
 import type { SecretOwner } from './secret-cipher.ts';
-import type { WebhookServices } from './services.ts';
+import type { Services } from './services.ts';
 import type { EncryptedWebhook, Webhook, WebhookTarget } from './webhook.ts';
 
 /** An address may have a token in its path or query, so it is encrypted as well, with the secrets in one ciphertext. */
 export const encryptTarget = async (
-  { secretCipher }: Pick<WebhookServices, 'secretCipher'>,
+  { secretCipher }: Services<'secretCipher'>,
   { events }: Pick<Webhook, 'events'>,
   { target, owner }: { target: WebhookTarget; owner: SecretOwner },
 ): Promise<EncryptedWebhook> => ({
@@ -13,7 +13,7 @@ export const encryptTarget = async (
 });
 
 export async function decryptTarget(
-  { secretCipher }: Pick<WebhookServices, 'secretCipher'>,
+  { secretCipher }: Services<'secretCipher'>,
   webhook: Webhook,
   owner: SecretOwner,
 ): Promise<WebhookTarget> {

@@ -1,7 +1,7 @@
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
 import { type ApiKey, hashApiKey, isUsable } from './api-key.ts';
-import type { WorkspaceServices } from './services.ts';
+import type { Services } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
@@ -22,7 +22,7 @@ export interface Caller {
  * @throws unauthenticated for an unknown, revoked or expired key; accessDenied if its workspace is disabled.
  */
 export const authorizeRequest = (
-  services: Pick<WorkspaceServices, 'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,
+  services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,
 ) => {
   // A key never moves to another workspace. So, for a known key, key and workspace are read concurrently.
   const workspaceOfHash = new Map<string, string>();
@@ -59,7 +59,7 @@ export const authorizeRequest = (
  * Writes once per key and day. A failure is only logged and does not reject the request: operators alone read the day.
  */
 async function markUsed(
-  services: Pick<WorkspaceServices, 'apiKeys' | 'clock' | 'log'>,
+  services: Services<'apiKeys' | 'clock' | 'log'>,
   key: ApiKey,
   now: Date,
 ): Promise<void> {

@@ -10,9 +10,9 @@ import {
 } from '#contract/rate-limits.ts';
 import type { BucketChange, BucketOwner } from './rate-bucket-store.ts';
 import type { RateLimitDecision, RateLimits } from './rate-limits.ts';
-import type { WorkspaceServices } from './services.ts';
+import type { Services } from './services.ts';
 
-type LimiterServices = Pick<WorkspaceServices, 'clock' | 'log' | 'rateBuckets'>;
+type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
 /** Bounds the memory. A key that was evicted costs one extra write at its next request. */
 const maxKeys = 10_000;

@@ -1,9 +1,9 @@
-import type { PlatformServices } from '#domain/platform/services.ts';
 import { type ApiKey, hashApiKey } from './api-key.ts';
+import type { Services } from './services.ts';
 
 /** A new key, not stored yet, and its text, which is never stored. */
 export function makeApiKey(
-  services: Pick<PlatformServices, 'clock' | 'identifiers'>,
+  services: Services<'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
 ): { key: ApiKey; apiKey: string } {
   const apiKey = services.identifiers.apiKey();

@@ -1,7 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { type ApiKey, isUsable } from './api-key.ts';
 import { makeApiKey } from './make-api-key.ts';
-import type { WorkspaceServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * Issues a key that replaces another. The old key stays valid for a while, so that clients can change to the new one.
@@ -9,26 +9,27 @@ import type { WorkspaceServices } from './services.ts';
  * @param input.expiresAt expiry of the new key
  * @throws notFound for an unknown key; badRequest for an expired, revoked or concurrently changed key
  */
-export const rotateApiKey =
-  (services: Pick<WorkspaceServices, 'apiKeys' | 'clock' | 'identifiers'>) =>
-  async (input: {
+export async function rotateApiKey(
+  services: Services<'apiKeys' | 'clock' | 'identifiers'>,
+  input: {
     keyId: string;
     overlap: number;
     expiresAt: Date | null;
-  }): Promise<{ key: ApiKey; apiKey: string; old: ApiKey }> => {
-    const old = await services.apiKeys.byId(input.keyId);
-    if (old === undefined) throw new ServiceError('notFound', `Key ${input.keyId} not found`);
-    const now = services.clock.now();
-    if (!isUsable(old, now))
-      throw new ServiceError(
-        'badRequest',
-        `Key ${old.id} has ${old.revokedAt === null ? 'expired' : 'been revoked'}: create a new one`,
-      );
-    const end = new Date(now.getTime() + input.overlap).toISOString();
-    const expiresAt = old.expiresAt !== null && old.expiresAt < end ? old.expiresAt : end;
-    const { workspaceId, name } = old;
-    const made = makeApiKey(services, { workspaceId, name, expiresAt: input.expiresAt });
-    if (!(await services.apiKeys.replace(old, expiresAt, made.key)))
-      throw new ServiceError('badRequest', `Key ${old.id} was changed by someone else meanwhile`);
-    return { ...made, old: { ...old, expiresAt } };
-  };
+  },
+): Promise<{ key: ApiKey; apiKey: string; old: ApiKey }> {
+  const old = await services.apiKeys.byId(input.keyId);
+  if (old === undefined) throw new ServiceError('notFound', `Key ${input.keyId} not found`);
+  const now = services.clock.now();
+  if (!isUsable(old, now))
+    throw new ServiceError(
+      'badRequest',
+      `Key ${old.id} has ${old.revokedAt === null ? 'expired' : 'been revoked'}: create a new one`,
+    );
+  const end = new Date(now.getTime() + input.overlap).toISOString();
+  const expiresAt = old.expiresAt !== null && old.expiresAt < end ? old.expiresAt : end;
+  const { workspaceId, name } = old;
+  const made = makeApiKey(services, { workspaceId, name, expiresAt: input.expiresAt });
+  if (!(await services.apiKeys.replace(old, expiresAt, made.key)))
+    throw new ServiceError('badRequest', `Key ${old.id} was changed by someone else meanwhile`);
+  return { ...made, old: { ...old, expiresAt } };
+}

@@ -20,3 +20,6 @@ export interface WorkspaceServices extends PlatformServices {
   workspaceObjects: WorkspaceObjects;
   workspaces: WorkspaceStore;
 }
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof WorkspaceServices> = Pick<WorkspaceServices, Name>;

@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
-import type { WorkspaceServices } from './services.ts';
+import type { Services } from './services.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
@@ -29,33 +29,34 @@ const workspacesAtOnce = 10;
  * @param input without a workspace, the usage of all
  * @throws notFound for an unknown workspace
  */
-export const summarizeUsage =
-  (services: Pick<WorkspaceServices, 'usage' | 'workspaces'>) =>
-  async (input: {
+export async function summarizeUsage(
+  services: Services<'usage' | 'workspaces'>,
+  input: {
     workspaceId?: string | undefined;
     from: string;
     to: string;
     by: UsageGrouping;
-  }): Promise<{ lines: UsageLine[]; total: UsageLine }> => {
-    const ids = await workspacesOf(services, input.workspaceId);
-    const lines = new Map<string | null, UsageLine>();
-    let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
-    for (let first = 0; first < ids.length; first += workspacesAtOnce) {
-      const group = ids.slice(first, first + workspacesAtOnce);
-      const found = await allEnded(group.map((id) => usageOf(services, id, input)));
-      for (const line of found.flat()) {
-        lines.set(line.name, sum(lines.get(line.name), line));
-        total = { ...sum(total, line), name: null };
-      }
+  },
+): Promise<{ lines: UsageLine[]; total: UsageLine }> {
+  const ids = await workspacesOf(services, input.workspaceId);
+  const lines = new Map<string | null, UsageLine>();
+  let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
+  for (let first = 0; first < ids.length; first += workspacesAtOnce) {
+    const group = ids.slice(first, first + workspacesAtOnce);
+    const found = await allEnded(group.map((id) => usageOf(services, id, input)));
+    for (const line of found.flat()) {
+      lines.set(line.name, sum(lines.get(line.name), line));
+      total = { ...sum(total, line), name: null };
     }
-    return {
-      lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
-      total,
-    };
+  }
+  return {
+    lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
+    total,
   };
+}
 
 async function workspacesOf(
-  { workspaces }: Pick<WorkspaceServices, 'workspaces'>,
+  { workspaces }: Services<'workspaces'>,
   workspaceId: string | undefined,
 ): Promise<string[]> {
   if (workspaceId === undefined) return (await workspaces.list()).map(({ id }) => id);
@@ -65,7 +66,7 @@ async function workspacesOf(
 }
 
 async function usageOf(
-  { usage }: Pick<WorkspaceServices, 'usage'>,
+  { usage }: Services<'usage'>,
   workspaceId: string,
   { from, to, by }: { from: string; to: string; by: UsageGrouping },
 ): Promise<UsageLine[]> {

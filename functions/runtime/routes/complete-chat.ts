@@ -20,7 +20,6 @@ import {
 import { startCompletion } from '#domain/completions/start-completion.ts';
 import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
   agents,
@@ -35,6 +34,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { type CompletionStream, openCompletionStream } from '#runtime/http/completion-stream.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
+import { checkUsers } from '#runtime/http/external-user.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
@@ -53,10 +53,6 @@ const services = {
   usage: combinedUsage(usage(), clock, isOnlyRequest),
   workspaces: workspaces(),
 };
-const start = startCompletion(services);
-const count = countUsage(services);
-const checkSwitch = checkOpenAi(services);
-const checkUsers = checkNamedUsers(services);
 
 /** The route of complete-chat, for the Lambda function and for the web function. */
 export const serve = serveRoute(
@@ -68,7 +64,7 @@ export const serve = serveRoute(
     const { workspaceId, apiKeyId, requestId } = request;
     const body = await readBody(workspaceId, request.body);
     const isStreamed = body.stream === true;
-    const { agent, running } = await start(workspaceId, body, {
+    const { agent, running } = await startCompletion(services, workspaceId, body, {
       awaitRateLimit,
       deadline: () => timeForModel(route, isStreamed, remainingMilliseconds()),
     });
@@ -121,7 +117,7 @@ async function readBody(workspaceId: string, body: Record<string, unknown>): Pro
 }
 
 async function checkCaller(workspaceId: string, body: Record<string, unknown>): Promise<void> {
-  await checkSwitch(workspaceId);
+  await checkOpenAi(services, workspaceId);
   await checkUsers(workspaceId, [body.user]);
 }
 
@@ -146,4 +142,5 @@ const countReply = (
   owner: { workspaceId: string; apiKeyId: string; agentId: string },
   { reply: { calls } }: CollectedReply,
   isFailed: boolean,
-): Promise<void> => count({ ...owner, counts: { turns: 1, failedTurns: isFailed ? 1 : 0 }, calls });
+): Promise<void> =>
+  countUsage(services, { ...owner, counts: { turns: 1, failedTurns: isFailed ? 1 : 0 }, calls });

@@ -1,18 +1,18 @@
 import { route } from '#contract/routes/create-chat.ts';
 import { type Chat, chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
+import { checkUsers } from '#runtime/http/external-user.ts';
 import { gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 
-const create = createChat({
+const services = {
   agents: agents(),
   chats: chats(),
   idempotency: idempotency(),
   newChats: newChats(),
   workspaces: workspaces(),
-});
+};
 
 /**
  * The route of create-chat, for the Lambda function and for the web function.
@@ -23,7 +23,8 @@ export const serveWith = (onCreated: (chat: Chat) => void) =>
     route,
     async (request, { awaitRateLimit }) => {
       const { workspaceId, body } = request;
-      const { chat, replayed } = await create(
+      const { chat, replayed } = await createChat(
+        services,
         {
           workspaceId,
           agentId: body.agent_id,
@@ -36,5 +37,5 @@ export const serveWith = (onCreated: (chat: Chat) => void) =>
       if (!replayed) onCreated(chat);
       return { data: chatResource(chat), headers: replayHeaders(replayed) };
     },
-    { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+    { awaitsRateLimit: true, checkUsers },
   );

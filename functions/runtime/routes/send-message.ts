@@ -11,7 +11,6 @@ import { recordEvents } from '#domain/chats/record-events.ts';
 import { repeatedStream } from '#domain/chats/repeated-stream.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
   agents,
@@ -31,6 +30,7 @@ import {
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
+import { checkUsers } from '#runtime/http/external-user.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { type OpenResponse, serveRoute } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
@@ -57,10 +57,6 @@ const services = {
   usage: combinedUsage(usage(), clock, isOnlyRequest),
   workspaces: workspaces(),
 };
-const start = startTurn(services);
-const finish = finishTurn(services);
-const repeat = repeatedStream(services);
-const checkUsers = checkNamedUsers(services);
 
 /** The route of send-message, for the Lambda function and for the web function. */
 export const serve = serveRoute(
@@ -78,7 +74,8 @@ export const serve = serveRoute(
         'Idempotency-Key needs "stream": false or "resumable": true: any other stream that has broken off is not sent again',
       );
     }
-    const started = await start(
+    const started = await startTurn(
+      services,
       {
         workspaceId,
         apiKeyId,
@@ -96,7 +93,7 @@ export const serve = serveRoute(
     if (!('running' in started)) {
       if ('reply' in started && !body.stream)
         return sendWhole(open, chatId, started.reply, { replayed: key !== null });
-      const texts = repeat(started, { workspaceId, chatId, agentId: body.agent_id });
+      const texts = repeatedStream(services, started, { workspaceId, chatId, agentId: body.agent_id });
       const openStream = () => open({ ...eventStreamHeaders, ...replayHeaders(key !== null) });
       return writeStoredStream(openStream, texts, clock, remainingMilliseconds());
     }
@@ -107,7 +104,7 @@ export const serve = serveRoute(
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
     const sink = { ...events, emit: replyTimer.listening(events.emit) };
-    const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
+    const { reply, closed, finished } = await finishTurn(services, started, sink).finally(stopWatching);
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);
     finishAfterResponse(finished);

@@ -21,8 +21,6 @@ const services = {
   meter,
   usage: usage(),
 };
-const store = storeUpload(services);
-const resource = uploadedFileResource(services);
 
 /** As large as those of a connection: the parser leaves out what follows the end of a form, but not within a chunk. */
 const chunkBytes = 64 * 1024;
@@ -36,7 +34,10 @@ function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
 export const serve = serveRoute(route, async ({ workspaceId, apiKeyId }, { request, charge }) => {
   const body = request.upload ?? Readable.from(inChunks(Buffer.from(await request.body())));
   const form = readForm(headerIn(request, 'content-type'), body);
-  const file = await resource(await store({ workspaceId, apiKeyId }, form));
+  const file = await uploadedFileResource(
+    services,
+    await storeUpload(services, { workspaceId, apiKeyId }, form),
+  );
   charge({ uploadedMegabytes: file.size / bytesPerToken });
   measurements.add('uploadedBytes', file.size, { route: route.name });
   return { data: file };

@@ -35,7 +35,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
 
   const reconcile = async (): Promise<void> => {
     try {
-      state.overdue = (await invoke((ports) => reconcileBatches(ports)())).overdue;
+      state.overdue = (await invoke((ports) => reconcileBatches(ports))).overdue;
     } catch {
       // The next run follows.
     }
@@ -83,7 +83,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
         ...{ workspaceId: 'ws_1', apiKeyId: 'key' },
         body: bodyOf(list, body),
       };
-      return (await invoke((ports) => createBatch(ports)(input, { key, mostOpen, takeTokens }))).batch;
+      return (await invoke((ports) => createBatch(ports, input, { key, mostOpen, takeTokens }))).batch;
     },
 
     /** Goes on, with a reconciler each minute, until the condition holds. */
@@ -106,7 +106,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
       const found = [];
       for (let offset = 0; ; offset += limit) {
         const query = { workspaceId: batch.workspaceId, batchId: batch.id, status: undefined, limit, offset };
-        const { total, pages } = await listBatchResults(services)(query);
+        const { total, pages } = await listBatchResults(services, query);
         for await (const page of pages) found.push(...page);
         if (found.length >= total) return found;
       }
@@ -114,7 +114,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
   };
 }
 
-type CreateOptions = Partial<Omit<Parameters<ReturnType<typeof createBatch>>[1], 'takeTokens'>> &
+type CreateOptions = Partial<Omit<Parameters<typeof createBatch>[2], 'takeTokens'>> &
   Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>>;
 
 export const bodyOf = (

@@ -21,21 +21,21 @@ export function createProcesses(all: WorldServices, state: WorldState) {
   const workers: Workers = {
     async process(message) {
       try {
-        await invoke((ports) => workOnSlot(ports)(message));
+        await invoke((ports) => workOnSlot(ports, message));
       } catch {
         // The message is deleted all the same.
       }
     },
   };
   const functions: WorkflowFunctions = {
-    dispatch: (input) => invoke((ports) => dispatchBatch(ports)(input)),
+    dispatch: (input) => invoke((ports) => dispatchBatch(ports, input)),
     advance: (input) =>
       invoke(async (ports) => {
-        const { batch, stage } = await advanceBatch(ports)(input);
+        const { batch, stage } = await advanceBatch(ports, input);
         return { stage, webhook: wantsWebhook(batch) };
       }),
-    fail: (input) => invoke(async (ports) => ({ webhook: wantsWebhook(await failBatch(ports)(input)) })),
-    deliver: (input) => invoke((ports) => deliverWebhook(ports)(input)),
+    fail: (input) => invoke(async (ports) => ({ webhook: wantsWebhook(await failBatch(ports, input)) })),
+    deliver: (input) => invoke((ports) => deliverWebhook(ports, input)),
   };
   return { invoke, workers, functions };
 }

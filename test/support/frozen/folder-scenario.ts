@@ -74,8 +74,8 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
   const client = clientOf({ baseUrl }, { apiKey });
   await workspaces().update(workspaceId, { titlesEnabled: false });
   const definition = agentDefinition.parse({ name: 'Frozen agent', llm_model: 'openai:test' });
-  const { id: agentId } = await createAgent(operator())({ workspaceId, definition });
-  await publishAgent(operator())(agentId);
+  const { id: agentId } = await createAgent(operator(), { workspaceId, definition });
+  await publishAgent(operator(), agentId);
 
   const upload = await uploaderOf({ baseUrl }, { apiKey }).file('notes.txt', 'The bridge was built in 1932.');
   const fileUuid = String((dataOf(upload) as { uuid: string }).uuid);
@@ -115,8 +115,8 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
   ]);
   await untilInEveryState(connection, open);
   // From now on the built-in demo model replies, so that a run that restores the folder needs no provider.
-  await updateAgent(operator())({ agentId, definition: { ...definition, llm_model: 'demo' } });
-  await publishAgent(operator())(agentId);
+  await updateAgent(operator(), { agentId, definition: { ...definition, llm_model: 'demo' } });
+  await publishAgent(operator(), agentId);
   dataOf(await client.post(`/batches/${cancelling.id}/cancel`, {}));
   return {
     agentId,

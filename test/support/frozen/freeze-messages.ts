@@ -245,7 +245,7 @@ function nameOf(reference: unknown): string {
 
 async function recordAuthorizer({ tenant, invoke }: World): Promise<FrozenMessages['authorizer']> {
   const { workspaceId } = tenant;
-  const expiring = await createApiKey(operator())({
+  const expiring = await createApiKey(operator(), {
     workspaceId,
     name: 'Expires',
     expiresAt: new Date(Date.now() + 3_600_000),
