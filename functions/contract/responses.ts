@@ -7,7 +7,7 @@ import { errorCode } from './numbers.ts';
 import { chatCompletion } from './openai/chat-completion.ts';
 import { openAiModel } from './openai/model.ts';
 import { pagination } from './pagination-object.ts';
-import type { RouteName } from './routes/route.ts';
+import type { RouteName } from './routes.ts';
 import { deletedFile } from './upload.ts';
 import { erasedUser } from './user.ts';
 

@@ -19,12 +19,10 @@ import { route as recordFeedback } from './routes/record-feedback.ts';
 import { route as rejectOpenAiPath } from './routes/reject-openai-path.ts';
 import { route as renameChat } from './routes/rename-chat.ts';
 import { route as resumeStream } from './routes/resume-stream.ts';
-import type { Route, RouteName } from './routes/route.ts';
+import type { Route as AnyRoute } from './routes/route.ts';
 import { route as sendMessage } from './routes/send-message.ts';
 import { route as stopReply } from './routes/stop-reply.ts';
 import { route as uploadFile } from './routes/upload-file.ts';
-
-export type { Route, RouteName } from './routes/route.ts';
 
 /** All routes. A route's function imports its own route file instead. */
 export const routes = {
@@ -51,7 +49,10 @@ export const routes = {
   'get-model': getModel,
   'complete-chat': completeChat,
   'reject-openai-path': rejectOpenAiPath,
-} as const satisfies { readonly [Name in RouteName]: Route & { readonly name: Name } };
+} as const satisfies Readonly<Record<string, AnyRoute>>;
+
+export type RouteName = keyof typeof routes;
+export type Route = AnyRoute & { readonly name: RouteName };
 
 /** The routes of docs/openapi.json: the service's own interface. */
 export const documentedRoutes: readonly Route[] = Object.values<Route>(routes).filter(

@@ -4,7 +4,6 @@ import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource, UploadedFile } from '#contract/message.ts';
 import type { responses } from '#contract/responses.ts';
-import type { DocumentedRouteName } from '#contract/routes/route.ts';
 import type { routes } from '#contract/routes.ts';
 import { uploadFailures, uploadHints } from '#contract/upload.ts';
 
@@ -166,6 +165,10 @@ const page = <Item>(items: Item[]) => ({
   },
 });
 
+type DocumentedRouteName = Exclude<
+  keyof typeof routes,
+  'list-models' | 'get-model' | 'complete-chat' | 'reject-openai-path'
+>;
 type Bodies = { [Name in DocumentedRouteName]: z.input<(typeof routes)[Name]['body']> };
 
 /** The body of each route that has one. */

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { limits } from '../limits.ts';
 import { openAiPaths } from './dialect.ts';
-import { longBody, nothing, type Route } from './route.ts';
+import { defaults, longBody, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'complete-chat',
   method: 'POST',
   ...openAiPaths('/chat/completions'),
@@ -13,9 +14,6 @@ export const route = {
   transfer: 'streamed',
   // As long as send-message.
   timeoutSeconds: limits.replySeconds + 15,
-  parameters: nothing,
-  query: nothing,
-  headers: nothing,
   // The handler has the schema, because an error of OpenAI names the parameter that is wrong. A schema of an object would
   // copy its 60,000 fields.
   body: z.custom<Record<string, unknown>>(
@@ -23,6 +21,5 @@ export const route = {
     { error: 'must be an object' },
   ),
   largestBody: longBody,
-  status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
 } as const satisfies Route;

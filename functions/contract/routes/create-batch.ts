@@ -14,7 +14,7 @@ import {
 import { httpUrlForm, isHttpUrl, isPlainLoopbackUrl } from '../http-url.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
-import { longBody, nothing, type Route } from './route.ts';
+import { defaults, longBody, type Route } from './route.ts';
 
 /** Specification, section 2.10. */
 const batchRequest = z
@@ -73,6 +73,7 @@ export const createBatchBody = z
 export type CreateBatchBody = z.infer<typeof createBatchBody>;
 
 export const route = {
+  ...defaults,
   name: 'create-batch',
   method: 'POST',
   path: '/batches',
@@ -81,10 +82,6 @@ export const route = {
     'The whole batch is checked before anything is stored. An error names the request and the field.',
   tag: 'Batches',
   rateClass: 'batches',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
-  parameters: nothing,
-  query: nothing,
   headers: idempotencyHeaders,
   body: createBatchBody,
   largestBody: longBody,

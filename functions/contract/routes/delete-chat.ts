@@ -1,6 +1,7 @@
-import { chatPath, noBody, type Route, userHeaders, userQuery } from './route.ts';
+import { chatPath, defaults, type Route, userHeaders, userQuery } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'delete-chat',
   method: 'DELETE',
   path: '/chats/{chat_id}',
@@ -9,12 +10,8 @@ export const route = {
     'An addition to the specification. The chat is gone at once, also for a reply in progress. Files that no other chat attaches are deleted with it. Lists that are paged through meanwhile skip rows.',
   tag: 'Chats',
   rateClass: 'writes',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
   parameters: chatPath,
   query: userQuery,
   headers: userHeaders,
-  body: noBody,
-  status: 200,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

@@ -1,6 +1,7 @@
-import { chatPath, noBody, type Route, userHeaders, userQuery } from './route.ts';
+import { chatPath, defaults, type Route, userHeaders, userQuery } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'get-chat',
   method: 'GET',
   path: '/chats/{chat_id}',
@@ -8,12 +9,8 @@ export const route = {
   description: 'An addition to the specification.',
   tag: 'Chats',
   rateClass: 'reads',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
   parameters: chatPath,
   query: userQuery,
   headers: userHeaders,
-  body: noBody,
-  status: 200,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

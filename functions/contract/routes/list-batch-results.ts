@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { batchResultStatuses } from '../batch-statuses.ts';
 import { pageQuery } from '../pagination.ts';
-import { batchPath, noBody, nothing, type Route } from './route.ts';
+import { batchPath, defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'list-batch-results',
   method: 'GET',
   path: '/batches/{batch_id}/results',
@@ -14,8 +15,5 @@ export const route = {
   timeoutSeconds: 180,
   parameters: batchPath,
   query: pageQuery.extend({ status: z.enum(batchResultStatuses).optional() }),
-  headers: nothing,
-  body: noBody,
-  status: 200,
   failures: ['notFound'],
 } as const satisfies Route;

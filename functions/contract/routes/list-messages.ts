@@ -1,9 +1,10 @@
 import { externalUserId } from '../fields.ts';
 import { orderBy } from '../order.ts';
 import { pageQuery } from '../pagination.ts';
-import { chatPath, noBody, type Route, userHeaders } from './route.ts';
+import { chatPath, defaults, type Route, userHeaders } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'list-messages',
   method: 'GET',
   path: '/chats/{chat_id}/messages',
@@ -19,7 +20,5 @@ export const route = {
     order_by: orderBy.default('created_at'),
   }),
   headers: userHeaders,
-  body: noBody,
-  status: 200,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

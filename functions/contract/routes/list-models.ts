@@ -1,7 +1,8 @@
 import { openAiPaths } from './dialect.ts';
-import { noBody, nothing, type Route } from './route.ts';
+import { defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'list-models',
   method: 'GET',
   ...openAiPaths('/models'),
@@ -9,11 +10,4 @@ export const route = {
   summary: 'List the published agents as models of OpenAI clients',
   rateClass: 'reads',
   transfer: 'streamed',
-  timeoutSeconds: 29,
-  parameters: nothing,
-  query: nothing,
-  headers: nothing,
-  body: noBody,
-  status: 200,
-  failures: [],
 } as const satisfies Route;

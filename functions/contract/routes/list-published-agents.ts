@@ -1,6 +1,7 @@
-import { noBody, nothing, type Route } from './route.ts';
+import { defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'list-published-agents',
   method: 'GET',
   path: '/chats/published-agents',
@@ -8,11 +9,4 @@ export const route = {
   tag: 'Agents',
   rateClass: 'reads',
   transfer: 'streamed',
-  timeoutSeconds: 29,
-  parameters: nothing,
-  query: nothing,
-  headers: nothing,
-  body: noBody,
-  status: 200,
-  failures: [],
 } as const satisfies Route;

@@ -2,9 +2,10 @@ import * as z from 'zod';
 import { feedbackType } from '../feedback.ts';
 import { externalUserId, idParameter, optional, optionalText } from '../fields.ts';
 import { limits } from '../limits.ts';
-import { chatPath, nothing, type Route } from './route.ts';
+import { chatPath, defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'record-feedback',
   method: 'POST',
   path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
@@ -12,11 +13,7 @@ export const route = {
   description: 'Feedback by the same user on the same message replaces the earlier feedback.',
   tag: 'Feedback',
   rateClass: 'writes',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
   parameters: chatPath.extend({ message_id: idParameter }),
-  query: nothing,
-  headers: nothing,
   body: z
     .object({
       external_user_id: externalUserId,
@@ -28,6 +25,5 @@ export const route = {
       error: 'is only allowed when type is sys_improve',
     })
     .meta({ id: 'RecordFeedbackRequest' }),
-  status: 200,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

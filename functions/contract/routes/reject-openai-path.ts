@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { openAiPath, openAiPaths } from './dialect.ts';
-import { noBody, nothing, type Route } from './route.ts';
+import { defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'reject-openai-path',
   method: 'ANY',
   path: `${openAiPath}/{proxy+}`,
@@ -14,12 +15,6 @@ export const route = {
   dialect: 'openai',
   summary: 'Reject what OpenAI clients request and the service does not have',
   rateClass: 'reads',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
   parameters: z.object({ proxy: z.string().optional() }),
-  query: nothing,
-  headers: nothing,
-  body: noBody,
-  status: 200,
   failures: ['notFound'],
 } as const satisfies Route;

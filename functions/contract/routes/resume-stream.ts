@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { externalUserId, integerParameter, text } from '../fields.ts';
 import { limits } from '../limits.ts';
-import { chatPath, noBody, type Route } from './route.ts';
+import { chatPath, defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'resume-stream',
   method: 'GET',
   path: '/chats/{chat_id}/stream',
@@ -22,8 +23,6 @@ export const route = {
     external_user_id: externalUserId.optional(),
   }),
   headers: z.object({ 'x-external-user-id': externalUserId.optional() }),
-  body: noBody,
-  status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'always',
 } as const satisfies Route;

@@ -4,35 +4,6 @@ import { externalUserId, idParameter, uuid } from '../fields.ts';
 import type { RequestClass } from '../rate-limits.ts';
 import type { Dialect } from './dialect.ts';
 
-/** The routes that docs/openapi.json lists. */
-export type DocumentedRouteName =
-  | 'list-published-agents'
-  | 'create-chat'
-  | 'list-chats'
-  | 'get-chat'
-  | 'rename-chat'
-  | 'delete-chat'
-  | 'erase-user'
-  | 'list-messages'
-  | 'send-message'
-  | 'stop-reply'
-  | 'resume-stream'
-  | 'upload-file'
-  | 'delete-file'
-  | 'record-feedback'
-  | 'create-batch'
-  | 'list-batches'
-  | 'get-batch'
-  | 'list-batch-results'
-  | 'cancel-batch';
-
-export type RouteName =
-  | DocumentedRouteName
-  | 'list-models'
-  | 'get-model'
-  | 'complete-chat'
-  | 'reject-openai-path';
-
 export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 'Batches' | 'Users';
 
 /**
@@ -41,7 +12,8 @@ export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 
  * `responses.ts`.
  */
 export interface Route {
-  name: RouteName;
+  /** Its key in `routes`, and the name of its function's file. */
+  name: string;
   /** `ANY`: every method that no other route of the path has. */
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'ANY';
   /** Relative to the base address. */
@@ -109,8 +81,22 @@ export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>)
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'PATCH';
 
-export const nothing = z.object({});
+const nothing = z.object({});
 export const noBody = z.unknown();
+
+/** What most routes have: each starts with it, and names what differs. */
+export const defaults = {
+  transfer: 'buffered',
+  /** The gateway ends a buffered route then. */
+  timeoutSeconds: 29,
+  parameters: nothing,
+  query: nothing,
+  headers: nothing,
+  body: noBody,
+  status: 200,
+  failures: [],
+} as const;
+
 export const batchPath = z.object({ batch_id: uuid });
 export const chatPath = z.object({ chat_id: idParameter });
 

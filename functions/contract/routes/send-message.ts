@@ -3,9 +3,10 @@ import { attachedFileUuids } from '../attached-files.ts';
 import { externalUserId, messageText, optional, uuid, withDefault } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
-import { chatPath, nothing, type Route } from './route.ts';
+import { chatPath, defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'send-message',
   method: 'POST',
   path: '/chats/{chat_id}/messages',
@@ -18,7 +19,6 @@ export const route = {
   // The last 15 s are to store a reply that was aborted after its whole time: two calls, each with time for some retries.
   timeoutSeconds: limits.replySeconds + 15,
   parameters: chatPath,
-  query: nothing,
   headers: idempotencyHeaders,
   body: z
     .object({
@@ -37,7 +37,6 @@ export const route = {
     .meta({ id: 'SendMessageRequest' }),
   // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB.
   largestBody: { bytes: 2 * 1024 * 1024, values: 1000 },
-  status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'sometimes',
 } as const satisfies Route;

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { externalUserId, optional } from '../fields.ts';
-import { chatPath, nothing, type Route } from './route.ts';
+import { chatPath, defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'stop-reply',
   method: 'POST',
   path: '/chats/{chat_id}/stop',
@@ -11,11 +12,7 @@ export const route = {
     'An addition to the specification. The response is 200 when the chat takes the next message, and 202 if its reply has not ended within two seconds.',
   tag: 'Messages',
   rateClass: 'writes',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
   parameters: chatPath,
-  query: nothing,
-  headers: nothing,
   body: z
     .object({
       external_user_id: optional(externalUserId),
@@ -23,7 +20,6 @@ export const route = {
     })
     .meta({ id: 'StopReplyRequest' }),
   hasOptionalBody: true,
-  status: 200,
   acceptedStatus: 202,
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

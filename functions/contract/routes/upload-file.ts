@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { uploadData } from '../upload.ts';
-import { nothing, type Route } from './route.ts';
+import { defaults, type Route } from './route.ts';
 
 export const route = {
+  ...defaults,
   name: 'upload-file',
   method: 'POST',
   path: '/chats/upload-file',
@@ -11,11 +12,6 @@ export const route = {
     'If an upload fails, data describes the file: original_name, content_type, size, scope and error_msg. An unknown text is "", an unknown size is 0. If the extension, the type or the content is rejected, hint says what was found or what to send.',
   tag: 'Files',
   rateClass: 'uploads',
-  transfer: 'buffered',
-  timeoutSeconds: 29,
-  parameters: nothing,
-  query: nothing,
-  headers: nothing,
   body: z
     .object({
       file: z.unknown().meta({ override: { type: 'string', format: 'binary' } }),
@@ -23,6 +19,5 @@ export const route = {
     })
     .meta({ id: 'UploadFileRequest' }),
   multipart: true,
-  status: 200,
   failures: ['unavailable'],
 } as const satisfies Route;

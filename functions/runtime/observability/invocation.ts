@@ -1,7 +1,6 @@
 import process from 'node:process';
 import type { Context } from 'aws-lambda';
 import { errorCodeOf, errorTable } from '#contract/errors.ts';
-import type { RouteName } from '#contract/routes.ts';
 import { type InvocationContext, invocationContext } from '#runtime/environment/invocation-context.ts';
 import { type Dimensions, Measurements } from './measurements.ts';
 import type { MetricName } from './metric-names.ts';
@@ -125,12 +124,12 @@ export const runRequest = <Result>(
   );
 
 /** Counts a request and the error of its response. */
-export function countRequest(route: RouteName, error: unknown): void {
+export function countRequest(route: string, error: unknown): void {
   measurements.add('requests', 1, { route });
   if (error !== undefined) measurements.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
 }
 
-export function endRequest(route: RouteName, error?: unknown): Promise<void> {
+export function endRequest(route: string, error?: unknown): Promise<void> {
   countRequest(route, error);
   return endInvocation(error === undefined ? 'ok' : isFault(error) ? 'fault' : 'error');
 }
