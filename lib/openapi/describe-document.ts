@@ -45,17 +45,18 @@ const examples = new Map<string, unknown>([
 
 function describeSchema(name: string, schema: Schema, described: SchemaDescription | undefined): void {
   if (described === undefined) throw new Error(`The schema ${name} has no description`);
-  schema.description = described.schema;
+  const { schema: own, ...ofProperties } = described;
+  schema.description = own;
   const properties = Object.entries(schema.properties ?? {});
   for (const [key, property] of properties) {
-    const description = described.properties[key];
+    const description = ofProperties[key];
     // A schema that is referred to has a description of its own.
     if (property.$ref === undefined && description === undefined)
       throw new Error(`${name}.${key} has no description`);
     if (property.$ref === undefined && description !== undefined) property.description = description;
   }
   const inline = properties.filter(([, { $ref }]) => $ref === undefined).map(([key]) => key);
-  rejectUnused(`property of ${name}`, Object.keys(described.properties), inline);
+  rejectUnused(`property of ${name}`, Object.keys(ofProperties), inline);
   const example = examples.get(name) ?? examples.get(String(schema.properties?.type?.const));
   if (example !== undefined) schema.examples = [example];
 }

@@ -1,8 +1,5 @@
 /**
- * The description of a schema, and of each property that is not a reference to another schema. They are here and not in
+ * The description of a schema, as `schema`, and of each property that is not a reference to another schema. They are here and not in
  * the contract, so that function bundles do not contain them.
  */
-export interface SchemaDescription {
-  schema: string;
-  properties: Readonly<Record<string, string>>;
-}
+export type SchemaDescription = Readonly<Record<string, string>> & { schema: string };
