@@ -1,8 +1,6 @@
-import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { type Batch, type BatchItem, requestsPerGroup } from './batch.ts';
 import type { ClaimedRequest } from './claim-requests.ts';
 import {
-  type AttemptEnd,
   chatLease,
   failed,
   type RequestAttempt,
@@ -11,22 +9,16 @@ import {
   rejected,
   respondToRequest,
 } from './respond-to-request.ts';
-import type { Services } from './services.ts';
-
-export type AttemptServices = RespondServices & Services<'batches'>;
 
 /** How an attempt ended. */
-export interface Attempt {
+export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   /**
    * `success` and `failed`: the result is stored; `lost`: the request belongs to another worker; `broken`, `busy`: because
-   * of the model; `blocked`: the chat is in use, or the service met an error.
+   * of the model; `blocked`: the chat is in use, or the service met an error. After `broken`, the item has one broken reply
+   * more than the stored one.
    */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
-  /** As it is stored, with one broken reply more if the reply was broken. */
-  item: BatchItem;
-  /** The calls of models that this attempt has made. Each attempt counts its own, so a call is counted once. */
-  calls: readonly CountedCall[];
-  retryAfter: number | undefined;
+  retryAfter?: number | undefined;
 }
 
 /** A request fails that has lost so many workers, or has as often met an error of the service. */
@@ -34,69 +26,46 @@ const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
 
-type Control = Pick<RequestAttempt, 'stop' | 'isOwner'>;
-
 /** Responds to a claimed request, and stores its result. */
 export async function attemptRequest(
-  services: AttemptServices,
+  services: RespondServices,
   batch: Batch,
-  claimed: ClaimedRequest,
-  control: Control,
+  { prepared, ...claimed }: ClaimedRequest,
+  control: Pick<RequestAttempt, 'stop' | 'isOwner'>,
 ): Promise<Attempt> {
-  const attempt: Omit<Attempt, 'outcome'> = { item: claimed.item, calls: [], retryAfter: undefined };
-  try {
-    const end = await respond(services, batch, claimed, { attempt, ...control });
-    if (end.type === 'ended') return await finish(services, batch, attempt, end.result);
-    if (end.type === 'lost') return { ...attempt, outcome: 'lost' };
-    if (end.type === 'chat-in-use') return { ...attempt, outcome: 'blocked' };
-    const { item } = attempt;
-    const brokenReplies = item.brokenReplies + (end.type === 'broken' ? 1 : 0);
-    const { type: outcome, retryAfter } = end;
-    return { ...attempt, outcome, retryAfter, item: { ...item, brokenReplies } };
-  } catch (error) {
-    const { requestIndex } = attempt.item;
-    const fields = { batchId: batch.id, request: requestIndex, error };
-    services.log.error('A request of a batch was not handled', fields);
-    if (attempt.item.attempt < mostAttempts) return { ...attempt, outcome: 'blocked' };
-    return finish(services, batch, attempt, failed(unprocessed).result);
-  }
-}
-
-/** @param attempt gets the noted position and the calls of the model */
-async function respond(
-  services: AttemptServices,
-  batch: Batch,
-  { request, prepared, newChat, item }: ClaimedRequest,
-  { attempt, ...control }: { attempt: Pick<Attempt, 'item' | 'calls'> } & Control,
-): Promise<AttemptEnd> {
-  if ('invalid' in prepared) return rejected(prepared.invalid);
-  if (item.lostAttempts >= mostAttempts) return failed(unprocessed);
   // After a long time in the buffer, the lease of the chat ends too early, and is acquired once more.
-  const isLeased = (newChat?.lease?.until ?? 0) >= services.clock.now().getTime() + chatLease(services);
-  return respondToRequest(services, {
-    ...prepared,
-    ...{ batch, request, item, newChat: isLeased ? newChat : null, ...control },
-    note(position) {
-      attempt.item = { ...attempt.item, ...position };
-      return services.batches.replaceItem(batch, attempt.item, attempt.item);
-    },
-    spend(calls) {
-      attempt.calls = calls;
-    },
-  });
+  const isLeased =
+    (claimed.newChat?.lease?.until ?? 0) >= services.clock.now().getTime() + chatLease(services);
+  const newChat = isLeased ? claimed.newChat : null;
+  const attempt: RequestAttempt = { ...claimed, ...control, batch, newChat, calls: [] };
+  try {
+    if ('invalid' in prepared) return await finish(services, attempt, rejected(prepared.invalid).result);
+    if (attempt.item.lostAttempts >= mostAttempts)
+      return await finish(services, attempt, failed(unprocessed).result);
+    const end = await respondToRequest(services, attempt, prepared);
+    if ('result' in end) return await finish(services, attempt, end.result);
+    const { item, calls } = attempt;
+    const brokenReplies = item.brokenReplies + (end.outcome === 'broken' ? 1 : 0);
+    return { ...end, calls, item: { ...item, brokenReplies } };
+  } catch (error) {
+    const { item, calls } = attempt;
+    const fields = { batchId: batch.id, request: item.requestIndex, error };
+    services.log.error('A request of a batch was not handled', fields);
+    if (item.attempt < mostAttempts) return { outcome: 'blocked', item, calls };
+    return finish(services, attempt, failed(unprocessed).result);
+  }
 }
 
 /** Stores the result. */
 async function finish(
-  { batches, clock }: AttemptServices,
-  batch: Batch,
-  { item, calls }: Pick<Attempt, 'item' | 'calls'>,
+  { batches, clock }: RespondServices,
+  { batch, item, calls }: RequestAttempt,
   result: RequestResult,
 ): Promise<Attempt> {
   const outcome = result.error === null ? 'success' : 'failed';
   const ended: BatchItem = { ...item, ...result, status: outcome, processedAt: clock.now().toISOString() };
   const isStored = await batches.replaceItem(batch, item, ended);
-  return { outcome: isStored ? outcome : 'lost', item: ended, calls, retryAfter: undefined };
+  return { outcome: isStored ? outcome : 'lost', item: ended, calls };
 }
 
 /** Milliseconds until the next attempt, doubled with each one: after a failure of the model, and if the chat is in use. */

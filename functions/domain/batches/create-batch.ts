@@ -1,11 +1,11 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { Tokens } from '#contract/rate-limits.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
-import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
+import { isOpenTo } from '#domain/chats/chat.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
-import type { Webhook } from '#domain/webhooks/webhook.ts';
+import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import { requestChecks } from './check-request.ts';
 import type { Services } from './services.ts';
@@ -29,6 +29,15 @@ type CreateServices = Services<
 
 type Checks = ReturnType<typeof requestChecks>;
 
+interface CreateOptions {
+  /** Idempotency key: a repeated request gets the batch as it was created. */
+  key: IdempotencyKey | null;
+  /** Highest number of open batches in the workspace, with this one; null without a limit. */
+  mostOpen: number | null;
+  /** Takes the requests from the rate limit of the key, once the batch is checked. */
+  takeTokens: (tokens: Tokens) => Promise<void>;
+}
+
 /**
  * How often a repeated request checks whether the first request has created the batch. After that, the repeated request
  * creates the batch itself.
@@ -38,24 +47,13 @@ const millisecondsBetweenChecks = 250;
 
 /**
  * Creates a batch. All checks are made before anything is written.
- * @param key idempotency key: a repeated request gets the batch as it was created
- * @param mostOpen highest number of open batches in the workspace, with this one; null without a limit
- * @param takeTokens takes the requests from the rate limit of the key, once the batch is checked
  * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
  *   (specification, sections 4.2 and 5.4); rateLimited if as many batches are open, or by the rate limit
  */
 export async function createBatch(
   services: CreateServices,
-  { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
-  {
-    key,
-    mostOpen,
-    takeTokens,
-  }: {
-    key: IdempotencyKey | null;
-    mostOpen: number | null;
-    takeTokens: (tokens: Tokens) => Promise<void>;
-  },
+  { workspaceId, apiKeyId, body }: KeyOwner & { body: CreateBatchBody },
+  { key, mostOpen, takeTokens }: CreateOptions,
 ): Promise<{ batch: Batch; replayed: boolean }> {
   const requests = requestsOf(body);
   rejectRepeatedIds(requests);
@@ -67,7 +65,14 @@ export async function createBatch(
   const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
   if (made !== undefined) return replayOf(made);
 
-  await checkRequests(services, checks, { workspaceId, body, requests, mostOpen });
+  // The reads are concurrent and checked in a fixed order: of several errors, always the same one is reported.
+  await allEnded([
+    rejectUnpublishedAgents(checks, body, requests),
+    rejectForeignHistories(services, workspaceId, requests),
+    rejectUnknownFiles(services, checks, requests),
+    rejectForbiddenWebhook(services, body),
+    rejectOneTooMany(services, workspaceId, mostOpen),
+  ]);
   // Each makes at least one call of a model. The worker that processes it charges the others.
   await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
   const drawn = services.identifiers.uuid();
@@ -76,57 +81,37 @@ export async function createBatch(
     const meanwhile = await awaitBatch(services, workspaceId, id);
     if (meanwhile !== undefined) return replayOf(meanwhile);
   }
-  const batch = newBatch(services, { id, workspaceId, apiKeyId, body });
+  const batch = newBatch(services, { ...newCounts, id, workspaceId, apiKeyId }, body);
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
-  const first = await storeBatch(services, { batch, requests, webhook }, mostOpen);
-  if (first !== undefined) return replayOf(first);
+  const outcome = await services.batches.create(batch, requests, webhook, mostOpen);
+  // Several requests may have passed the first check concurrently.
+  if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
+  if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
   await startWorkflow(services, batch);
   return { batch, replayed: false };
 }
 
-/** The reads are concurrent and checked in a fixed order: of several errors, always the same one is reported. */
-async function checkRequests(
-  services: CreateServices,
-  checks: Checks,
-  {
-    workspaceId,
-    body,
-    requests,
-    mostOpen,
-  }: { workspaceId: string; body: CreateBatchBody; requests: BatchRequest[]; mostOpen: number | null },
-): Promise<void> {
-  await allEnded([
-    rejectUnpublishedAgents(checks, body, requests),
-    rejectForeignHistories(services, workspaceId, requests),
-    rejectUnknownFiles(services, checks, requests),
-    rejectForbiddenWebhook(services, body),
-    rejectOneTooMany(services, workspaceId, mostOpen),
-  ]);
-}
+/** What the first response says of the progress of a batch. */
+const newCounts = {
+  status: 'in_progress',
+  completed: 0,
+  failed: 0,
+  completedAt: null,
+  cancelledAt: null,
+} as const;
 
 function newBatch(
   services: CreateServices,
-  {
-    id,
-    workspaceId,
-    apiKeyId,
-    body,
-  }: { id: string; workspaceId: string; apiKeyId: string; body: CreateBatchBody },
+  named: Pick<Batch, 'id' | 'workspaceId' | 'apiKeyId' | keyof typeof newCounts>,
+  body: CreateBatchBody,
 ): Batch {
   const now = services.clock.now();
   return {
-    id,
-    workspaceId,
+    ...named,
     agentId: body.agent_id,
-    apiKeyId,
-    status: 'in_progress',
     total: body.requests.length,
-    completed: 0,
-    failed: 0,
     createdAt: now.toISOString(),
     expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
-    completedAt: null,
-    cancelledAt: null,
     stop: null,
     webhookEvents: body.webhook?.events ?? [],
     executionNumber: 1,
@@ -185,32 +170,7 @@ async function awaitBatch(
 }
 
 /** The batch as the first response had it. */
-const replayOf = (batch: Batch): { batch: Batch; replayed: true } => ({
-  batch: {
-    ...batch,
-    status: 'in_progress',
-    completed: 0,
-    failed: 0,
-    completedAt: null,
-    cancelledAt: null,
-  },
-  replayed: true,
-});
-
-/** @returns the batch with this id that another request has stored; undefined if there was none */
-async function storeBatch(
-  services: CreateServices,
-  { batch, requests, webhook }: { batch: Batch; requests: readonly BatchRequest[]; webhook: Webhook | null },
-  mostOpen: number | null,
-): Promise<Batch | undefined> {
-  const outcome = await services.batches.create(batch, requests, webhook, mostOpen);
-  if (outcome === 'created') return undefined;
-  // Several requests may have passed the first check concurrently.
-  if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
-  const first = await services.batches.get(batch.workspaceId, batch.id);
-  if (first === undefined) throw new Error(`The batch ${batch.id} is there and is not`);
-  return first;
-}
+const replayOf = (batch: Batch) => ({ batch: { ...batch, ...newCounts }, replayed: true });
 
 async function startWorkflow({ batchWorkflow, log }: CreateServices, batch: Batch): Promise<void> {
   try {
@@ -299,16 +259,10 @@ async function rejectForeignHistories(
   requests: readonly BatchRequest[],
 ): Promise<void> {
   const ids = [...new Set(requests.flatMap(({ historyId }) => historyId ?? []))];
-  const chats = new Map(
-    await Promise.all(
-      ids.map(
-        async (id): Promise<[number, Chat | undefined]> => [id, await services.chats.get(workspaceId, id)],
-      ),
-    ),
-  );
+  const found = await Promise.all(ids.map((id) => services.chats.get(workspaceId, id)));
   for (const { historyId, agentId, externalUserId, requestIndex } of requests) {
     if (historyId === null) continue;
-    const chat = chats.get(historyId);
+    const chat = found[ids.indexOf(historyId)];
     if (chat === undefined || !isOpenTo(chat, externalUserId ?? undefined))
       throw new ServiceError('notFound', `requests[${requestIndex}].history_id: Chat not found`);
     if (chat.agentId !== agentId) throw rejection(requestIndex, 'history_id: Agent mismatch');

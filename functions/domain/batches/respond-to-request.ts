@@ -17,6 +17,7 @@ import type { Services } from './services.ts';
 
 export type RespondServices = Services<
   | 'agentRuntime'
+  | 'batches'
   | 'batchSettings'
   | 'chats'
   | 'clock'
@@ -28,22 +29,16 @@ export type RespondServices = Services<
   | 'replySettings'
 >;
 
-/** An attempt to respond to a request of a batch. */
-export interface RequestAttempt extends Prepared {
-  batch: Pick<Batch, 'workspaceId' | 'id'>;
+/** An attempt to respond to a claimed request. */
+export interface RequestAttempt {
+  batch: Batch;
   request: BatchRequest;
   /** The chat, if the claim has just created it under the lease of the request. */
   newChat: Chat | null;
-  /** The chat and the position that the last attempt has noted. */
-  item: Pick<BatchItem, 'chatId' | 'messagePosition' | 'brokenReplies'>;
-  /**
-   * Stores the chat of the request and the position of its message, before the model is called: the next attempt looks
-   * there for a stored turn.
-   * @returns false if the request belongs to another attempt
-   */
-  note(position: { chatId: number; messagePosition: number }): Promise<boolean>;
-  /** Is called with the model calls of this attempt, however it ends. */
-  spend(calls: readonly CountedCall[]): void;
+  /** As it is stored. It notes the chat and the position of the message before the model is called. */
+  item: BatchItem;
+  /** The calls of models that this attempt has made, however it ends. */
+  calls: readonly CountedCall[];
   /** Whether the request is still this worker's, for long enough to store its turn. */
   isOwner(): Promise<boolean>;
   /** Abort it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
@@ -54,15 +49,13 @@ export interface RequestAttempt extends Prepared {
 export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 
 /**
- * `busy`: the model was busy or unavailable and has sent nothing; `broken`: it has failed in the middle of its reply, and
- * may do better; both with the milliseconds that its provider asks to wait. `chat-in-use`: another turn owns the chat.
- * `lost`: the request belongs to another attempt.
+ * The result, or why there is none. `busy`: the model was busy or unavailable and has sent nothing; `broken`: it has
+ * failed in the middle of its reply, and may do better; both with the milliseconds that its provider asks to wait.
+ * `blocked`: another turn owns the chat. `lost`: the request belongs to another attempt.
  */
 export type AttemptEnd =
-  | { type: 'ended'; result: RequestResult }
-  | { type: 'busy' | 'broken'; retryAfter: number | undefined }
-  | { type: 'chat-in-use' }
-  | { type: 'lost' };
+  | { result: RequestResult }
+  | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
 /** How many broken replies a request may get. The last of them becomes its result, without a further retry. */
 const brokenRepliesAtMost = 3;
@@ -81,21 +74,22 @@ export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number 
 export async function respondToRequest(
   services: RespondServices,
   attempt: RequestAttempt,
+  prepared: Prepared,
 ): Promise<AttemptEnd> {
-  const turn = await open(services, attempt, attempt.item);
-  if ('type' in turn) return turn;
+  const turn = await open(services, attempt, prepared);
+  if (!('chat' in turn)) return turn;
   const budget = new ReplyBudget(services.replySettings.limits);
   const { reply, error } = await collectReply(
     services,
     { ...turn, budget },
     { emit: () => undefined, stop: attempt.stop, deadline: services.batchSettings.item },
   );
-  attempt.spend(reply.calls);
+  attempt.calls = reply.calls;
   const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
   if (failure === undefined) return store(services, attempt, turn, reply);
   // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
   // them.
-  if (failure.type !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
+  if (failure.outcome !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
   return failure;
 }
 
@@ -105,20 +99,21 @@ export async function respondToRequest(
  */
 async function open(
   services: RespondServices,
-  { batch, request, agent, attachments, newChat, note }: RequestAttempt,
-  noted: RequestAttempt['item'],
+  attempt: RequestAttempt,
+  prepared: Prepared,
 ): Promise<Turn | AttemptEnd> {
-  const chatId = request.historyId ?? noted.chatId;
+  const { batch, request, newChat, item } = attempt;
+  const chatId = request.historyId ?? item.chatId;
   if (chatId === null) throw new Error(`Request ${request.requestIndex} of batch ${batch.id} has no chat`);
   const turn = await openTurn(services, {
-    ...{ workspaceId: batch.workspaceId, chatId, agent, attachments, newChat, message: request.message },
+    ...{ ...prepared, workspaceId: batch.workspaceId, chatId, newChat, message: request.message },
     externalUserId: request.externalUserId ?? undefined,
     leaseId: chatLeaseOf(batch, request.requestIndex),
     milliseconds: chatLease(services),
   }).catch(rejection);
-  if (turn === 'in-progress' || 'startedAt' in turn) return { type: 'chat-in-use' };
-  if ('type' in turn) return turn;
-  const { messagePosition } = noted;
+  if (turn === 'in-progress' || 'startedAt' in turn) return { outcome: 'blocked' };
+  if (!('chat' in turn)) return turn;
+  const { messagePosition } = item;
   if (messagePosition !== null && newChat === null) {
     const { isOwn, reply } = await turnAt(services, turn.chat, messagePosition, turn.lease.id);
     if (isOwn && reply !== undefined) {
@@ -126,17 +121,18 @@ async function open(
       return ended(reply, turn);
     }
   }
-  const isNoted = noted.chatId === chatId && messagePosition === turn.position;
-  return isNoted || (await note({ chatId, messagePosition: turn.position })) ? turn : { type: 'lost' };
+  if (item.chatId === chatId && messagePosition === turn.position) return turn;
+  attempt.item = { ...item, chatId, messagePosition: turn.position };
+  return (await services.batches.replaceItem(batch, item, attempt.item)) ? turn : { outcome: 'lost' };
 }
 
 /** The end of an attempt whose reply failed; undefined if the failed reply is the result of the request. */
-function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt): AttemptEnd | undefined {
-  if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lost' };
+function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
+  if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { outcome: 'lost' } as const;
   const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
-  if (isPassing(error, reply)) return { type: 'busy', retryAfter };
+  if (isPassing(error, reply)) return { outcome: 'busy', retryAfter } as const;
   return isBroken(error) && item.brokenReplies + 1 < brokenRepliesAtMost
-    ? { type: 'broken', retryAfter }
+    ? ({ outcome: 'broken', retryAfter } as const)
     : undefined;
 }
 
@@ -160,11 +156,12 @@ async function store(
   turn: Turn,
   reply: Reply,
 ): Promise<AttemptEnd> {
-  const { batch, request, item } = attempt;
+  const { batch, request } = attempt;
+  const { agent, attachments, chat } = turn;
   try {
-    await attachFiles(services, turn.chat.id, turn.attachments, request.attachedFileUuids);
+    await attachFiles(services, chat.id, attachments, request.attachedFileUuids);
     // The chat of a request that has failed meanwhile is free, so the message would stay there without a reply.
-    if (!(await attempt.isOwner())) return { type: 'lost' };
+    if (!(await attempt.isOwner())) return { outcome: 'lost' };
     const stored = await storeTurn(services, turn, reply);
     if (stored !== undefined) return ended(stored, turn);
   } catch (error) {
@@ -173,21 +170,20 @@ async function store(
       return rejected(error.message);
     }
     if (!(error instanceof NotStorable)) throw error;
-    services.log.error('A reply was not stored', { batchId: batch.id, chatId: turn.chat.id, error });
-    await closeAbandonedTurn(services, turn.chat, notStored);
+    services.log.error('A reply was not stored', { batchId: batch.id, chatId: chat.id, error });
+    await closeAbandonedTurn(services, chat, notStored);
     return failed(notStored);
   }
-  await closeAbandonedTurn(services, turn.chat);
-  const noted = { ...item, chatId: turn.chat.id, messagePosition: turn.position };
-  const next = await open(services, { ...attempt, newChat: null }, noted);
-  return 'type' in next ? next : store(services, attempt, next, reply);
+  await closeAbandonedTurn(services, chat);
+  attempt.newChat = null;
+  const next = await open(services, attempt, { agent, attachments });
+  return 'chat' in next ? store(services, attempt, next, reply) : next;
 }
 
 const release = (services: RespondServices, { chat, lease }: Turn, stored = 0): Promise<boolean> =>
   services.chats.releaseLease(chat, lease.id, Math.max(chat.messageCount, stored));
 
 const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agent }: Turn): AttemptEnd => ({
-  type: 'ended',
   result: {
     error: error && { code: 500, message: error.message },
     incomplete,
@@ -203,12 +199,9 @@ const callsOf = (
   [definition.llm_model, 'chat', tokenUsage.total_prompt_tokens, tokenUsage.total_completion_tokens],
 ];
 
-const failedWith =
-  (code: number) =>
-  (message: string): AttemptEnd & { type: 'ended' } => ({
-    type: 'ended',
-    result: { error: { code, message }, incomplete: null, calls: [] },
-  });
+const failedWith = (code: number) => (message: string) => ({
+  result: { error: { code, message }, incomplete: null, calls: [] },
+});
 
 /** The end of a request that is invalid. */
 export const rejected = failedWith(400);

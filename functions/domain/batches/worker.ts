@@ -1,10 +1,4 @@
-import {
-  type Attempt,
-  type AttemptServices,
-  attemptRequest,
-  waitOf,
-  waitsAtOnce,
-} from './attempt-request.ts';
+import { type Attempt, attemptRequest, waitOf, waitsAtOnce } from './attempt-request.ts';
 import type { BatchItem } from './batch.ts';
 import type { SlotMessage } from './batch-queue.ts';
 import {
@@ -18,11 +12,12 @@ import {
 } from './claim-requests.ts';
 import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
 import { leftoversOf } from './leftovers.ts';
+import type { RespondServices } from './respond-to-request.ts';
 import type { Services } from './services.ts';
 import { type OwnerServices, SlotOwner } from './slot-owner.ts';
 
 export type WorkerServices = ClaimServices &
-  AttemptServices &
+  RespondServices &
   CountServices &
   OwnerServices &
   Services<'identifiers'>;
@@ -255,7 +250,7 @@ class Worker {
 
   async #attempt(claimed: ClaimedRequest): Promise<Attempt> {
     const isOwner = (): Promise<boolean> => this.#owner.isOwner();
-    if (!(await isOwner())) return { outcome: 'lost', item: claimed.item, calls: [], retryAfter: undefined };
+    if (!(await isOwner())) return { outcome: 'lost', item: claimed.item, calls: [] };
     const { batch, lost } = this.#owner;
     const stop = new AbortController();
     const abort = (): void => stop.abort(lost.reason);
