@@ -1,8 +1,9 @@
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentRuntime, ReplyEnd } from '#domain/chats/agent-runtime.ts';
-import { noUsage, sumOfUsage } from '#domain/chats/message.ts';
+import { noUsage } from '#domain/chats/message.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
+import { sumOf } from '#domain/platform/model-usage.ts';
 import { findProvider } from './models/model-provider.ts';
 import { requestModel } from './prepare-agent.ts';
 import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './reply-loop.ts';
@@ -54,7 +55,7 @@ async function callAgent(
   const listen: Emit = (part) => {
     if (part.type === 'text') text += part.text;
     else emit(part);
-    if (part.type === 'call end') usage = sumOfUsage(usage, part.usage);
+    if (part.type === 'call end') usage = sumOf(usage, part.usage);
   };
   try {
     const { cutShort, incomplete } = await reply(

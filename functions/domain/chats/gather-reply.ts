@@ -2,8 +2,9 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
+import { sumOf } from '#domain/platform/model-usage.ts';
 import type { ModelCall, ReplyPart, StepResult } from './agent-runtime.ts';
-import { type Incomplete, noUsage, sumOfUsage, unknownUsage } from './message.ts';
+import { type Incomplete, noUsage, unknownUsage } from './message.ts';
 
 export interface Reply {
   content: string;
@@ -41,7 +42,7 @@ export function gatherReply(
   const openCalls = new Set<ModelCall>();
   const countCall = ({ model, callType }: ModelCall, usage: TokenUsage): void => {
     if (usage.total_calls === 0) return;
-    reply.usage = sumOfUsage(reply.usage, usage);
+    reply.usage = sumOf(reply.usage, usage);
     reply.calls.push([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens]);
   };
   const now = () => clock.now().toISOString();

@@ -70,10 +70,3 @@ export const noUsage: TokenUsage = {
 
 /** The usage of a call without an end from its provider. */
 export const unknownUsage: TokenUsage = { ...noUsage, total_calls: 1 };
-
-export const sumOfUsage = (one: TokenUsage, other: TokenUsage): TokenUsage => ({
-  total_prompt_tokens: one.total_prompt_tokens + other.total_prompt_tokens,
-  total_completion_tokens: one.total_completion_tokens + other.total_completion_tokens,
-  total_tokens: one.total_tokens + other.total_tokens,
-  total_calls: one.total_calls + other.total_calls,
-});

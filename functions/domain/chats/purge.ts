@@ -28,13 +28,6 @@ export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
 
-export const sumOfErased = (one: ErasedCounts, other: ErasedPart): ErasedCounts => ({
-  chats: one.chats + (other.chats ?? 0),
-  ratings: one.ratings + (other.ratings ?? 0),
-  batchRequests: one.batchRequests + (other.batchRequests ?? 0),
-  others: one.others + (other.others ?? 0),
-});
-
 /** Milliseconds after which a purge that was enqueued, and has not ended, is enqueued again. */
 export const requeueAfter = 5 * 60_000;
 

@@ -5,9 +5,9 @@ import {
   nothingErased,
   type Purge,
   type PurgeQueue,
-  sumOfErased,
 } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import { sumOf } from '#domain/platform/model-usage.ts';
 import type { Person } from '#domain/workspaces/person.ts';
 import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
@@ -60,7 +60,7 @@ export async function eraseCompletely(
   let erased = erasedBefore;
   progress.onErased(erased);
   const onErased: OnErased = async (counts) => {
-    erased = sumOfErased(erased, counts);
+    erased = sumOf(erased, counts);
     progress.onErased(erased);
     await services.erasures.add(erasure, counts);
   };

@@ -1,5 +1,6 @@
 import type { Clock } from '#domain/platform/clock.ts';
-import { noCounts, sumOfCounts, type Use } from './usage.ts';
+import { sumOf } from '#domain/platform/model-usage.ts';
+import { noCounts, type Use } from './usage.ts';
 import type { UsageStore } from './usage-store.ts';
 
 /** Milliseconds for which uses are collected. A process that must end has about a second (`serve-routes.ts`). */
@@ -41,7 +42,7 @@ export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => bo
       const owner = JSON.stringify([use.workspaceId, use.apiKeyId, use.agentId, day]);
       const known = open.get(owner);
       if (known === undefined) return collect(owner, use, day);
-      known.use = sumOf(known.use, use);
+      known.use = combined(known.use, use);
       known.count += 1;
       if (known.count === collectedAtMost) known.write();
       return known.written;
@@ -49,8 +50,8 @@ export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => bo
   };
 }
 
-const sumOf = (one: Use, other: Use): Use => ({
+const combined = (one: Use, other: Use): Use => ({
   ...one,
-  counts: sumOfCounts({ ...noCounts, ...one.counts }, { ...noCounts, ...other.counts }),
+  counts: sumOf({ ...noCounts, ...one.counts }, other.counts),
   calls: [...one.calls, ...other.calls],
 });

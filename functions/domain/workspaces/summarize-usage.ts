@@ -1,15 +1,8 @@
 import { ServiceError } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
+import { sumOf } from '#domain/platform/model-usage.ts';
 import type { Services } from './services.ts';
-import {
-  type DayOfUsage,
-  type ModelUsage,
-  noCounts,
-  noModelUsage,
-  sumOfCounts,
-  sumOfModelUsage,
-  type UsageCounts,
-} from './usage.ts';
+import { type DayOfUsage, type ModelUsage, noCounts, noModelUsage, type UsageCounts } from './usage.ts';
 
 export type UsageGrouping = 'day' | 'workspace' | 'key' | 'agent' | 'model';
 
@@ -84,7 +77,7 @@ function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
     {
       name: { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by],
       counts: day.counts,
-      calls: Object.values(day.models).reduce(sumOfModelUsage, noModelUsage),
+      calls: Object.values(day.models).reduce(sumOf, noModelUsage),
     },
   ];
 }
@@ -94,6 +87,6 @@ const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
     ? other
     : {
         name: other.name,
-        counts: sumOfCounts(one.counts, other.counts),
-        calls: sumOfModelUsage(one.calls, other.calls),
+        counts: sumOf(one.counts, other.counts),
+        calls: sumOf(one.calls, other.calls),
       };

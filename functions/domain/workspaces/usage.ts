@@ -1,4 +1,4 @@
-import type { CountedCall } from '#domain/platform/model-usage.ts';
+import { type CountedCall, sumOf } from '#domain/platform/model-usage.ts';
 
 export interface KeyOwner {
   workspaceId: string;
@@ -67,27 +67,10 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {
   const models: Record<string, ModelUsage> = {};
   for (const [model, , promptTokens, completionTokens] of calls)
-    models[model] = sumOfModelUsage(models[model] ?? noModelUsage, {
+    models[model] = sumOf(models[model] ?? noModelUsage, {
       calls: 1,
       promptTokens,
       completionTokens,
     });
   return models;
 }
-
-export const sumOfModelUsage = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
-  calls: one.calls + other.calls,
-  promptTokens: one.promptTokens + other.promptTokens,
-  completionTokens: one.completionTokens + other.completionTokens,
-});
-
-export const sumOfCounts = (one: UsageCounts, other: UsageCounts): UsageCounts => ({
-  turns: one.turns + other.turns,
-  failedTurns: one.failedTurns + other.failedTurns,
-  batchRequests: one.batchRequests + other.batchRequests,
-  failedBatchRequests: one.failedBatchRequests + other.failedBatchRequests,
-  uploads: one.uploads + other.uploads,
-  uploadedBytes: one.uploadedBytes + other.uploadedBytes,
-  tests: one.tests + other.tests,
-  failedTests: one.failedTests + other.failedTests,
-});

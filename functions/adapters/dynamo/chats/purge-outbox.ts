@@ -12,8 +12,8 @@ import {
   type Purge,
   type PurgeOutbox,
   requeueAfter,
-  sumOfErased,
 } from '#domain/chats/purge.ts';
+import { sumOf } from '#domain/platform/model-usage.ts';
 
 export const keyOf = (purge: Purge | Erasure) =>
   'chatId' in purge
@@ -102,7 +102,7 @@ export const countItemOf = ({ chats, ratings, batchRequests, others }: ErasedPar
 
 /** An item that earlier code has written has no counts. */
 export const countsOf = (item: Item): ErasedCounts =>
-  sumOfErased(nothingErased, {
+  sumOf(nothingErased, {
     chats: item.erased_chats as number | undefined,
     ratings: item.erased_ratings as number | undefined,
     batchRequests: item.erased_batch_requests as number | undefined,
