@@ -2,7 +2,7 @@ import type { DeletedChatResource } from '#contract/chat.ts';
 import { route } from '#contract/routes/delete-chat.ts';
 import { deleteChat } from '#domain/chats/delete-chat.ts';
 import { chatDeletion, chats, clock, log, purgeQueue, workspaces } from '#runtime/composition/services.ts';
-import { checkUsers, externalUserOf } from '#runtime/http/external-user.ts';
+import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const services = {
@@ -16,10 +16,8 @@ const services = {
 export const handler = lambdaRoute(
   route,
   async (request, { awaitRateLimit }) => {
-    const externalUserId = await externalUserOf(request);
-    const { workspaceId, parameters } = request;
-    await deleteChat(services, { workspaceId, chatId: parameters.chat_id, externalUserId }, awaitRateLimit);
-    const data: DeletedChatResource = { id: parameters.chat_id, deleted: true };
+    await deleteChat(services, await chatOf(request), awaitRateLimit);
+    const data: DeletedChatResource = { id: request.parameters.chat_id, deleted: true };
     return { data };
   },
   { awaitsRateLimit: true, checkUsers },

@@ -4,7 +4,7 @@ import { listMessages } from '#domain/chats/list-messages.ts';
 import { messageResource } from '#domain/chats/message-resource.ts';
 import type { RatedMessage } from '#domain/chats/message-store.ts';
 import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
-import { checkUsers, externalUserOf } from '#runtime/http/external-user.ts';
+import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
 const services = {
@@ -18,16 +18,10 @@ const services = {
 export const handler = listRoute(
   route,
   async (request) => {
-    const { workspaceId, parameters, query } = request;
-    const { total, pages } = await listMessages(services, {
-      workspaceId,
-      chatId: parameters.chat_id,
-      externalUserId: await externalUserOf(request),
-      limit: query.limit,
-      offset: query.offset,
-      ascending: isAscending(query.order_by),
-    });
-    return { total, pages: resources(parameters.chat_id, pages) };
+    const { limit, offset, order_by } = request.query;
+    const page = { limit, offset, ascending: isAscending(order_by) };
+    const { total, pages } = await listMessages(services, { ...(await chatOf(request)), ...page });
+    return { total, pages: resources(request.parameters.chat_id, pages) };
   },
   { checkUsers },
 );

@@ -33,7 +33,7 @@ export const traceOperations = (of: (process: Process) => Services, objects: Set
       of(process),
       {
         ...input,
-        ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: undefined },
+        ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: null },
       },
       async () => undefined,
     ),

@@ -148,7 +148,7 @@ describe('feedback', () => {
       memory.services,
       {
         ...{ workspaceId, chatId: chat.id, messageId: messageId(chat.id, 2), externalUserId: 'ann' },
-        ...{ type: 'sys_helpful', content: undefined },
+        ...{ type: 'sys_helpful', content: null },
         ...changes,
       },
       awaitRateLimit,

@@ -115,8 +115,9 @@ async function open(
   if (!('chat' in turn)) return turn;
   const { messagePosition } = item;
   if (messagePosition !== null && newChat === null) {
-    const { isOwn, reply } = await turnAt(services, turn.chat, messagePosition, turn.lease.id);
-    if (isOwn && reply !== undefined) {
+    const { user, reply } = await turnAt(services, turn.chat, messagePosition);
+    // Stored by an earlier attempt of this request.
+    if (user?.turnId === turn.lease.id && reply !== undefined) {
       await release(services, turn, messagePosition + 1);
       return ended(reply, turn);
     }

@@ -1,6 +1,6 @@
 import { chatNotFound } from '#contract/errors.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { findChat } from './find-chat.ts';
+import { type ChatOfUser, findChat } from './find-chat.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { Services } from './services.ts';
  */
 export async function deleteChat(
   services: Services<'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>,
-  input: Parameters<typeof findChat>[1],
+  input: ChatOfUser,
   awaitRateLimit: AwaitRateLimit,
 ): Promise<void> {
   const chat = await findChat(services, input);

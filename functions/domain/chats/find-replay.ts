@@ -1,11 +1,11 @@
 import { chatNotFound, replyInProgress } from '#contract/errors.ts';
-import { type Chat, isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
+import { isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
 import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
-import type { AssistantMessage, Message } from './message.ts';
+import type { AssistantMessage } from './message.ts';
 import { readHistory } from './read-history.ts';
 import type { Services } from './services.ts';
-import type { SentTurn } from './turn.ts';
+import { type SentTurn, turnAt } from './turn.ts';
 
 type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
@@ -51,7 +51,11 @@ async function replyOrTurn(
   const { workspace, apiKeyId } = checked;
   const chat = await services.chats.get(workspace.id, chatId);
   if (chat === undefined) throw chatNotFound();
-  const { user, reply } = await messagesOf(services, chat, position);
+  const { user, reply } = await turnAt(services, chat, position);
+  // A purge may have deleted it since the chat was read.
+  if (user === undefined && (await services.chats.get(chat.workspaceId, chat.id)) === undefined)
+    throw chatNotFound();
+  if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
   if (reply !== undefined) return { reply };
   const now = services.clock.now().getTime();
   const isOpen = chat.messageCount === position - 1;
@@ -83,16 +87,4 @@ async function replyOrTurn(
       makesTitle: position === 1 && workspace.titlesEnabled,
     },
   };
-}
-
-async function messagesOf(services: ReplayServices, chat: Chat, position: number) {
-  const range = { first: position, last: position + 1, ascending: true };
-  const pages = await Array.fromAsync(services.messages.range(chat, range));
-  const messages = pages.flat().map(({ message }): Message => message);
-  const user = messages.find((message) => message.role === 'user');
-  // A purge may have deleted it since the chat was read.
-  if (user === undefined && (await services.chats.get(chat.workspaceId, chat.id)) === undefined)
-    throw chatNotFound();
-  if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
-  return { user, reply: messages.find((message) => message.role === 'assistant') };
 }

@@ -1,7 +1,9 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import type { ListPage } from '#contract/pagination.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import { countMessages } from './count-messages.ts';
+import type { ChatOfUser } from './find-chat.ts';
 import type { RatedMessage } from './message-store.ts';
 import type { Services } from './services.ts';
 
@@ -12,14 +14,7 @@ import type { Services } from './services.ts';
  */
 export async function listMessages(
   services: Services<'chats' | 'messages' | 'workspaces'>,
-  input: {
-    workspaceId: string;
-    chatId: number;
-    externalUserId: string | undefined;
-    limit: number;
-    offset: number;
-    ascending: boolean;
-  },
+  input: ChatOfUser & ListPage,
 ): Promise<{ total: number; pages: AsyncIterable<RatedMessage[]> }> {
   const [, chat] = await Promise.all([
     findWorkspaceFor(services, input.workspaceId, input.externalUserId),

@@ -1,8 +1,8 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
-import type { FeedbackType } from '#contract/feedback.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { countMessages } from './count-messages.ts';
-import { findChat } from './find-chat.ts';
+import type { Feedback } from './feedback-store.ts';
+import { type ChatOfUser, findChat } from './find-chat.ts';
 import { isReplyPosition, positionOf } from './message.ts';
 import type { Services } from './services.ts';
 
@@ -12,14 +12,7 @@ import type { Services } from './services.ts';
  */
 export async function recordFeedback(
   services: Services<'chats' | 'clock' | 'feedback' | 'workspaces'>,
-  input: {
-    workspaceId: string;
-    chatId: number;
-    messageId: number;
-    externalUserId: string;
-    type: FeedbackType;
-    content: string | undefined;
-  },
+  input: ChatOfUser & Pick<Feedback, 'externalUserId' | 'type' | 'content'> & { messageId: number },
   awaitRateLimit: AwaitRateLimit,
 ): Promise<void> {
   const chat = await findChat(services, input);
@@ -30,9 +23,7 @@ export async function recordFeedback(
     throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
   await awaitRateLimit();
   const isRecorded = await services.feedback.record(chat, position, {
-    externalUserId: input.externalUserId,
-    type: input.type,
-    content: input.content ?? null,
+    ...{ externalUserId: input.externalUserId, type: input.type, content: input.content },
     createdAt: services.clock.now().toISOString(),
   });
   if (!isRecorded) throw chatNotFound();

@@ -1,7 +1,7 @@
 import { chatNotFound } from '#contract/errors.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import type { Chat } from './chat.ts';
-import { findChat } from './find-chat.ts';
+import { type ChatOfUser, findChat } from './find-chat.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { Services } from './services.ts';
  */
 export async function renameChat(
   services: Services<'chats' | 'clock' | 'workspaces'>,
-  { name, ...input }: Parameters<typeof findChat>[1] & { name: string },
+  { name, ...input }: ChatOfUser & { name: string },
   awaitRateLimit: AwaitRateLimit,
 ): Promise<Chat> {
   const chat = await findChat(services, input);

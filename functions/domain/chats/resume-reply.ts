@@ -1,7 +1,7 @@
 import { noStreamToResume } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/all-ended.ts';
 import { leaseIdOf } from './chat.ts';
-import { findChat } from './find-chat.ts';
+import { type ChatOfUser, findChat } from './find-chat.ts';
 import { followReply } from './follow-reply.ts';
 import type { Services } from './services.ts';
 
@@ -11,10 +11,7 @@ import type { Services } from './services.ts';
  */
 export async function resumeReply(
   services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,
-  input: {
-    workspaceId: string;
-    chatId: number;
-    externalUserId: string | undefined;
+  input: ChatOfUser & {
     responseId: string;
     startingAfter: number | undefined;
   },

@@ -16,7 +16,7 @@ import { nameChat } from './name-chat.ts';
 import type { Services } from './services.ts';
 import { type RunningReply, startReply } from './start-reply.ts';
 import { storeReply } from './store-reply.ts';
-import { openTurn, type PreviousTurn, type SentTurn } from './turn.ts';
+import { openTurn, type PreviousTurn, type SentTurn, turnAt } from './turn.ts';
 
 type StartServices = Parameters<typeof checkSend>[0] &
   Parameters<typeof findReplay>[0] &
@@ -137,11 +137,9 @@ async function storedReply(
   { workspaceId, chatId, message, publishedAgent: agent }: CheckedSend,
   { startedAt }: PreviousTurn,
 ): Promise<StoredReply> {
-  const range = { first: startedAt, last: startedAt + 1, ascending: true };
-  const pages = await Array.fromAsync(services.messages.range({ workspaceId, id: chatId }, range));
-  const [user, reply] = pages.flat().map((rated) => rated.message);
+  const { user, reply } = await turnAt(services, { workspaceId, id: chatId }, startedAt);
   // A request of a batch may have the position instead.
-  if (user?.content !== message || reply?.role !== 'assistant') throw replyInProgress();
+  if (user?.content !== message || reply === undefined) throw replyInProgress();
   return { reply, agent };
 }
 

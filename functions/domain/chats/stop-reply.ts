@@ -1,7 +1,7 @@
 import { noReplyInProgress, ServiceError } from '#contract/errors.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { batchLeasePrefix, type Chat, type Lease, responseIdOf } from './chat.ts';
-import { findChat } from './find-chat.ts';
+import { type ChatOfUser, findChat } from './find-chat.ts';
 import type { Services } from './services.ts';
 
 type StopServices = Services<'chats' | 'clock'>;
@@ -24,10 +24,7 @@ const readInterval = 200;
  */
 export async function stopReply(
   services: StopServices & Services<'workspaces'>,
-  input: {
-    workspaceId: string;
-    chatId: number;
-    externalUserId: string | undefined;
+  input: ChatOfUser & {
     responseId: string | undefined;
   },
   awaitRateLimit: AwaitRateLimit,

@@ -120,21 +120,17 @@ async function leaseChat(
   return 'in-progress';
 }
 
-/**
- * The turn at a position of the chat.
- * @returns `isOwn`: its user message was stored under this lease, by an attempt of the same request of a batch
- */
+/** The messages of the turn at a position of the chat, as far as they are stored. */
 export async function turnAt(
   { messages }: Services<'messages'>,
   chat: Pick<Chat, 'workspaceId' | 'id'>,
   position: number,
-  leaseId: string,
-): Promise<{ isOwn: boolean; reply: AssistantMessage | undefined }> {
+): Promise<{ user: UserMessage | undefined; reply: AssistantMessage | undefined }> {
   const pages = messages.range(chat, { first: position, last: position + 1, ascending: true });
-  const [user, reply] = (await Array.fromAsync(pages)).flat().map(({ message }) => message);
+  const found = (await Array.fromAsync(pages)).flat().map(({ message }) => message);
   return {
-    isOwn: user?.role === 'user' && user.turnId === leaseId,
-    reply: reply?.role === 'assistant' ? reply : undefined,
+    user: found.find((message) => message.role === 'user'),
+    reply: found.find((message) => message.role === 'assistant'),
   };
 }
 
@@ -155,9 +151,9 @@ export async function storeTurn(
   const createdAt = services.clock.now().toISOString();
   const user: UserMessage = { role: 'user', position, content, attachments, createdAt, turnId: lease.id };
   const isFirst = await services.messages.put(chat, user);
-  if (!isFirst && !(await turnAt(services, chat, position, lease.id)).isOwn) return undefined;
+  if (!isFirst && (await turnAt(services, chat, position)).user?.turnId !== lease.id) return undefined;
   const isStored = await putReply(services, turn, reply);
-  const other = isStored ? undefined : (await turnAt(services, chat, position, lease.id)).reply;
+  const other = isStored ? undefined : (await turnAt(services, chat, position)).reply;
   await services.chats.releaseLease(chat, lease.id, position + 1);
   return other ?? reply;
 }
