@@ -188,8 +188,8 @@ describe('a send that is made again', () => {
     const second = await start(functionWith(), chatId, 'once', keyOf('wakes up'));
     takeOver.open();
     await expect(slower).rejects.toThrow(busy);
-    const { position, message, lease } = second.turn;
-    expect([position, message, lease.id === first.turn.lease.id]).toEqual([1, 'once', false]);
+    const { position, message, chat } = second.turn;
+    expect([position, message, chat.lease.id === first.turn.chat.lease.id]).toEqual([1, 'once', false]);
     await expect(start(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
 
     expect(await respond(functionWith(), first)).toMatchObject({ error: null });

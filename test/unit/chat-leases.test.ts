@@ -303,7 +303,7 @@ describe('the lease of a running reply', () => {
     const finishing = memory.finish(started);
     memory.model.replies[0]?.text('Half');
     const leased = await memory.read(chat);
-    await memory.services.messages.putAndRelease(leased, started.turn.lease.id, replyMessage(2, ''));
+    await memory.services.messages.putAndRelease(leased, started.turn.chat.lease.id, replyMessage(2, ''));
     await memory.clock.advance(20_000);
     const { reply, events } = await finishing;
     expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);

@@ -109,8 +109,8 @@ describe('a repeated send whose function has died', () => {
     await memory.clock.advance(1);
     const second = await memory.start(withFile, options());
     const until = memory.clock.now().getTime() + 60_000;
-    expect(second.turn.lease).toEqual({ id: expect.not.stringContaining(first.turn.lease.id), until });
-    expect((await memory.read(chat)).lease).toEqual(second.turn.lease);
+    expect(second.turn.chat.lease).toEqual({ id: expect.not.stringContaining(first.turn.chat.lease.id), until });
+    expect((await memory.read(chat)).lease).toEqual(second.turn.chat.lease);
     const requests = memory.model.replies
       .slice(1)
       .map(({ request: { message, attachments, history } }) => ({ message, attachments, history }));
@@ -161,7 +161,7 @@ describe('a repeated send whose function has died', () => {
     }
     expect((await memory.finish(first)).reply).toMatchObject({ content: 'of the first', error: null });
     // The second function still owns the chat.
-    expect((await memory.read(chat)).lease).toEqual(second.turn.lease);
+    expect((await memory.read(chat)).lease).toEqual(second.turn.chat.lease);
     expect((await memory.finish(second)).reply).toMatchObject({ error: interrupted });
     expect(await memory.contents(chat)).toEqual(['Hi', 'of the first']);
     expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
@@ -206,7 +206,7 @@ describe('concurrent sends with one key', () => {
     const started = await memory.start(input(), options());
     put.open();
     await expect(delayed).rejects.toThrow(busy);
-    expect((await memory.read(chat)).lease).toEqual(started.turn.lease);
+    expect((await memory.read(chat)).lease).toEqual(started.turn.chat.lease);
     expect((await memory.finish(started)).reply.error).toBeNull();
   });
 
@@ -220,7 +220,7 @@ describe('concurrent sends with one key', () => {
     const second = await memory.start(input(), options());
     takeOver.open();
     await expect(slower).rejects.toThrow(busy);
-    expect((await memory.read(chat)).lease).toEqual(second.turn.lease);
+    expect((await memory.read(chat)).lease).toEqual(second.turn.chat.lease);
   });
 
   it('end after five attempts if the turn changes each time', async () => {

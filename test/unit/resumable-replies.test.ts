@@ -177,7 +177,7 @@ describe('a client that comes back at the end of a short reply', () => {
   it('finds the turn in progress until the first event is stored', async () => {
     const input = memory.inputOf(chat, 'Hi', { resumable: true });
     const running = await memory.start(input);
-    reply = { ...reply, responseId: responseIdOf(running.turn.lease) };
+    reply = { ...reply, responseId: responseIdOf(running.turn.chat.lease) };
     const firstWrite = Promise.withResolvers<void>();
     const finished = memory.finish(running, {}, () => firstWrite.promise);
     await running.running.completed;
@@ -371,7 +371,7 @@ describe('a repeated send with a key', () => {
     const input = memory.inputOf(chat, 'Hi', { resumable: true });
     memory.model.pause();
     const { turn } = await memory.start(input, options());
-    expect(await memory.send(input, options())).toEqual({ responseId: responseIdOf(turn.lease) });
+    expect(await memory.send(input, options())).toEqual({ responseId: responseIdOf(turn.chat.lease) });
     const other = await memory.createChat();
     const plain = memory.inputOf(other, 'Hi');
     await memory.start(plain, { key: memory.keyOf('plain') });
@@ -384,7 +384,7 @@ describe('a repeated send with a key', () => {
     const started = await memory.start(input, options());
     await memory.finish(started);
     expect(await memory.send(input, options())).toMatchObject({
-      reply: { content: 'Hello', responseId: responseIdOf(started.turn.lease) },
+      reply: { content: 'Hello', responseId: responseIdOf(started.turn.chat.lease) },
     });
   });
 });

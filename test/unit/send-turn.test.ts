@@ -20,7 +20,7 @@ describe('a turn', () => {
     await memory.clock.advance(1000);
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
     const now = memory.clock.now();
-    const lease = { id: started.turn.lease.id, until: now.getTime() + 60_000 };
+    const lease = { id: started.turn.chat.lease.id, until: now.getTime() + 60_000 };
     expect(await memory.read(chat)).toEqual({ ...chat, lease, updatedAt: now.toISOString() });
     expect(await memory.contents(chat)).toEqual(['Hi']);
 

@@ -154,7 +154,7 @@ describe('a reply that cannot be stored', () => {
 
   it('because another function has closed the turn, ends as interrupted, and counts once', async () => {
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
-    await memory.services.messages.putAndRelease(chat, started.turn.lease.id, replyMessage(2, ''));
+    await memory.services.messages.putAndRelease(chat, started.turn.chat.lease.id, replyMessage(2, ''));
     const { reply, events } = await memory.finish(started);
     const error = failure('The reply was interrupted');
     expect(reply.error).toEqual(error);

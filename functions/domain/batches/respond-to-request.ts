@@ -117,7 +117,7 @@ async function open(
   if (messagePosition !== null && newChat === null) {
     const { user, reply } = await turnAt(services, turn.chat, messagePosition);
     // Stored by an earlier attempt of this request.
-    if (user?.turnId === turn.lease.id && reply !== undefined) {
+    if (user?.turnId === turn.chat.lease.id && reply !== undefined) {
       await release(services, turn, messagePosition + 1);
       return ended(reply, turn);
     }
@@ -181,8 +181,8 @@ async function store(
   return 'chat' in next ? store(services, attempt, next, reply) : next;
 }
 
-const release = (services: RespondServices, { chat, lease }: Turn, stored = 0): Promise<boolean> =>
-  services.chats.releaseLease(chat, lease.id, Math.max(chat.messageCount, stored));
+const release = (services: RespondServices, { chat }: Turn, stored = 0): Promise<boolean> =>
+  services.chats.releaseLease(chat, chat.lease.id, Math.max(chat.messageCount, stored));
 
 const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agent }: Turn): AttemptEnd => ({
   result: {

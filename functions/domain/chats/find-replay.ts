@@ -1,4 +1,5 @@
 import { chatNotFound, replyInProgress } from '#contract/errors.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
 import { isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
 import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
@@ -16,38 +17,26 @@ export interface LiveReply {
   responseId: string;
 }
 
-/** The stored reply of a repeated send, its reply that is still running, or its turn that still needs a reply. */
-export type Replay = { reply: AssistantMessage } | LiveReply | { turn: SentTurn };
-
-/** Each attempt ends with a result, unless another function has changed the turn since it was read. */
-const attempts = 5;
+/** The stored reply of a repeated send. */
+export interface StoredReply {
+  reply: AssistantMessage;
+  /** The agent as it is now; undefined if it has no published version any more. */
+  agent: AgentVersion | undefined;
+}
 
 /**
  * Finds what an earlier request with the same idempotency key has started: its reply if there is one, complete or not;
  * a resumable reply that is running; or the turn under a new chat lease, if the function that owned it has died. The
  * user message is stored already, so nothing is stored twice.
+ * @returns `retry` if another function has changed the turn since it was read
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
  *   function owns the chat lease, and its reply is not resumable
  */
 export async function findReplay(
   services: ReplayServices,
   checked: CheckedSend,
-): Promise<Replay | undefined> {
-  const { previous } = checked;
-  if (previous === undefined) return undefined;
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const replay = await replyOrTurn(services, checked, previous);
-    if (replay !== 'retry') return replay;
-  }
-  throw replyInProgress();
-}
-
-/** @returns `retry` if another function has changed the turn since it was read */
-async function replyOrTurn(
-  services: ReplayServices,
-  checked: CheckedSend,
   { chatId, position }: NonNullable<CheckedSend['previous']>,
-): Promise<Replay | 'retry'> {
+): Promise<StoredReply | LiveReply | { turn: SentTurn } | 'retry'> {
   const { workspace, apiKeyId } = checked;
   const chat = await services.chats.get(workspace.id, chatId);
   if (chat === undefined) throw chatNotFound();
@@ -56,7 +45,7 @@ async function replyOrTurn(
   if (user === undefined && (await services.chats.get(chat.workspaceId, chat.id)) === undefined)
     throw chatNotFound();
   if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
-  if (reply !== undefined) return { reply };
+  if (reply !== undefined) return { reply, agent: checked.publishedAgent };
   const now = services.clock.now().getTime();
   const isOpen = chat.messageCount === position - 1;
   if (chat.lease !== null && chat.lease.until > now) {
@@ -78,7 +67,6 @@ async function replyOrTurn(
     turn: {
       apiKeyId,
       chat: { ...chat, lease },
-      lease,
       agent,
       position,
       message: user.content,

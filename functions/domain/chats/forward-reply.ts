@@ -36,10 +36,10 @@ export async function forwardReply(
   });
   const renewal = renewLeases(
     services,
-    (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
+    (until) => services.chats.renewLease(turn.chat, turn.chat.lease.id, until),
     running.stop,
   );
-  const unwatch = services.stops.watch(turn.chat, turn.lease.id, () =>
+  const unwatch = services.stops.watch(turn.chat, turn.chat.lease.id, () =>
     running.stop.abort(new ReplyAborted('stopped-by-client', stopped)),
   );
   running.forwardTo((event) => {

@@ -1,10 +1,9 @@
 import { endOfStream, eventText } from '#contract/event-text.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import { responseIdOf } from './chat.ts';
-import type { LiveReply } from './find-replay.ts';
+import type { LiveReply, StoredReply } from './find-replay.ts';
 import { followReply } from './follow-reply.ts';
 import { messageId } from './message.ts';
-import type { StoredReply } from './send-turn.ts';
 import type { Services } from './services.ts';
 
 /**

@@ -1,5 +1,4 @@
 import { replyInProgress } from '#contract/errors.ts';
-import type { AgentVersion } from '#domain/agents/agent.ts';
 import { attachFiles } from '#domain/files/attach-files.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
@@ -8,10 +7,10 @@ import { newLeaseId } from './chat.ts';
 import { type CheckedSend, checkSend, requirePublishedAgent, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { ReplyAborted } from './collect-reply.ts';
-import { findReplay, type LiveReply, type Replay } from './find-replay.ts';
+import { findReplay, type LiveReply, type StoredReply } from './find-replay.ts';
 import { forwardReply, type ReplySink } from './forward-reply.ts';
 import type { Reply } from './gather-reply.ts';
-import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
+import { messageId, type UserMessage } from './message.ts';
 import { nameChat } from './name-chat.ts';
 import type { Services } from './services.ts';
 import { type RunningReply, startReply } from './start-reply.ts';
@@ -34,12 +33,6 @@ export type StartedTurn = RunningTurn | LiveReply | StoredReply;
 export interface RunningTurn {
   turn: SentTurn;
   running: RunningReply;
-}
-
-export interface StoredReply {
-  reply: AssistantMessage;
-  /** The agent as it is now; undefined if it has no published version any more. */
-  agent: AgentVersion | undefined;
 }
 
 /**
@@ -75,21 +68,21 @@ export async function startTurn(
   throw replyInProgress();
 }
 
+interface AttemptOptions {
+  request: { id: string; isFurtherAttempt: boolean };
+  key: IdempotencyKey | null;
+  deadline: () => number;
+}
+
 async function attemptTurn(
   services: StartServices,
   checked: CheckedSend,
-  {
-    request,
-    key,
-    deadline,
-  }: {
-    request: { id: string; isFurtherAttempt: boolean };
-    key: IdempotencyKey | null;
-    deadline: () => number;
-  },
+  { request, key, deadline }: AttemptOptions,
 ): Promise<StartedTurn | 'retry' | 'key-in-use'> {
-  const replay = await findReplay(services, checked);
-  if (replay !== undefined) return resume(services, checked, replay, deadline);
+  if (checked.previous !== undefined) {
+    const found = await findReplay(services, checked, checked.previous);
+    return typeof found === 'object' && 'turn' in found ? start(services, found.turn, deadline()) : found;
+  }
   const turn = await open(services, checked, request);
   if ('startedAt' in turn) return storedReply(services, checked, turn);
   request.isFurtherAttempt = true;
@@ -104,7 +97,7 @@ async function attemptTurn(
 async function open(
   services: StartServices,
   checked: CheckedSend,
-  request: { id: string; isFurtherAttempt: boolean },
+  request: AttemptOptions['request'],
 ): Promise<SentTurn | PreviousTurn> {
   const { workspaceId, chatId, externalUserId, message, attachments, apiKeyId } = checked;
   const turn = await openTurn(services, {
@@ -117,16 +110,6 @@ async function open(
   if ('startedAt' in turn) return turn;
   return { ...turn, apiKeyId, makesTitle: turn.position === 1 && checked.workspace.titlesEnabled };
 }
-
-const resume = (
-  services: StartServices,
-  { publishedAgent: agent }: CheckedSend,
-  replay: Replay,
-  deadline: () => number,
-): StartedTurn => {
-  if ('reply' in replay) return { ...replay, agent };
-  return 'responseId' in replay ? replay : start(services, replay.turn, deadline());
-};
 
 /**
  * The reply of the turn that an earlier request with the same id has started.

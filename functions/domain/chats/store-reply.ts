@@ -1,5 +1,6 @@
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { Chat } from './chat.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
@@ -21,7 +22,9 @@ export async function storeReply(
   try {
     const stored = await putReply(services, turn, reply);
     const counted = countTurn(services, turn, reply, stored && reply.error === null);
-    await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));
+    const { chat, position } = turn;
+    const release = () => services.chats.releaseLease(chat, chat.lease.id, position + 1);
+    await (stored ? freed(services, chat, release()) : closeTurn(services, turn));
     return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
   } catch (error) {
     services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
@@ -46,23 +49,12 @@ const countTurn = (
     calls,
   });
 
-async function releaseChatLease(services: StoreServices, turn: SentTurn): Promise<void> {
-  try {
-    await services.chats.releaseLease(turn.chat, turn.lease.id, turn.position + 1);
-  } catch (error) {
-    logUnreleased(services, turn, error);
-  }
-}
+const closeTurn = (services: StoreServices, { chat }: SentTurn, reason?: string): Promise<void> =>
+  freed(services, chat, closeAbandonedTurn(services, chat, reason));
 
-async function closeTurn(services: StoreServices, turn: SentTurn, reason?: string): Promise<void> {
-  try {
-    await closeAbandonedTurn(services, { ...turn.chat, lease: turn.lease }, reason);
-  } catch (error) {
-    logUnreleased(services, turn, error);
-  }
-}
-
-/** The chat is released later all the same: the lease expires, and the next send closes the turn. */
-function logUnreleased({ log }: StoreServices, { chat }: SentTurn, error: unknown): void {
-  log.warn('A chat was not freed', { chatId: chat.id, error });
-}
+/** If it fails, the chat is released later all the same: the lease expires, and the next send closes the turn. */
+const freed = ({ log }: StoreServices, { id: chatId }: Chat, freeing: Promise<unknown>): Promise<void> =>
+  freeing.then(
+    () => undefined,
+    (error: unknown) => log.warn('A chat was not freed', { chatId, error }),
+  );

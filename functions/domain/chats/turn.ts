@@ -11,11 +11,11 @@ import { readHistory } from './read-history.ts';
 import { rejectedTurnsOf } from './rejected-turns.ts';
 import type { Services } from './services.ts';
 
+type LeasedChat = Chat & { lease: Lease };
+
 /** A user message and the reply to it, while this function owns the lease of their chat. */
 export interface Turn {
-  chat: Chat;
-  /** The chat lease. */
-  lease: Lease;
+  chat: LeasedChat;
   agent: AgentVersion;
   /** Position of the user message. The reply has the next position. */
   position: number;
@@ -88,10 +88,8 @@ export async function openTurn(
     if (read.status === 'rejected') throw read.reason;
     throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
   }
-  return { chat, lease: chat.lease, agent, position, message, attachments, history: read.value };
+  return { chat, agent, position, message, attachments, history: read.value };
 }
-
-type LeasedChat = Chat & { lease: Lease };
 
 const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
   typeof leased === 'object' && 'lease' in leased;
@@ -147,14 +145,21 @@ export async function storeTurn(
   turn: Turn,
   reply: Reply,
 ): Promise<AssistantMessage | Reply | undefined> {
-  const { chat, lease, position, message: content, attachments } = turn;
+  const { chat, position, message: content, attachments } = turn;
   const createdAt = services.clock.now().toISOString();
-  const user: UserMessage = { role: 'user', position, content, attachments, createdAt, turnId: lease.id };
+  const user: UserMessage = {
+    role: 'user',
+    position,
+    content,
+    attachments,
+    createdAt,
+    turnId: chat.lease.id,
+  };
   const isFirst = await services.messages.put(chat, user);
-  if (!isFirst && (await turnAt(services, chat, position)).user?.turnId !== lease.id) return undefined;
+  if (!isFirst && (await turnAt(services, chat, position)).user?.turnId !== chat.lease.id) return undefined;
   const isStored = await putReply(services, turn, reply);
   const other = isStored ? undefined : (await turnAt(services, chat, position)).reply;
-  await services.chats.releaseLease(chat, lease.id, position + 1);
+  await services.chats.releaseLease(chat, chat.lease.id, position + 1);
   return other ?? reply;
 }
 
@@ -174,6 +179,6 @@ export const putReply = async (
     tokenUsage: reply.usage,
     error: reply.error,
     incomplete: reply.incomplete,
-    ...responseIdIn(turn.lease),
+    ...responseIdIn(turn.chat.lease),
     ...(await rejectedTurnsOf(services, turn, reply)),
   });

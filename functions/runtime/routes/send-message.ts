@@ -98,7 +98,7 @@ export const serve = serveRoute(
       return writeStoredStream(openStream, texts, clock, remainingMilliseconds());
     }
     const stopWatching = abortOnShutdown(started.running.stop);
-    const responseId = responseIdOf(started.turn.lease);
+    const responseId = responseIdOf(started.turn.chat.lease);
     const recorder = resumable ? recordEvents(services, { workspaceId, chatId, responseId }) : undefined;
     const events = body.stream
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
