@@ -109,7 +109,10 @@ describe('a repeated send whose function has died', () => {
     await memory.clock.advance(1);
     const second = await memory.start(withFile, options());
     const until = memory.clock.now().getTime() + 60_000;
-    expect(second.turn.chat.lease).toEqual({ id: expect.not.stringContaining(first.turn.chat.lease.id), until });
+    expect(second.turn.chat.lease).toEqual({
+      id: expect.not.stringContaining(first.turn.chat.lease.id),
+      until,
+    });
     expect((await memory.read(chat)).lease).toEqual(second.turn.chat.lease);
     const requests = memory.model.replies
       .slice(1)

@@ -47,6 +47,7 @@ import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workf
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import type { WebPages } from '#domain/agents/web-pages.ts';
+import type { WebSearch } from '#domain/agents/web-search.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
@@ -54,11 +55,13 @@ import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { PreparationLeases } from '#domain/files/file-index.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import { Shares } from '#domain/platform/shares.ts';
+import type { SecretCipher } from '#domain/webhooks/secret-cipher.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import type { WebhookSender } from '#domain/webhooks/webhook-sender.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
@@ -66,12 +69,11 @@ import { clock, processClock } from '#runtime/environment/clock.ts';
 import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { lazily } from '#runtime/environment/lazily.ts';
+import { deferred, lazily } from '#runtime/environment/lazily.ts';
 import { log } from '#runtime/observability/log.ts';
 import { meter } from '#runtime/observability/meter.ts';
 import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
-import { makeWebSearch } from './web-search.ts';
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
 const dynamoClient = (attempts: number): DynamoDBClient =>
@@ -105,20 +107,11 @@ export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits
 
 /** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
 const objectStores = () => import('./object-stores.ts');
-const contents = (): ContentStore => ({
-  put: async (chat, content) => (await objectStores()).contents().put(chat, content),
-  get: async (name) => (await objectStores()).contents().get(name),
-  getUpTo: async (name, characters) => (await objectStores()).contents().getUpTo(name, characters),
-  delete: async (name) => (await objectStores()).contents().delete(name),
-  deleteOf: async (chat) => (await objectStores()).contents().deleteOf(chat),
-});
-export const fileAddresses = (): Pick<FileStore, 'address'> => ({
-  address: async (file, now) => (await objectStores()).files().address(file, now),
-});
-export const attachments = (leases?: PreparationLeases): AttachmentReader => ({
-  read: async (file, bounds, signal) =>
-    (await objectStores()).attachments(shares(), leases).read(file, bounds, signal),
-});
+const contents = () => deferred<ContentStore>(async () => (await objectStores()).contents());
+export const fileAddresses = () =>
+  deferred<Pick<FileStore, 'address'>>(async () => (await objectStores()).files());
+export const attachments = (leases?: PreparationLeases) =>
+  deferred<AttachmentReader>(async () => (await objectStores()).attachments(shares(), leases));
 
 const random = Math.random;
 const audit = /* @__PURE__ */ auditBy(clock, actor);
@@ -139,14 +132,10 @@ export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(ta
 export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
 /** What an erasure of files deletes. */
 export const erasedObjects = {
-  files: {
-    delete: async (file: Parameters<FileServices['files']['delete']>[0]) =>
-      (await objectStores()).files().delete(file),
-  },
-  preparedAttachments: {
-    delete: async (file: Parameters<FileServices['preparedAttachments']['delete']>[0]) =>
-      (await objectStores()).preparedAttachments().delete(file),
-  },
+  files: /* @__PURE__ */ deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
+  preparedAttachments: /* @__PURE__ */ deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
+    (await objectStores()).preparedAttachments(),
+  ),
 };
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
@@ -189,14 +178,9 @@ const knowledgeStore = async (): Promise<KnowledgeStore> => {
   createdKnowledge ??= makeKnowledge(table(), audit, indexObjects());
   return createdKnowledge;
 };
-export const knowledge = (): KnowledgeStore => ({
-  list: async (workspaceId) => (await knowledgeStore()).list(workspaceId),
-  change: async (workspaceId, decide) => (await knowledgeStore()).change(workspaceId, decide),
-  search: async (workspaceId, query, limit) => (await knowledgeStore()).search(workspaceId, query, limit),
-});
-export const knowledgeBase = (): KnowledgeBase => ({
-  retrieve: async (request, signal) => (await toolAdapters()).knowledgeBase.retrieve(request, signal),
-});
+export const knowledge = () => deferred(knowledgeStore);
+export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
+
 /** For agentctl. The slowest known file of 50 MB takes 60 s, so 120 s are twice that. Memory in MB. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
@@ -219,10 +203,13 @@ export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
 export const preparation = /* @__PURE__ */ lazily(() =>
   presignedPreparation(new DeadlineRetries(DEFAULT_MAX_ATTEMPTS)),
 );
-export const webPages = (): WebPages => ({
-  read: async (...request) => (await toolAdapters()).makeWebPages().read(...request),
+export const webPages = () => deferred<WebPages>(async () => (await toolAdapters()).makeWebPages());
+/** The search provider in the stage's settings; null if there is none. */
+export const webSearch = /* @__PURE__ */ lazily(() => {
+  const provider = environment('webSearchProvider');
+  if (provider === undefined) return null;
+  return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 /** Imported only where a stage shows errors, which none in production does. */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
@@ -300,12 +287,11 @@ export const webhookSource: WebhookServices['webhookSource'] = {
 };
 /** Imported at the first webhook, because few batches have one. */
 const webhookClients = () => import('./webhook-clients.ts');
-export const lazySecretCipher: WebhookServices['secretCipher'] = {
-  encrypt: async (secret, owner) => (await webhookClients()).secretCipher().encrypt(secret, owner),
-  decrypt: async (encrypted, owner) => (await webhookClients()).secretCipher().decrypt(encrypted, owner),
-};
-export const lazyWebhookSender: WebhookServices['webhookSender'] = {
-  rejectionOf: async (url) => (await webhookClients()).webhookSender().rejectionOf(url),
-  post: async (url, call) => (await webhookClients()).webhookSender().post(url, call),
-};
+export const lazySecretCipher = /* @__PURE__ */ deferred<SecretCipher>(async () =>
+  (await webhookClients()).secretCipher(),
+);
+export const lazyWebhookSender = /* @__PURE__ */ deferred<WebhookSender>(async () =>
+  (await webhookClients()).webhookSender(),
+);
+
 export { clock, imageFitter, log, magicBytes as contentDetector, meter, random };
