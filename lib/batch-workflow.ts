@@ -65,10 +65,7 @@ export class BatchWorkflow extends Construct {
     const wait = (name: string, seconds: number): LambdaInvoke =>
       this.invoke(name, functions.dispatcher, {
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
-        payload: this.batchInput({
-          taskToken: JsonPath.taskToken,
-          enteredAt: JsonPath.stateEnteredTime,
-        }),
+        payload: this.batchInput({ taskToken: JsonPath.taskToken, enteredAt: JsonPath.stateEnteredTime }),
         // After this time the workflow checks the batch, in case the batch has expired or its task callback was lost.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
@@ -179,10 +176,7 @@ export class BatchWorkflow extends Construct {
       definitionBody: DefinitionBody.fromChainable(first),
       role,
       tracingEnabled: true,
-      logs: {
-        destination: logGroup,
-        level: LogLevel.ALL,
-      },
+      logs: { destination: logGroup, level: LogLevel.ALL },
     });
   }
 }

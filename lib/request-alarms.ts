@@ -156,9 +156,6 @@ export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer
     metrics: ['Sum', 'Maximum'].flatMap((statistic) =>
       servers.map((server) => server.everyMetric(statistic)),
     ),
-    summary: {
-      columns: [TableSummaryColumn.SUM, TableSummaryColumn.MAXIMUM],
-      hideNonSummaryColumns: true,
-    },
+    summary: { columns: [TableSummaryColumn.SUM, TableSummaryColumn.MAXIMUM], hideNonSummaryColumns: true },
   }),
 ];

@@ -4,11 +4,7 @@ import { resourceId } from './numbers.ts';
 
 /** `meta` of a chat. `batch_id` is an addition. */
 const chatMeta = z
-  .object({
-    external_user_id: z.string().nullable(),
-    conversation_agent_id: uuid,
-    batch_id: uuid.optional(),
-  })
+  .object({ external_user_id: z.string().nullable(), conversation_agent_id: uuid, batch_id: uuid.optional() })
   .meta({ id: 'ChatMeta' });
 
 /** Specification, section 2.4. */
@@ -28,11 +24,7 @@ export const deletedChat = z.object({ id: resourceId, deleted: z.boolean() }).me
 
 /** The response to a stop. */
 export const stoppedReply = z
-  .object({
-    chat_id: resourceId,
-    response_id: z.string(),
-    status: z.enum(['stopped', 'stopping']),
-  })
+  .object({ chat_id: resourceId, response_id: z.string(), status: z.enum(['stopped', 'stopping']) })
   .meta({ id: 'StoppedReply' });
 
 export type StoppedReplyResource = z.infer<typeof stoppedReply>;

@@ -34,9 +34,7 @@ const cursor = z
     const [id = '', offset = ''] = text.slice(1).split('.');
     return { isAfter: text.startsWith('a'), id: Number(id), offset: Number(offset) };
   })
-  .meta({
-    override: { type: 'string', pattern: '^[ab][0-9]{1,10}\\.[0-9]{1,16}$' },
-  });
+  .meta({ override: { type: 'string', pattern: '^[ab][0-9]{1,10}\\.[0-9]{1,16}$' } });
 
 /** Query parameters of a list of which rows are added and deleted while a client reads it. */
 export const cursorQuery = pageQuery.extend({ cursor: cursor.optional() });

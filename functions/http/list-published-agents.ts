@@ -3,9 +3,7 @@ import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { agents } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
-export const handler = listRoute(route, async ({ workspaceId }) => ({
-  pages: resources(workspaceId),
-}));
+export const handler = listRoute(route, async ({ workspaceId }) => ({ pages: resources(workspaceId) }));
 
 async function* resources(workspaceId: string) {
   for await (const page of agents().listPublished(workspaceId)) yield page.map(publishedAgentResource);

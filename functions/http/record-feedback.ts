@@ -4,12 +4,7 @@ import { chats, clock, feedback, workspaces } from '#runtime/composition/service
 import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
-const services = {
-  chats: chats(),
-  clock,
-  feedback: feedback(),
-  workspaces: workspaces(),
-};
+const services = { chats: chats(), clock, feedback: feedback(), workspaces: workspaces() };
 
 export const handler = lambdaRoute(
   route,

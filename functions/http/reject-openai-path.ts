@@ -19,9 +19,7 @@ export const handler = lambdaRoute(
     throw new OpenAiError(
       'notFound',
       `Unknown path or method: ${first === 'responses' ? useCompletions : known}`,
-      {
-        code: 'unknown_url',
-      },
+      { code: 'unknown_url' },
     );
   },
   { form: openAiForm },

@@ -26,9 +26,7 @@ const stepContent = 'What the step does, as a text for people.';
 const stepArguments = 'What the model has passed to the tool.';
 
 const events: Readonly<Record<string, SchemaDescription>> = {
-  StreamEvent: {
-    schema: 'An event of a streamed reply. `type` says which. New types may be added.',
-  },
+  StreamEvent: { schema: 'An event of a streamed reply. `type` says which. New types may be added.' },
   ResponseCreatedEvent: {
     schema:
       'The first event: the message is stored and the reply starts. The model may still be unreachable.',
@@ -43,10 +41,7 @@ const events: Readonly<Record<string, SchemaDescription>> = {
     ...eventFields,
     name: 'The new name of the chat.',
   },
-  ResponseReasoningStepStartEvent: {
-    schema: 'A reasoning step has started.',
-    ...eventFields,
-  },
+  ResponseReasoningStepStartEvent: { schema: 'A reasoning step has started.', ...eventFields },
   StartedReasoningStep: {
     schema: 'A reasoning step that has started.',
     id: stepId,
@@ -55,10 +50,7 @@ const events: Readonly<Record<string, SchemaDescription>> = {
     args: stepArguments,
     timestamp: 'When the step started: ISO 8601, UTC, milliseconds.',
   },
-  ResponseReasoningStepEndEvent: {
-    schema: 'A reasoning step has ended.',
-    ...eventFields,
-  },
+  ResponseReasoningStepEndEvent: { schema: 'A reasoning step has ended.', ...eventFields },
   EndedReasoningStep: {
     schema: 'A reasoning step that has ended.',
     id: stepId,

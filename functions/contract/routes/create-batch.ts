@@ -50,9 +50,9 @@ const webhook = z
       })
       .meta({ format: 'uri' }),
     events: withDefault(
-      z.array(z.enum(webhookEvents)).max(limits.webhookEvents, {
-        error: `must have at most ${limits.webhookEvents} elements`,
-      }),
+      z
+        .array(z.enum(webhookEvents))
+        .max(limits.webhookEvents, { error: `must have at most ${limits.webhookEvents} elements` }),
       ['completed', 'failed'],
     ).transform((events) => [...new Set(events)]),
     secret: optional(text(limits.webhookSecretCharacters)),

@@ -13,11 +13,7 @@ export const route = {
   rateClass: 'writes',
   headers: idempotencyHeaders,
   body: z
-    .object({
-      name: chatName,
-      agent_id: uuid,
-      external_user_id: optional(externalUserId),
-    })
+    .object({ name: chatName, agent_id: uuid, external_user_id: optional(externalUserId) })
     .meta({ id: 'CreateChatRequest' }),
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
 } as const satisfies Route;

@@ -14,10 +14,7 @@ export const route = {
   rateClass: 'writes',
   parameters: chatPath,
   body: z
-    .object({
-      external_user_id: optional(externalUserId),
-      response_id: optional(z.string()),
-    })
+    .object({ external_user_id: optional(externalUserId), response_id: optional(z.string()) })
     .meta({ id: 'StopReplyRequest' }),
   hasOptionalBody: true,
   acceptedStatus: 202,

@@ -29,11 +29,7 @@ export async function countRequests(
   if (attempts.length === 0) return;
   const countOf = (wanted: EndedAttempt['outcome']): number =>
     attempts.filter(({ outcome }) => outcome === wanted).length;
-  services.meter.requestsProcessed({
-    done: countOf('success'),
-    failed: countOf('failed'),
-    delayed: 0,
-  });
+  services.meter.requestsProcessed({ done: countOf('success'), failed: countOf('failed'), delayed: 0 });
   const limits = limitsOf(workspace, services.stageLimits);
   const calls = attempts.flatMap((attempt) => attempt.calls).length;
   const unpaid = calls - attempts.filter(hasEnded).length;

@@ -15,12 +15,7 @@ import type { Services } from './services.ts';
  */
 export async function createChat(
   services: Services<'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>,
-  input: {
-    workspaceId: string;
-    agentId: string;
-    name: string;
-    externalUserId: string | undefined;
-  },
+  input: { workspaceId: string; agentId: string; name: string; externalUserId: string | undefined },
   keys: { client: IdempotencyKey | null; gateway: IdempotencyKey },
   awaitRateLimit: AwaitRateLimit,
 ): Promise<{ chat: Chat; replayed: boolean }> {

@@ -36,12 +36,7 @@ function* eventsOf(
   { reply, agent }: StoredReply,
 ): Generator<StreamEventBody> {
   const message_id = messageId(chatId, reply.position);
-  yield {
-    type: 'response.created',
-    message_id,
-    agent_id: agentId,
-    model: agent?.definition.llm_model ?? '',
-  };
+  yield { type: 'response.created', message_id, agent_id: agentId, model: agent?.definition.llm_model ?? '' };
   if (reply.content !== '') yield { type: 'response.output_text.delta', delta: reply.content };
   if (reply.error !== null) yield { type: 'response.error', ...reply.error };
   else

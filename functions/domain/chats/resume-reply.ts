@@ -11,10 +11,7 @@ import type { Services } from './services.ts';
  */
 export async function resumeReply(
   services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,
-  input: ChatOfUser & {
-    responseId: string;
-    startingAfter: number | undefined;
-  },
+  input: ChatOfUser & { responseId: string; startingAfter: number | undefined },
 ): Promise<AsyncGenerator<string>> {
   const { workspaceId, chatId, responseId } = input;
   const reply = { workspaceId, chatId, responseId };

@@ -24,9 +24,7 @@ const readInterval = 200;
  */
 export async function stopReply(
   services: StopServices & Services<'workspaces'>,
-  input: ChatOfUser & {
-    responseId: string | undefined;
-  },
+  input: ChatOfUser & { responseId: string | undefined },
   awaitRateLimit: AwaitRateLimit,
 ): Promise<{ responseId: string; hasEnded: boolean }> {
   const chat = await findChat(services, input);

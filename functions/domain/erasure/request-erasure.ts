@@ -11,11 +11,7 @@ export async function requestErasure(
   { workspaceId, externalUserId }: Person,
   actor: string,
 ): Promise<void> {
-  const erasure: Erasure = {
-    workspaceId,
-    externalUserId,
-    deletedAt: services.clock.now().toISOString(),
-  };
+  const erasure: Erasure = { workspaceId, externalUserId, deletedAt: services.clock.now().toISOString() };
   await services.erasures.request(erasure, actor);
   try {
     await services.purgeQueue.send([erasure]);

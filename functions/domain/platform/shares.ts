@@ -149,11 +149,7 @@ export class Shares {
     this.exchangedAt = at;
     this.isCounted = this.isBusy();
     try {
-      await reports.put({
-        process: this.process,
-        at,
-        slots: this.isCounted ? slotsOf(this.pools) : {},
-      });
+      await reports.put({ process: this.process, at, slots: this.isCounted ? slotsOf(this.pools) : {} });
       this.reported = (await reports.all()).filter(isValid);
     } catch (error) {
       log.warn('The slots that other processes have given are not known', { error });

@@ -9,11 +9,7 @@ import type { Services } from './services.ts';
  */
 export async function createApiKey(
   services: Services<'apiKeys' | 'clock' | 'identifiers' | 'workspaces'>,
-  input: {
-    workspaceId: string;
-    name: string | null;
-    expiresAt: Date | null;
-  },
+  input: { workspaceId: string; name: string | null; expiresAt: Date | null },
 ): Promise<{ key: ApiKey; apiKey: string }> {
   if ((await services.workspaces.get(input.workspaceId)) === undefined)
     throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);

@@ -11,11 +11,7 @@ import type { Services } from './services.ts';
  */
 export async function rotateApiKey(
   services: Services<'apiKeys' | 'clock' | 'identifiers'>,
-  input: {
-    keyId: string;
-    overlap: number;
-    expiresAt: Date | null;
-  },
+  input: { keyId: string; overlap: number; expiresAt: Date | null },
 ): Promise<{ key: ApiKey; apiKey: string; old: ApiKey }> {
   const old = await services.apiKeys.byId(input.keyId);
   if (old === undefined) throw new ServiceError('notFound', `Key ${input.keyId} not found`);

@@ -24,12 +24,7 @@ const workspacesAtOnce = 10;
  */
 export async function summarizeUsage(
   services: Services<'usage' | 'workspaces'>,
-  input: {
-    workspaceId?: string | undefined;
-    from: string;
-    to: string;
-    by: UsageGrouping;
-  },
+  input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
 ): Promise<{ lines: UsageLine[]; total: UsageLine }> {
   const ids = await workspacesOf(services, input.workspaceId);
   const lines = new Map<string | null, UsageLine>();
@@ -85,8 +80,4 @@ function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
 const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
   one === undefined
     ? other
-    : {
-        name: other.name,
-        counts: sumOf(one.counts, other.counts),
-        calls: sumOf(one.calls, other.calls),
-      };
+    : { name: other.name, counts: sumOf(one.counts, other.counts), calls: sumOf(one.calls, other.calls) };

@@ -67,10 +67,6 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {
   const models: Record<string, ModelUsage> = {};
   for (const [model, , promptTokens, completionTokens] of calls)
-    models[model] = sumOf(models[model] ?? noModelUsage, {
-      calls: 1,
-      promptTokens,
-      completionTokens,
-    });
+    models[model] = sumOf(models[model] ?? noModelUsage, { calls: 1, promptTokens, completionTokens });
   return models;
 }

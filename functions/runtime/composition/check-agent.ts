@@ -9,9 +9,9 @@ import { modelProviders } from './model-providers.ts';
 import { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch } from './services.ts';
 
 /** Unknown fields are rejected, because a mistyped field would otherwise be ignored silently. */
-const agentFile = agentDefinition.strict().extend({
-  unified_tools: z.array(unifiedTool.strict()).max(32).default([]),
-});
+const agentFile = agentDefinition
+  .strict()
+  .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
   /** Without the fields that are wrong. */

@@ -36,10 +36,6 @@ export class DeadlineRetries extends StandardRetryStrategy {
     const retries = token.getRetryCount() + 1;
     const wait = Math.random() * Math.min(50 * 2 ** retries, maxBackoff);
     if (remaining - wait < reservedMilliseconds) throw new Error('No time is left for another attempt');
-    return {
-      getRetryCount: () => retries,
-      getRetryDelay: () => wait,
-      getRetryCost: () => undefined,
-    };
+    return { getRetryCount: () => retries, getRetryDelay: () => wait, getRetryCost: () => undefined };
   }
 }

@@ -50,12 +50,7 @@ export const openAiForm: ResponseForm = {
 /** What a client may know of an error. The text of a 5xx is only logged. */
 export const errorObjectOf = (error: OpenAiError, requestId: string): ErrorObject =>
   error.status >= 500
-    ? {
-        message: serverErrorMessage(requestId, error.reason),
-        type: 'server_error',
-        param: null,
-        code: null,
-      }
+    ? { message: serverErrorMessage(requestId, error.reason), type: 'server_error', param: null, code: null }
     : { message: error.message, type: typeOf(error.status), param: error.param, code: error.code };
 
 const typeOf = (status: number): string =>

@@ -10,10 +10,7 @@ type Emit = (event: StreamEventBody) => void;
 export function timeReply(
   route: 'send-message' | 'complete-chat',
   startedAt: number,
-): {
-  listening: (emit: Emit) => Emit;
-  ended: (reply: { error: unknown }) => void;
-} {
+): { listening: (emit: Emit) => Emit; ended: (reply: { error: unknown }) => void } {
   let hasSpoken = false;
   let calledAt = Date.now();
   return {

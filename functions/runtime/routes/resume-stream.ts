@@ -6,12 +6,7 @@ import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 
-const services = {
-  chats: chats(),
-  clock,
-  replyEvents: replyEvents(),
-  workspaces: workspaces(),
-};
+const services = { chats: chats(), clock, replyEvents: replyEvents(), workspaces: workspaces() };
 /** The route of resume-stream, for the Lambda function and for the web function. */
 export const serve = serveRoute(
   route,
