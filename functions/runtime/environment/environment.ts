@@ -13,27 +13,20 @@ const hostsAndPorts = () =>
     .pipe(z.array(hostAndPort));
 
 /**
- * Each schema is created at the first read of its variable. Creating all of them would add 8 ms to a function's start.
+ * Of the variables that are not just a text. Each schema is created at the first read of its variable. Creating all of them would add 8 ms to a function's start.
  */
 const schemas = {
-  dataTable: () => z.string().min(1),
-  contentBucket: () => z.string().min(1),
-  fileBucket: () => z.string().min(1),
   openAiBaseUrl: () => z.url(),
   showProviderErrors: () => z.literal('true').optional(),
-  openAiApiKeySecret: () => z.string().min(1),
   streamTimeoutSeconds: () => z.coerce.number().positive(),
   leaseSeconds: () => z.coerce.number().positive(),
   plainReplySeconds: () => z.coerce.number().positive(),
   batchQueueUrl: () => z.url(),
   purgeQueueUrl: () => z.url(),
-  batchWorkflowArn: () => z.string().min(1),
   batchTimeoutSeconds: () => z.coerce.number().positive(),
   batchItemSeconds: () => z.coerce.number().positive(),
   batchWorkspaceSlots: () => z.coerce.number().int().positive(),
   requestsPerWorker: () => z.coerce.number().int().positive(),
-  prepareAttachmentFunction: () => z.string().min(1),
-  testAgentFunction: () => z.string().min(1),
   historyCharacters: () => z.coerce.number().int().nonnegative(),
   attachedFiles: () => z.coerce.number().int().positive(),
   replyBytes: () => z.coerce.number().int().positive(),
@@ -43,7 +36,6 @@ const schemas = {
   outboundAllow: hostsAndPorts,
   webhookAllow: hostsAndPorts,
   webhookPlainLoopback: () => z.enum(['true', 'false']).optional(),
-  webhookKey: () => z.string().min(1),
   webhookTimeoutSeconds: () => z.coerce.number().positive(),
   webhookRetrySeconds: () =>
     z
@@ -53,7 +45,6 @@ const schemas = {
   /** Undefined if agents cannot search the web. */
   webSearchProvider: () => z.enum(['searxng', 'brave']).optional(),
   webSearchUrl: () => z.url(),
-  webSearchApiKeySecret: () => z.string().min(1),
   usageDays: () => z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
   originSecrets: () =>
@@ -68,7 +59,6 @@ const schemas = {
   corsOrigin: () => z.string().min(1).optional(),
   handlesPreflights: () => z.literal('true').optional(),
   logLevel: () => z.string().optional(),
-  metricsNamespace: () => z.string().min(1),
   stageLimits: () => limitsText,
   poolSizes: () =>
     z
@@ -76,10 +66,12 @@ const schemas = {
       .transform((text) => JSON.parse(text))
       .pipe(z.record(z.enum(poolNames), z.int().positive())),
   httpEndpoint: () => z.string().regex(/^[^:]+:\d+$/),
-} as const satisfies Record<keyof typeof variables, () => z.ZodType>;
+} as const satisfies Partial<Record<Name, () => z.ZodType>>;
 
-type Name = keyof typeof schemas;
-type Value<Of extends Name> = z.infer<ReturnType<(typeof schemas)[Of]>>;
+type Name = keyof typeof variables;
+type Value<Of extends Name> = Of extends keyof typeof schemas
+  ? z.infer<ReturnType<(typeof schemas)[Of]>>
+  : string;
 
 const created = new Map<Name, z.ZodType>();
 
@@ -88,7 +80,8 @@ const created = new Map<Name, z.ZodType>();
  * @throws Error that names the variable if it is missing or malformed
  */
 export function environment<Of extends Name>(name: Of): Value<Of> {
-  const schema = created.get(name) ?? schemas[name]();
+  const { [name]: schemaOf = () => z.string().min(1) }: Partial<Record<Name, () => z.ZodType>> = schemas;
+  const schema = created.get(name) ?? schemaOf();
   created.set(name, schema);
   const parsed = schema.safeParse(process.env[variables[name]]);
   if (!parsed.success) throw new Error(`The environment variable ${variables[name]} is missing or malformed`);
