@@ -164,24 +164,6 @@ test.each(['all', 'uploads', 'none'])(
   },
 );
 
-// The test above has all other accounts.
-test.each([10, 1000])(
-  'in an account of %d the alarm of its concurrency can go off, and is not on by reservations alone',
-  (accountConcurrency) => {
-    const { reserved, template } = concurrencyOf({ webFunctions: 'all', accountConcurrency });
-    const [alarm] = Object.values(
-      template.findResources('AWS::CloudWatch::Alarm', {
-        Properties: { MetricName: 'ClaimedAccountConcurrency' },
-      }),
-    );
-    const threshold = Number(alarm?.Properties.Threshold);
-    const free = accountConcurrency - sum(Object.values(reserved));
-    expect(threshold).toBe(concurrencyThreshold(accountConcurrency, { unreserved: free }));
-    expect(threshold).toBeLessThan(accountConcurrency);
-    expect(threshold - sum(Object.values(reserved))).toBeGreaterThanOrEqual(Math.ceil(free * 0.8));
-  },
-);
-
 test('what an operator sets is never scaled, and what does not fit is rejected with the sum', () => {
   // Of the usual parts of the others, 827, a twentieth must fit.
   const given = { ...plain, preparationConcurrency: 835 };
