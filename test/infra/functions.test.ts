@@ -6,6 +6,7 @@ const { resources, resource, statements } = synthesize();
 const functions = Object.entries(resources('AWS::Lambda::Function')).map(
   ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
 );
+
 test('what only a local run may do is not in production', () => {
   expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
   expect(JSON.stringify(functions)).not.toContain(variables.webhookPlainLoopback);
