@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MessageResource } from '#contract/message.ts';
 import { dataOf, emptyList, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
@@ -214,16 +213,4 @@ describe('a chat that cannot be read', () => {
       '400/10006 external_user_id is required',
     );
   });
-});
-
-it('is whole when it is larger than what a function may answer in one piece', async () => {
-  const { client, createChat, send } = await openTenant(service, { titles: false });
-  const chat = await createChat();
-  // 26 questions of 256 KiB are 6.5 MiB; a buffered response may have 6 MiB.
-  for (let count = 0; count < 26; count += 1) dataOf(await send(chat, { message: 'm'.repeat(256 * 1024) }));
-  const response = await client.get<MessageResource[]>(
-    `/chats/${chat.id}/messages?external_user_id=reader&limit=1000`,
-  );
-  expect(response.body.data).toHaveLength(52);
-  expect(response.body.data.filter(({ content }) => content.length === 256 * 1024)).toHaveLength(26);
 });

@@ -67,6 +67,7 @@ describe('a call', () => {
     data: { type: 'data' as const, data: Buffer.alloc(300_000, 'image') },
     mediaType: 'image/png',
   };
+
   it.each([
     ['', user('Hi')],
     ['with an image ', { ...user(), content: [image] }],
@@ -182,6 +183,7 @@ describe('an answer', () => {
     server.onCall = script;
     return (await stream()).parts;
   };
+
   it('may tell no tokens', async () => {
     const parts = await responseOf((call) => {
       call.chunk('Hello');

@@ -101,6 +101,7 @@ describe('an answer', () => {
     const { stream } = await modelNamed('scripted').doStream({ prompt });
     return Array.fromAsync(stream);
   };
+
   it('may tell no tokens', async () => {
     const parts = await responseOf((call) => call.finish(null));
     expect(parts.at(-1)).toMatchObject({
@@ -134,6 +135,7 @@ describe('an answer', () => {
   const hello = events({ choices: [{ delta: { content: 'Hé' } }] });
   const world = events({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });
   const object = JSON.stringify({ choices: [{ message: { content: 'Hé👋' }, finish_reason: 'stop' }] });
+
   it.each([
     ['LF', `${hello}\n\n${world}\n\ndata: [DONE]\n\n`],
     ['CRLF', `${hello}\r\n\r\n${world}\r\n\r\ndata: [DONE]\r\n\r\n`],
@@ -186,6 +188,7 @@ describe('an answer', () => {
   });
   const a1 = ['a', '{"x":1}'];
   const b2 = ['b', '{"x":2}'];
+
   it.each<[string, Delta[], string[][]]>([
     ['as an object', [delta('a', { x: 1 }, 0, '1')], [a1]],
     ['as null', [delta('a', null, 0, '1')], [['a', '']]],
