@@ -194,29 +194,11 @@ describe('the title of a chat', () => {
   const nameOf = async ({ client }: OpenTenant) =>
     dataOf(await client.get<ChatResource[]>('/chats'))[0]?.name;
 
-  it('is told by an event and becomes the name of the chat', async () => {
-    const tenant = await openTenant(service);
-    const chat = await tenant.createChat({ name: 'Before' });
-    const titles = (await send(tenant, chat, 'Plan my trip to Rome')).filter(
-      (event) => event.type === 'response.chat.title.updated',
-    );
-    expect(titles).toMatchObject([{ name: 'Plan my trip to Rome', chat_id: chat.id }]);
-    expect(await nameOf(tenant)).toBe('Plan my trip to Rome');
-  });
-
   it('is made for a reply without a stream too', async () => {
     const tenant = await openTenant(service);
     dataOf(await tenant.send(await tenant.createChat(), { message: 'Plan my trip' }));
     // The response does not wait for the title.
     await expect.poll(() => nameOf(tenant)).toBe('Plan my trip');
-  });
-
-  it('is made from the first message alone', async () => {
-    const tenant = await openTenant(service);
-    const chat = await tenant.createChat();
-    await send(tenant, chat, 'First words');
-    expect(find(await send(tenant, chat, 'Other words'), 'response.chat.title.updated')).toBeUndefined();
-    expect(await nameOf(tenant)).toBe('First words');
   });
 
   it.each([
