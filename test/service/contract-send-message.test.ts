@@ -287,11 +287,3 @@ describe('while a reply is in progress', () => {
     expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
   });
 });
-
-it('tells that a reply failed as a stream does, and the request id', async () => {
-  const { createChat, send } = await openTenant(service, { model: 'nowhere:at-all' });
-  const response = await send(await createChat());
-  expect(summaryOf(response)).toBe(
-    `500/10005 The reply could not be completed, request id ${response.headers.get('x-request-id')}`,
-  );
-});
