@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
@@ -62,17 +60,6 @@ describe('the text of', () => {
     const extracted = await extract('a.pdf', pdf);
     expect(extracted.text.trim()).toBe(text);
     expect(extracted.notices).toEqual(notices);
-  });
-
-  it('a Word document with its headings and tables, and without what was deleted', async () => {
-    const body = `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Terms</w:t></w:r></w:p>
-      ${paragraph('Fourteen &amp; no more')}<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>
-      <w:tbl><w:tr><w:tc>${paragraph('Days')}</w:tc><w:tc>${paragraph('14')}</w:tc></w:tr></w:tbl>`;
-    const text = await textOf('a.docx', wordBody(body));
-    expect(text).toContain('Terms');
-    expect(text).toContain('Fourteen & no more');
-    expect(text).toMatch(/Days\s*\|\s*14/);
-    expect(text).not.toContain('gone');
   });
 
   it('a Word document of the nineties', async () => {
@@ -166,6 +153,7 @@ describe('is refused, and the process goes on:', () => {
     ],
     ['a PDF of too many pages', 'tooLarge', 'a.pdf', () => pdfOf(Array.from({ length: 5001 }, () => ['x']))],
   ];
+
   it.each(rejected)('%s', async (_why, kind, name, bytes) => {
     await expect(extract(name, bytes())).rejects.toMatchObject({ name: 'ExtractionFailure', kind });
   });
@@ -198,25 +186,4 @@ describe('is refused, and the process goes on:', () => {
     leaving.abort(new Error('Gone'));
     await expect(reading).rejects.toThrow('Gone');
   });
-});
-
-it('fetches nothing that a document refers to', async () => {
-  const received: string[] = [];
-  const server = createServer((request, response) => {
-    received.push(request.url ?? '');
-    response.end();
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  try {
-    const picture = `<w:p><w:r><w:drawing><a:blip r:link="x"/></w:drawing></w:r></w:p>`;
-    const body = `${paragraph('Seen')}${picture}`;
-    const linked = wordBody(body, [['x', 'image', `${address}/docx" TargetMode="External`]]);
-    expect(await textOf('a.docx', linked)).toContain('Seen');
-    const html = `<link rel=stylesheet href=${address}/css><img src=${address}/img alt=Seen><iframe src=${address}/frame>`;
-    expect(await textOf('a.html', html)).toContain('Seen');
-    expect(received).toEqual([]);
-  } finally {
-    server.close();
-  }
 });

@@ -8,7 +8,6 @@ const timeoutOf = (id: string): number => {
   const { Timeout } = resource('AWS::Lambda::Function', id).Properties;
   return Number(Timeout);
 };
-const queues = Object.entries(resources('AWS::SQS::Queue')).filter(([id]) => id.startsWith('Batches'));
 
 test('the definition is one that Step Functions takes', () => {
   const { isValid, errorsText } = validate(workflowDefinition());
@@ -27,23 +26,6 @@ test('its log group is one that needs no entry in the resource policy of the Reg
   expect(nameIn(`${stack}/5e6f7a8b-0000-11ef-9a2b-0a1b2c3d4e5f`)).toBe(
     '/aws/vendedlogs/states/agent-service-production-5e6f7a8b',
   );
-});
-
-test('its states read as what becomes of a batch', () => {
-  expect(Object.keys(workflowDefinition().States).toSorted()).toEqual([
-    'Deliver the webhook',
-    'Fail what is left of the batch',
-    'Is a webhook wanted?',
-    'Is the batch over?',
-    'Is the webhook settled?',
-    'Leave the batch to the reconciler',
-    'Offer slots to workers and wait for the last request',
-    'See what has become of the batch',
-    'The batch is over',
-    'Wait for the requests in work',
-    'Wait for the requests that are left',
-    'Wait for the time of the next attempt',
-  ]);
 });
 
 test('the reconciler runs every minute, and a run that comes too late is dropped', () => {
@@ -86,48 +68,6 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
     settings: JSON.stringify({ webFunctions: 'none', batchTimeoutSeconds: 60 }),
   });
   expect(shorter.States['Wait for the requests that are left']?.TimeoutSeconds).toBe(60);
-});
-
-test('messages stay hidden for six times as long as a worker may take', () => {
-  const [[, requests]] = queues as [(typeof queues)[0]];
-  expect(queues).toHaveLength(1);
-  expect(requests.Properties).toMatchObject({
-    MessageRetentionPeriod: 14 * 86_400,
-    SqsManagedSseEnabled: true,
-  });
-  expect(requests.Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * timeoutOf('ProcessBatchItems'));
-  expect(requests.Properties).not.toHaveProperty('RedrivePolicy');
-});
-
-test('a worker has one message, twenty work at most, and a workspace has places for three quarters of them', () => {
-  const sources = Object.values(resources('AWS::Lambda::EventSourceMapping')).map(
-    ({ Properties }) => Properties,
-  );
-  expect(sources).toContainEqual(
-    expect.objectContaining({
-      BatchSize: 1,
-      ScalingConfig: { MaximumConcurrency: 20 },
-      FunctionResponseTypes: ['ReportBatchItemFailures'],
-    }),
-  );
-  const slotsOf = (id: string) =>
-    (resource('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
-      .Variables.BATCH_WORKSPACE_SLOTS;
-  for (const id of ['ProcessBatchItems', 'AdvanceBatch', 'DispatchBatch', 'ReconcileBatches'])
-    expect(slotsOf(id)).toBe('15');
-});
-
-test('times stand in order: lease, a request, its worker', () => {
-  const { Variables } = resource('AWS::Lambda::Function', 'ProcessBatchItems').Properties.Environment as {
-    Variables: Record<string, string>;
-  };
-  const order = [
-    Number(Variables.LEASE_SECONDS),
-    Number(Variables.BATCH_ITEM_SECONDS),
-    timeoutOf('ProcessBatchItems'),
-  ];
-  // A worker starts requests for a minute before the last of them.
-  expect(order).toEqual([30, 240, 900]);
 });
 
 /** The ids that a value refers to, by any kind of reference. */

@@ -28,7 +28,6 @@ function concurrencyOf(settings: Record<string, unknown> = {}) {
     },
   );
   return {
-    names: functions.map(([name]) => name),
     reserved: Object.fromEntries(reserved),
     sources: Object.fromEntries(sources),
     template,
@@ -43,7 +42,7 @@ const sum = (reserved: Iterable<number | undefined>) =>
   [...reserved].reduce((total: number, executions = 0) => total + executions, 0);
 
 test('the authorizer and all that may run for long have reservations, which leave the short routes and other stacks theirs', () => {
-  const { names, reserved, sources, warnings } = concurrencyOf();
+  const { reserved, sources, warnings } = concurrencyOf();
   expect(reserved).toEqual({
     AuthorizeRequest: 200,
     CompleteChat: 50,
@@ -57,34 +56,6 @@ test('the authorizer and all that may run for long have reservations, which leav
   expect(sources).toEqual({ ProcessBatchItems: 20, PurgeChat: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
   expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + otherStacks);
-  // Only functions that run once for a request, a batch or an hour, and end soon, have no limit.
-  expect(names.filter((name) => !(name in reserved) && !(name in sources)).toSorted()).toEqual([
-    'AdvanceBatch',
-    'CancelBatch',
-    'CreateBatch',
-    'CreateChat',
-    'DeleteChat',
-    'DeleteFile',
-    'DeleteUnusedChats',
-    'EraseUser',
-    'FailBatch',
-    'GetBatch',
-    'GetChat',
-    'GetModel',
-    'ListBatchResults',
-    'ListBatches',
-    'ListChats',
-    'ListMessages',
-    'ListModels',
-    'ListPublishedAgents',
-    'RecordFeedback',
-    'RejectOpenaiPath',
-    'RenameChat',
-    'StopReply',
-    // It runs when an operator says so.
-    'TestAgent',
-    'UploadFile',
-  ]);
   expect(warnings).toEqual([]);
 });
 
@@ -161,24 +132,6 @@ test.each(['all', 'uploads', 'none'])(
     }
     expect(broken).toEqual([]);
     expect(before.get('authorize-request')).toBe(200);
-  },
-);
-
-// The test above has all other accounts.
-test.each([10, 1000])(
-  'in an account of %d the alarm of its concurrency can go off, and is not on by reservations alone',
-  (accountConcurrency) => {
-    const { reserved, template } = concurrencyOf({ webFunctions: 'all', accountConcurrency });
-    const [alarm] = Object.values(
-      template.findResources('AWS::CloudWatch::Alarm', {
-        Properties: { MetricName: 'ClaimedAccountConcurrency' },
-      }),
-    );
-    const threshold = Number(alarm?.Properties.Threshold);
-    const free = accountConcurrency - sum(Object.values(reserved));
-    expect(threshold).toBe(concurrencyThreshold(accountConcurrency, { unreserved: free }));
-    expect(threshold).toBeLessThan(accountConcurrency);
-    expect(threshold - sum(Object.values(reserved))).toBeGreaterThanOrEqual(Math.ceil(free * 0.8));
   },
 );
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
-import { documentedRoutes, routes } from '#contract/routes.ts';
+import { documentedRoutes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
@@ -29,39 +29,7 @@ const paths = new Set(documentedRoutes.map(({ path }) => path));
 
 describe('several origins, with a distribution', () => {
   const stage = synthesize({ settings: { webFunctions: 'all', corsOrigins: [origin, other] } });
-  const { resource, template } = stage;
-
-  test('one policy of all behaviours names them, and overrides what an origin says', () => {
-    expect(resource('AWS::CloudFront::ResponseHeadersPolicy').Properties.ResponseHeadersPolicyConfig).toEqual(
-      {
-        Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-headers']] },
-        Comment: expect.any(String),
-        CorsConfig: {
-          AccessControlAllowCredentials: false,
-          AccessControlAllowHeaders: {
-            Items: ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'],
-          },
-          AccessControlAllowMethods: { Items: ['GET', 'POST', 'PATCH', 'DELETE'] },
-          AccessControlAllowOrigins: { Items: [origin, other] },
-          AccessControlExposeHeaders: { Items: exposedHeaders },
-          AccessControlMaxAgeSec: 600,
-          OriginOverride: true,
-        },
-        CustomHeadersConfig: { Items: [{ Header: 'Vary', Override: true, Value: 'Origin' }] },
-        RemoveHeadersConfig: {
-          Items: ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'].map((Header) => ({
-            Header,
-          })),
-        },
-      },
-    );
-    const [policyId] = Object.keys(template.findResources('AWS::CloudFront::ResponseHeadersPolicy'));
-    const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties as {
-      DistributionConfig: { CacheBehaviors: object[]; DefaultCacheBehavior: object };
-    };
-    for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior])
-      expect(behavior).toHaveProperty('ResponseHeadersPolicyId', { Ref: policyId });
-  });
+  const { template } = stage;
 
   test('every path takes a preflight without a key, and says nothing of origins by itself', () => {
     const preflights = methodsOf(stage, 'OPTIONS');
@@ -81,46 +49,10 @@ describe('several origins, with a distribution', () => {
     for (const given of Object.values(variablesOf(stage)))
       expect(given).not.toHaveProperty(variables.corsOrigin);
   });
-
-  test('the web function of uploads answers preflights, which do not come through the gateway', () => {
-    expect(resource('AWS::Lambda::WebFunctionRevision', 'Uploads').Properties).toMatchObject({
-      ServiceConfig: { EnvironmentVariables: { [variables.handlesPreflights]: 'true' } },
-    });
-    expect(JSON.stringify(resource('AWS::Lambda::WebFunctionRevision', 'Chats'))).not.toContain(
-      variables.handlesPreflights,
-    );
-  });
 });
 
 describe('one origin, without a distribution', () => {
   const stage = synthesize({ settings: { webFunctions: 'none', corsOrigins: [origin] } });
-
-  test('every path takes a preflight without a key, and names the origin', () => {
-    const preflights = methodsOf(stage, 'OPTIONS');
-    expect(preflights).toHaveLength(paths.size);
-    for (const { Properties } of preflights) {
-      expect(Properties).toMatchObject({
-        AuthorizationType: 'NONE',
-        Integration: {
-          Type: 'MOCK',
-          IntegrationResponses: [
-            {
-              StatusCode: '204',
-              ResponseParameters: {
-                'method.response.header.Access-Control-Allow-Origin': `'${origin}'`,
-                'method.response.header.Access-Control-Allow-Methods': "'GET, POST, PATCH, DELETE'",
-                'method.response.header.Access-Control-Allow-Headers':
-                  "'x-api-key, content-type, idempotency-key, x-external-user-id'",
-                'method.response.header.Access-Control-Max-Age': "'600'",
-                'method.response.header.Vary': "'Origin'",
-              },
-            },
-          ],
-        },
-      });
-      expect(Properties).not.toHaveProperty('AuthorizerId');
-    }
-  });
 
   test('every response of the gateway itself names it', () => {
     const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
@@ -131,14 +63,6 @@ describe('one origin, without a distribution', () => {
         'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
         'gatewayresponse.header.Vary': "'Origin'",
       });
-  });
-
-  test('the functions of routes know it, and no other', () => {
-    const knowing = Object.entries(variablesOf(stage)).filter(
-      ([, given]) => given[variables.corsOrigin] === origin,
-    );
-    const names = Object.keys(routes).map((name) => name.replaceAll('-', ''));
-    expect(knowing.map(([id]) => id.slice(0, -8).toLowerCase()).toSorted()).toEqual(names.toSorted());
   });
 });
 

@@ -1,5 +1,4 @@
-import { describe, expect, test } from 'vitest';
-import { routes } from '#contract/routes.ts';
+import { expect, test } from 'vitest';
 import { variables } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -7,63 +6,10 @@ const { resources, resource, statements } = synthesize();
 const functions = Object.entries(resources('AWS::Lambda::Function')).map(
   ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
 );
-/** Functions that the gateway, queues, the state machine, schedules and other functions call. */
-const withoutRoute = [
-  'authorize-request',
-  'process-batch-items',
-  'dispatch-batch',
-  'advance-batch',
-  'fail-batch',
-  'deliver-webhook',
-  'reconcile-batches',
-  'delete-unused-chats',
-  'prepare-attachment',
-  'purge-chat',
-  'test-agent',
-];
-
-test('there is a function for each route, and for what stands behind none', () => {
-  const names = Object.keys(routes).concat(withoutRoute).map(pascalCase);
-  expect(functions.map(([id]) => id).toSorted()).toEqual(names.toSorted());
-});
-
-const pascalCase = (name: string): string =>
-  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
 test('what only a local run may do is not in production', () => {
   expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
   expect(JSON.stringify(functions)).not.toContain(variables.webhookPlainLoopback);
-});
-
-describe.each(functions)('%s', (id, { Properties }) => {
-  test('runs Node 24 on Graviton', () => {
-    expect(Properties).toMatchObject({
-      Runtime: 'nodejs24.x',
-      Architectures: ['arm64'],
-      Handler: 'index.handler',
-      // PrepareAttachment scales images in memory.
-      MemorySize: id === 'PrepareAttachment' ? 2048 : 1024,
-    });
-  });
-
-  test('logs JSON into a group of its own that forgets after a month', () => {
-    const logging = Properties.LoggingConfig as { LogFormat: string; LogGroup: { Ref: string } };
-    expect(logging.LogFormat).toBe('JSON');
-    expect(resources('AWS::Logs::LogGroup')[logging.LogGroup.Ref]?.Properties).toMatchObject({
-      RetentionInDays: 30,
-    });
-    const sharing = functions.filter(
-      ([, other]) => JSON.stringify(other.Properties.LoggingConfig) === JSON.stringify(logging),
-    );
-    expect(sharing).toHaveLength(1);
-  });
-});
-
-test('every log group forgets', () => {
-  const groups = Object.values(resources('AWS::Logs::LogGroup'));
-  // Two log groups of the gateway and one of the state machine.
-  expect(groups).toHaveLength(functions.length + 3);
-  for (const group of groups) expect(group.Properties).toMatchObject({ RetentionInDays: 30 });
 });
 
 test('whoever calls a function calls its alias: the gateway, queues, the workflow, the schedule, other functions', () => {
@@ -131,21 +77,6 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
   ];
   expect(order).toEqual([30, 90, 110, 120, 315]);
   expect(order).toEqual(order.toSorted((a, b) => a - b));
-});
-
-test('the settings of a stage reach the function that asks models', () => {
-  const settings = {
-    streamTimeoutSeconds: 2,
-    openAiBaseUrl: 'http://models.example:8080/v1',
-    webFunctions: 'none',
-    logLevel: 'WARN',
-  };
-  expect(variablesOf('SendMessage', { settings: JSON.stringify(settings) })).toMatchObject({
-    [variables.streamTimeoutSeconds]: '2',
-    [variables.openAiBaseUrl]: 'http://models.example:8080/v1',
-    [variables.logLevel]: 'WARN',
-    [variables.openAiApiKeySecret]: { Ref: 'OpenAiApiKey' },
-  });
 });
 
 test('no function is given a secret as a plain value', () => {

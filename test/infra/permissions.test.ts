@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { routes } from '#contract/routes.ts';
 import { functionNames } from '#lib/bundles/function-bundles.ts';
 import { type Statement, synthesize } from './synthesize.ts';
 
@@ -30,20 +29,6 @@ test('every write names the items that it may write', () => {
     expect(Condition).toMatchObject({
       'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': expect.anything() },
     });
-});
-
-test('every function tells its traces, and nobody else does', () => {
-  const tracing = policies.filter((policy) => policy.tracing.length > 0);
-  expect(tracing).toHaveLength(functionNames.length);
-  expect(tracing.every((policy) => policy.tracing.length === 1)).toBe(true);
-  const modes = Object.values(resources('AWS::Lambda::Function')).flatMap(
-    ({ Properties }) => Properties.TracingConfig ?? [],
-  );
-  expect(modes).toEqual(functionNames.map(() => ({ Mode: 'Active' })));
-  const [gateway] = Object.values(resources('AWS::ApiGateway::Stage'));
-  expect(gateway?.Properties.TracingEnabled).toBe(true);
-  const [workflow] = Object.values(resources('AWS::StepFunctions::StateMachine'));
-  expect(workflow?.Properties.TracingConfiguration).toEqual({ Enabled: true });
 });
 
 test('no role is given a wildcard action', () => {
@@ -91,30 +76,4 @@ test('each function has a role of its own, with no policy of AWS', () => {
   );
   expect(new Set(used).size).toBe(used.length);
   for (const id of used) expect(roles[id]?.Properties).not.toHaveProperty('ManagedPolicyArns');
-});
-
-test('API Gateway may call the functions of routes and the authorizer, schedules the reconciler and the deletion of unused chats, and nobody else any', () => {
-  const [calls, ...others] = byRole.get('ApiCaller') ?? [];
-  expect(others).toEqual([]);
-  const called = [...JSON.stringify(calls?.Resource).matchAll(/\["(\w+)[0-9A-F]{8}","Arn"\]\},":live"/g)];
-  expect(called.map(([, name = '']) => name.toLowerCase()).toSorted()).toEqual(
-    [...Object.keys(routes), 'authorize-request'].map((name) => name.replaceAll('-', '')).toSorted(),
-  );
-  const [roleId] = Object.keys(resources('AWS::IAM::Role')).filter((id) => id.startsWith('ApiCallerRole'));
-  const credentials = { 'Fn::GetAtt': [roleId, 'Arn'] };
-  for (const { Properties } of Object.values(resources('AWS::ApiGateway::Method')))
-    expect(Properties.Integration).toMatchObject({ Credentials: credentials });
-  for (const { Properties } of Object.values(resources('AWS::ApiGateway::Authorizer')))
-    expect(Properties.AuthorizerCredentials).toEqual(credentials);
-
-  const permissions = Object.values(resources('AWS::Lambda::Permission')).map(({ Properties }) => Properties);
-  const aliases = Object.keys(resources('AWS::Lambda::Alias'));
-  for (const { Action, FunctionName, Principal } of permissions) {
-    expect([Action, Principal]).toEqual(['lambda:InvokeFunction', 'events.amazonaws.com']);
-    expect(aliases).toContain((FunctionName as { Ref: string }).Ref);
-  }
-  const scheduled = permissions.map((permission) => JSON.stringify(permission)).toSorted();
-  expect(scheduled).toHaveLength(2);
-  expect(scheduled[0]).toMatch(/DeleteUnusedChats.*PurgeUnusedChats/);
-  expect(scheduled[1]).toMatch(/ReconcileBatches.*BatchesReconciliation/);
 });

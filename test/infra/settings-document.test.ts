@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { settingLines } from '#lib/settings/setting-lines.ts';
-import { parseSettings, settingGroups, settingNames } from '#lib/settings.ts';
+import { parseSettings, settingGroups } from '#lib/settings.ts';
 import { renderSettings } from '../../bin/settings/render-settings.ts';
 
 const groups = Object.values(settingGroups);
@@ -26,12 +26,6 @@ test('every setting has a type and a default', () => {
   const unclear = lines.filter((line) => line.type === '' || line.default === '');
   expect(unclear.map(({ path }) => path)).toEqual([]);
   expect(renderSettings()).not.toMatch(/NaN|undefined|\[object/);
-});
-
-test('every setting that a stage takes is in one group', () => {
-  const names = groups.flatMap((group) => Object.keys(group));
-  expect(names).toEqual(settingNames);
-  expect(new Set(names).size).toBe(names.length);
 });
 
 test('a line has the type, the default and the limits of its setting', () => {

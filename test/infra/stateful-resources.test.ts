@@ -44,11 +44,6 @@ describe.each(stateful)('%s', (type, logicalId) => {
       UpdateReplacePolicy: 'Delete',
     });
   });
-
-  test('has no name of its own, so that stages share an account', () => {
-    for (const name of ['TableName', 'BucketName', 'Name'])
-      expect(production.resource(type, logicalId).Properties).not.toHaveProperty(name);
-  });
 });
 
 /**
@@ -85,18 +80,6 @@ test('nothing else outlives a stack', () => {
   expect(outliving.map(([id]) => id).toSorted()).toEqual(
     [...stateful.map(([, id]) => id), ...retainedLogs, ...ofTheAccount.map(([id]) => id)].toSorted(),
   );
-});
-
-test('what outlives a stack is in the way of none that is created after it: no name is made of stage and Region alone', () => {
-  const named = outlivingOf(withUploads).flatMap(([id, { Properties }]) =>
-    Object.entries(Properties ?? {})
-      .filter(([property]) => /Name$/.test(property))
-      .map(([, name]) => ({ id, name: JSON.stringify(name) })),
-  );
-  expect(named.map(({ id }) => id).toSorted()).toEqual(['BatchWorkflowLogs', 'GatewayExecutionLogs']);
-  // These names are different for every stack that is created.
-  for (const { id, name } of named)
-    expect([id, name]).toEqual([id, expect.stringMatching(/"Ref":"(Gateway|AWS::StackId)"/)]);
 });
 
 test('buckets that go with their stack are emptied first, and only those', () => {
@@ -177,28 +160,4 @@ test('a file that is not kept goes after a day', () => {
       { ExpirationInDays: 1, TagFilters: [{ Key: 'kept', Value: 'no' }], Status: 'Enabled' },
     ]),
   });
-});
-
-test('no resource is custom: everything in the template is what CloudFormation itself makes', () => {
-  const types = Object.values(production.template.toJSON().Resources as Record<string, { Type: string }>).map(
-    ({ Type }) => Type,
-  );
-  expect(new Set(types.map((type) => type.split('::').slice(0, 2).join('::')))).toEqual(
-    new Set([
-      'AWS::ApiGateway',
-      'AWS::CloudWatch',
-      'AWS::CodeDeploy',
-      'AWS::DynamoDB',
-      'AWS::Events',
-      'AWS::IAM',
-      'AWS::KMS',
-      'AWS::Lambda',
-      'AWS::Logs',
-      'AWS::S3',
-      'AWS::SNS',
-      'AWS::SQS',
-      'AWS::SecretsManager',
-      'AWS::StepFunctions',
-    ]),
-  );
 });

@@ -15,31 +15,6 @@ test('unless a stage says otherwise, agents reach public addresses alone and sea
   expect(secretsOf(stack)).not.toContain('BraveApiKey');
 });
 
-test('what a stage allows reaches the function that answers', () => {
-  const settings = {
-    outboundAllow: ['wiki.internal:443', '[::1]:8080'],
-    webSearch: { provider: 'searxng', url: 'http://search.internal' },
-  };
-  const stack = synthesize({ settings: { webFunctions: 'none', ...settings } });
-  expect(variablesOf(stack, 'SendMessage')).toMatchObject({
-    OUTBOUND_ALLOW: 'wiki.internal:443,[::1]:8080',
-    WEB_SEARCH_PROVIDER: 'searxng',
-    WEB_SEARCH_URL: 'http://search.internal',
-  });
-  expect(secretsOf(stack)).not.toContain('BraveApiKey');
-});
-
-test('Brave has a secret for its key, which the function may read', () => {
-  const stack = synthesize({ settings: { webFunctions: 'none', webSearch: { provider: 'brave' } } });
-  expect(secretsOf(stack)).toContain('BraveApiKey');
-  expect(variablesOf(stack, 'SendMessage')).toMatchObject({
-    WEB_SEARCH_PROVIDER: 'brave',
-    WEB_SEARCH_URL: 'https://api.search.brave.com/res/v1/web/search',
-    WEB_SEARCH_API_KEY_SECRET_ARN: { Ref: 'BraveApiKey' },
-  });
-  expect(JSON.stringify(stack.statements.get('SendMessage'))).toContain('"BraveApiKey"');
-});
-
 test.each([
   [{ outboundAllow: ['127.0.0.1'] }, 'outboundAllow.0: must be HOST:PORT'],
   [{ outboundAllow: '127.0.0.1:80' }, 'outboundAllow'],

@@ -8,7 +8,6 @@ import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { chatRoutes } from '#lib/chat-routes.ts';
 import type { WebServer } from '#lib/web-server.ts';
-import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { createService, type Resource, synthesize } from './synthesize.ts';
 
 type Resources = Record<string, Resource>;
@@ -51,10 +50,6 @@ const [endpointId = ''] = idsOf(all, 'AWS::Lambda::WebFunctionEndpoint').filter(
 );
 
 describe('with web functions for all', () => {
-  test('messages, resumed streams and new chats are the routes of the web function', () => {
-    expect(chatRoutes.toSorted()).toEqual(['complete-chat', 'create-chat', 'resume-stream', 'send-message']);
-  });
-
   test.each(['decisions/014-shared-environments.md', 'architecture.md'])(
     'docs/%s names these and no others',
     (page) => {
@@ -71,33 +66,6 @@ describe('with web functions for all', () => {
       expect(methodOf(all, { ...route, path }).Integration.Type).toBe(
         isOfChats(name) ? 'HTTP_PROXY' : 'AWS_PROXY',
       );
-  });
-
-  const headers = {
-    'integration.request.header.x-signed-caller': 'context.authorizer.signedCaller',
-    'integration.request.header.x-gateway-request-id': 'context.requestId',
-    'integration.request.header.x-gateway-extended-request-id': 'context.extendedRequestId',
-  };
-  const uriOf = (path: string) => ({
-    'Fn::Join': ['', ['https://', { 'Fn::GetAtt': [endpointId, 'DomainName'] }, path]],
-  });
-
-  test('a send is streamed, and not cut by the gateway before its route ends', () => {
-    const { Integration, ...method } = methodOf(all, routes['send-message']);
-    expect(method).toMatchObject({
-      HttpMethod: 'POST',
-      AuthorizationType: 'CUSTOM',
-      RequestParameters: { 'method.request.path.chat_id': true },
-    });
-    expect(Integration).toEqual({
-      Type: 'HTTP_PROXY',
-      IntegrationHttpMethod: 'POST',
-      Uri: uriOf('/chats/{chat_id}/messages'),
-      RequestParameters: { ...headers, 'integration.request.path.chat_id': 'method.request.path.chat_id' },
-      ResponseTransferMode: 'STREAM',
-      // Ten seconds more than the route has, for the start of an environment.
-      TimeoutInMillis: 325_000,
-    });
   });
 
   test('neither Lambda nor the gateway ends a route of the web function before the route does', () => {
@@ -122,26 +90,6 @@ describe('with web functions for all', () => {
       'create-chat': [29, 29],
       'resume-stream': [900, 900],
     });
-  });
-
-  test('a new chat is buffered, with as much time as the gateway gives', () => {
-    const { Integration, ...method } = methodOf(all, routes['create-chat']);
-    expect(method).toMatchObject({ HttpMethod: 'POST', AuthorizationType: 'CUSTOM' });
-    expect(Integration).toEqual({
-      Type: 'HTTP_PROXY',
-      IntegrationHttpMethod: 'POST',
-      Uri: uriOf('/chats'),
-      RequestParameters: headers,
-      TimeoutInMillis: 29_000,
-    });
-  });
-
-  test('the headers of the gateway are those that the web function believes', () => {
-    expect(
-      Object.keys(headers)
-        .map((key) => key.replace('integration.request.header.', ''))
-        .toSorted(),
-    ).toEqual(Object.values(gatewayHeaders).toSorted());
   });
 });
 

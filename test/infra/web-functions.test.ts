@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { errorTable } from '#contract/errors.ts';
-import { routes } from '#contract/routes.ts';
 import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { chatRoutes } from '#lib/chat-routes.ts';
 import { uploadsPerEnvironment } from '#lib/concurrency.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
-const { template, resource, resources, statements } = synthesize({ settings: { webFunctions: 'all' } });
+const { template, resource, resources } = synthesize({ settings: { webFunctions: 'all' } });
 
 interface Behavior {
   PathPattern?: string;
@@ -44,16 +42,6 @@ test('they are on unless a stage turns them off, and then nothing of them is the
   );
   for (const name of [variables.originSecrets, variables.callerSecret, 'AWS/Lambda/Web'])
     expect(JSON.stringify(plain.template.toJSON())).not.toContain(name);
-});
-
-test('uploads go to their web function, all else to the gateway', () => {
-  const [uploads, ...others] = config.CacheBehaviors;
-  expect(others).toEqual([]);
-  expect(uploads?.PathPattern).toBe(`/api/v1${routes['upload-file'].path}`);
-  expect(JSON.stringify(originOf(uploads as Behavior).DomainName)).toMatch(
-    /UploadsServerEndpoint.*DomainName/,
-  );
-  expect(JSON.stringify(originOf(config.DefaultCacheBehavior).DomainName)).toContain('.execute-api.');
 });
 
 test('both ways keep nothing, gather nothing, pass all but the host, and are encrypted', () => {
@@ -102,17 +90,8 @@ test('origins are told which address was asked for, whatever a viewer claims', (
   });
 });
 
-test('the name of the CloudFront function tells Region and stage, since names are the account’s', () => {
-  expect(resource('AWS::CloudFront::Function').Properties.Name).toEqual({
-    'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-viewer-host']],
-  });
-});
-
 /** The resources of each web function. */
-const servers = {
-  Chats: { name: 'chats', timeoutSeconds: 900, atOnce: 64 },
-  Uploads: { name: 'uploads', timeoutSeconds: 900, atOnce: 32 },
-} as const;
+const servers = { Chats: 'chats', Uploads: 'uploads' };
 
 const variablesOf = (id: string): Record<string, unknown> => {
   const { ServiceConfig } = resource('AWS::Lambda::WebFunctionRevision', id).Properties as {
@@ -121,7 +100,7 @@ const variablesOf = (id: string): Record<string, unknown> => {
   return ServiceConfig.EnvironmentVariables;
 };
 
-describe.each(Object.entries(servers))('the web function %s', (id, { name, timeoutSeconds, atOnce }) => {
+describe.each(Object.entries(servers))('the web function %s', (id, name) => {
   const idOf = (type: string): string => {
     const [found = '', ...others] = Object.keys(resources(`AWS::Lambda::${type}`)).filter((key) =>
       key.startsWith(id),
@@ -146,104 +125,8 @@ describe.each(Object.entries(servers))('the web function %s', (id, { name, timeo
     expect(Resources[endpointId]?.DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
   });
 
-  test('has the time and the concurrent requests that its work needs', () => {
-    expect(resource('AWS::Lambda::WebFunctionRevision', id).Properties).toMatchObject({
-      BuildConfig: { RuntimeConfig: { Runtime: 'nodejs24.x' } },
-      ServiceConfig: {
-        TimeoutSeconds: timeoutSeconds,
-        MaxConcurrencyPerEnvironment: atOnce,
-      },
-    });
-    expect(resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
-      AuthType: 'ApplicationManaged',
-    });
-  });
-
   test('names no other entry point than index.js, the default, and sets no variable that Lambda reserves', () => {
     expect(Object.keys(variablesOf(id)).filter((key) => key.startsWith('AWS_'))).toEqual([]);
-  });
-
-  test('has an endpoint that takes as many requests and has as many environments as the settings say', () => {
-    expect(resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
-      ThrottleConfig: { RateLimit: 1000 },
-      ScalingConfig: { MaxEnvironments: 100 },
-    });
-    const closed = synthesize({
-      settings: { webRequestsPerSecond: 0, webEnvironments: 2, requestsPerEnvironment: 33 },
-    });
-    expect(closed.resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
-      ThrottleConfig: { RateLimit: 0 },
-      ScalingConfig: { MaxEnvironments: 2 },
-    });
-  });
-
-  test('may write to its own log group, and to the one next to it, which Lambda creates', () => {
-    expect(resource('AWS::IAM::Role', `${id}Role`).Properties).not.toHaveProperty('ManagedPolicyArns');
-    const [parameter, logs] = [
-      (Ref: string) => ({ Ref }),
-      `${{ chats: 'ServeChats', uploads: 'ReceiveUploads' }[name]}Logs`,
-    ];
-    const localGroup = (...end: string[]) => ({
-      'Fn::Join': [
-        '',
-        [
-          ...['arn:', parameter('AWS::Partition'), ':logs:', parameter('AWS::Region'), ':'],
-          ...[parameter('AWS::AccountId'), ':log-group:', parameter(logs), `.local${end.join('')}`],
-        ],
-      ],
-    });
-    const granted = (statements.get(id) ?? []).filter(({ Action }) =>
-      JSON.stringify(Action).includes('logs:'),
-    );
-    expect(granted).toEqual([
-      {
-        Effect: 'Allow',
-        Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-        Resource: { 'Fn::GetAtt': [logs, 'Arn'] },
-      },
-      {
-        Effect: 'Allow',
-        Action: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'],
-        Resource: [localGroup(), localGroup(':*')],
-      },
-    ]);
-  });
-
-  test('has an alarm and a graph of its 5xx, as Lambda reports them', () => {
-    const dimensions = [
-      { Name: 'EndpointName', Value: 'prod' },
-      {
-        Name: 'FunctionName',
-        Value: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, `-agent-service-production-${name}`]] },
-      },
-    ];
-    const alarm = resource('AWS::CloudWatch::Alarm', 'AlarmsWebFunctionErrors').Properties;
-    expect(alarm).toMatchObject({ Threshold: 3, DatapointsToAlarm: 2, EvaluationPeriods: 5 });
-    expect(alarm.Metrics).toContainEqual({
-      Id: id.toLowerCase(),
-      MetricStat: {
-        Metric: {
-          Namespace: 'AWS/Lambda/Web',
-          MetricName: 'HTTPResponseStatusClass5XX',
-          Dimensions: dimensions,
-        },
-        Period: 60,
-        Stat: 'Sum',
-      },
-      ReturnData: false,
-    });
-    const { EndpointName } = resource('AWS::Lambda::WebFunctionEndpoint', id).Properties;
-    expect(EndpointName).toBe('prod');
-    expect(JSON.stringify(resource('AWS::CloudWatch::Dashboard'))).toContain(`-${name}\\\\\\"`);
-  });
-});
-
-test('the web function of uploads knows what it needs', () => {
-  expect(variablesOf('Uploads')).toMatchObject({
-    [variables.dataTable]: { Ref: 'DataTable' },
-    [variables.fileBucket]: { Ref: 'FileBucket' },
-    [variables.originSecrets]: { 'Fn::Join': expect.anything() },
-    [variables.stageLimits]: expect.stringContaining('uploads=2/s:5'),
   });
 });
 
@@ -306,70 +189,12 @@ test('an alarm counts who comes to them past the distribution or the gateway', (
   });
 });
 
-const actionsOf = (role: string, of = statements): string[] =>
-  (of.get(role) ?? []).flatMap(({ Action }) => Action).toSorted();
-
-test('the role of uploads may do exactly this', () => {
-  expect(actionsOf('Uploads')).toEqual([
-    'dynamodb:BatchGetItem',
-    'dynamodb:GetItem',
-    'dynamodb:PutItem',
-    'dynamodb:Query',
-    // Rate buckets and usage; and the day of an API key's last use.
-    'dynamodb:UpdateItem',
-    'dynamodb:UpdateItem',
-    ...['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:CreateLogStream'],
-    ...['logs:PutLogEvents', 'logs:PutLogEvents'],
-    's3:AbortMultipartUpload',
-    's3:DeleteObject',
-    's3:GetObject',
-    's3:PutObject',
-    's3:PutObjectTagging',
-    'secretsmanager:GetSecretValue',
-  ]);
-});
-
-test('the role of chats may do exactly this, which is what that of send-message may', () => {
-  const platformActions = /^(xray|logs):/;
-  const actions = actionsOf('Chats').filter((action) => !platformActions.test(action));
-  expect([...new Set(actions)]).toEqual([
-    'dynamodb:BatchGetItem',
-    'dynamodb:DeleteItem',
-    'dynamodb:GetItem',
-    'dynamodb:PutItem',
-    'dynamodb:Query',
-    'dynamodb:UpdateItem',
-    'lambda:InvokeFunction',
-    's3:DeleteObject',
-    's3:GetObject',
-    's3:ListBucket',
-    's3:PutObject',
-    'secretsmanager:GetSecretValue',
-  ]);
-  const functions = synthesize({ settings: { webFunctions: 'uploads' } });
-  const ofFunction = (role: string) =>
-    actionsOf(role, functions.statements).filter((action) => !platformActions.test(action));
-  expect(new Set(actions)).toEqual(new Set(ofFunction('SendMessage')));
-  for (const role of ['CreateChat', 'CompleteChat', 'ResumeStream'])
-    expect(actions).toEqual(expect.arrayContaining(ofFunction(role)));
-});
-
 /** The roles that may read a secret. */
 const readersOf = (stage: ReturnType<typeof synthesize>, secret: string): string[] =>
   [...stage.statements]
     .filter(([, all]) => JSON.stringify(all).includes(secret))
     .map(([role]) => role)
     .toSorted();
-
-test('only functions that make links, and the web function of uploads, may read the secret of the origins', () => {
-  expect(readersOf(synthesize({ settings: {} }), 'OriginSecret')).toEqual([
-    'ListBatchResults',
-    'ListBatches',
-    'ListChats',
-    'ListMessages',
-    'Uploads',
-  ]);
-});
 
 test.each([
   [{ webFunctions: 'all' }, ['AuthorizeRequest', 'Chats']],
@@ -412,21 +237,4 @@ test('the distribution removes what Lambda adds to a response', () => {
   const [policyId] = Object.keys(resources('AWS::CloudFront::ResponseHeadersPolicy'));
   for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior])
     expect(behavior).toHaveProperty('ResponseHeadersPolicyId', { Ref: policyId });
-});
-
-test('the base address is the distribution’s', () => {
-  expect(template.findOutputs('BaseAddress').BaseAddress?.Value).toEqual({
-    'Fn::Join': [
-      '',
-      ['https://', { 'Fn::GetAtt': [expect.stringContaining('Distribution'), 'DomainName'] }, '/api/v1'],
-    ],
-  });
-});
-
-test('the gateway tells who sends too much how much it takes, and where more is taken', () => {
-  const [response] = Object.values(resources('AWS::ApiGateway::GatewayResponse')).filter(
-    ({ Properties }) => Properties.ResponseType === 'REQUEST_TOO_LARGE',
-  );
-  expect(response?.Properties.StatusCode).toBe(String(errorTable.badRequest.status));
-  expect(JSON.stringify(response?.Properties.ResponseTemplates)).toMatch(/a body 6 MB.*4\.5 MB.*50 MB/);
 });

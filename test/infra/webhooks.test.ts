@@ -43,27 +43,6 @@ test('no private address may be called in AWS, and the schedule is that of docs/
   }
 });
 
-test('the workflow makes one attempt after another, and waits as long as it is told', () => {
-  const [machine] = Object.values(resources('AWS::StepFunctions::StateMachine'));
-  const joined = machine?.Properties.DefinitionString as { 'Fn::Join': [string, unknown[]] } | undefined;
-  const parts = joined?.['Fn::Join'][1] ?? [];
-  const text = parts.map((part) => (typeof part === 'string' ? part : 'x')).join('');
-  const { States } = JSON.parse(text) as { States: Record<string, Record<string, unknown>> };
-  expect(States['Is a webhook wanted?']).toMatchObject({
-    Choices: [{ Variable: '$.look.webhook', BooleanEquals: true, Next: 'Deliver the webhook' }],
-    Default: 'The batch is over',
-  });
-  expect(States['Is the webhook settled?']).toMatchObject({
-    Choices: [{ StringEquals: 'waiting', Next: 'Wait for the time of the next attempt' }],
-    Default: 'The batch is over',
-  });
-  expect(States['Wait for the time of the next attempt']).toMatchObject({
-    Type: 'Wait',
-    SecondsPath: '$.delivery.seconds',
-    Next: 'Deliver the webhook',
-  });
-});
-
 test.each([
   [false, ['127.0.0.1:*'], true],
   [false, ['receiver.internal:443', '[::1]:8080'], true],

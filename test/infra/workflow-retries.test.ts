@@ -22,17 +22,6 @@ const transient = [
   'Sandbox.Timedout',
 ];
 
-test('the workflow has six tasks', () => {
-  expect(names.toSorted()).toEqual([
-    'Deliver the webhook',
-    'Fail what is left of the batch',
-    'Offer slots to workers and wait for the last request',
-    'See what has become of the batch',
-    'Wait for the requests in work',
-    'Wait for the requests that are left',
-  ]);
-});
-
 /** As Step Functions does: the first retrier that names the error, or all errors of tasks, decides alone. */
 const retrierOf = ({ Retry = [] }: State, error: string): Retrier | undefined =>
   Retry.find(({ ErrorEquals }) =>

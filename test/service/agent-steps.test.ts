@@ -347,19 +347,6 @@ describe('what a model gets wrong', () => {
     expect(meta.token_usage?.total_calls).toBe(3);
   });
 
-  it('an empty reply is an error, and the chat goes on', async () => {
-    const agentId = await agentWith({});
-    script((call) => call.finish({ prompt_tokens: 3, completion_tokens: 0 }));
-    const { chatId, events, meta } = await reply(agentId);
-    expect(events.at(-2)).toMatchObject({
-      type: 'response.error',
-      message: 'The model gave an empty reply',
-    });
-    expect(meta.token_usage?.total_prompt_tokens).toBe(3);
-    script(says('Here.'));
-    expect((await send(client, { agentId }, chatId, 'again')).body.data).toBe('Here.');
-  });
-
   it('a failure behind a step keeps the step, the text and the tokens', async () => {
     const other = await agentWith({});
     const agentId = await agentWith({
@@ -420,13 +407,6 @@ it('uses several tools at once, each with its own start and end', async () => {
   expect(new Set(meta.reasoning_steps?.map(({ id }) => id)).size).toBe(2);
 });
 
-it('gives the model what the agent says of it', async () => {
-  const agentId = await agentWith({ meta: { temperature: 0.5, max_output_tokens: 77, note: 'mine' } });
-  const made = script(says('ok'));
-  await reply(agentId);
-  expect(made[0]?.body).toMatchObject({ temperature: 0.5, max_tokens: 77 });
-});
-
 it('keeps steps that are too large for an item of the table', async () => {
   const other = await agentWith({});
   const agentId = await agentWith({
@@ -437,23 +417,6 @@ it('keeps steps that are too large for an item of the table', async () => {
   const { meta, history } = await reply(agentId);
   expect(meta.reasoning_steps?.[0]?.result?.data).toMatchObject({ reply: long });
   expect(history.at(-1)?.content).toBe('short');
-});
-
-it('answers by the version that was published, whatever the draft says, until it is published again', async () => {
-  const agentId = await agentWith({ system_prompt: 'First.' });
-  const definition = agentDefinition.parse({
-    name: 'Test agent',
-    llm_model: 'openai:test',
-    system_prompt: 'Second.',
-  });
-  await updateAgent(operator(), { agentId, definition });
-  const before = script(says('1'));
-  await reply(agentId);
-  expect(before[0]?.request.messages[0]).toEqual({ role: 'system', content: 'First.' });
-  await publishAgent(operator(), agentId);
-  const after = script(says('2'));
-  await reply(agentId);
-  expect(after[0]?.request.messages[0]).toEqual({ role: 'system', content: 'Second.' });
 });
 
 describe('titles', () => {

@@ -45,12 +45,6 @@ describe('a message with files', () => {
     }
   });
 
-  it('has no files when it attaches none', async () => {
-    const chat = await tenant.createChat();
-    await tenant.send(chat, { attached_file_uuids: [] });
-    expect((await tenant.history(chat)).map((message) => message.attached_files)).toEqual([[], []]);
-  });
-
   it('may have ten files, and no more', async () => {
     const uuids = await Promise.all(
       Array.from({ length: 10 }, async (_, index) => (await uploadTo(tenant, `${index}.pdf`)).uuid),
@@ -61,51 +55,9 @@ describe('a message with files', () => {
     );
     expect(summaryOf(await tenant.send(chat, { attached_file_uuids: uuids }))).toBe('200/0 success');
   });
-
-  it('is streamed like any other', async () => {
-    const { uuid } = await uploadTo(tenant, 'streamed.pdf');
-    const chat = await tenant.createChat();
-    const events = await tenant.client.stream(chat.id, {
-      message: 'Read this',
-      agent_id: tenant.agentId,
-      attached_file_uuids: [uuid],
-    });
-    expect((await events.all()).at(-1)).toBe('[DONE]');
-    expect((await tenant.history(chat))[0]?.attached_files[0]).toMatchObject({ uuid });
-  });
 });
 
 describe('a file that cannot be attached', () => {
-  const unknown = '00000000-0000-4000-8000-000000000000';
-
-  it('is named by its place, and leaves no message behind', async () => {
-    const { uuid } = await uploadTo(tenant, 'known.pdf');
-    const chat = await tenant.createChat();
-    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [uuid, unknown] }))).toBe(
-      '400/10006 attached_file_uuids[1] is not a file of this workspace',
-    );
-    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: ['no-uuid'] }))).toBe(
-      '400/10006 attached_file_uuids[0] must be a UUID',
-    );
-    expect(await tenant.history(chat)).toEqual([]);
-    expect((await tenant.send(chat)).status).toBe(200);
-  });
-
-  it('may be another workspace’s', async () => {
-    const other = await openTenant(service);
-    const { uuid } = await uploadTo(other, 'theirs.pdf');
-    const chat = await tenant.createChat();
-    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [uuid] }))).toBe(
-      '400/10006 attached_file_uuids[0] is not a file of this workspace',
-    );
-  });
-
-  it('is told after what is wrong with the chat', async () => {
-    const chat = await tenant.createChat({ external_user_id: 'ann' });
-    const fields = { attached_file_uuids: [unknown], external_user_id: 'bob' };
-    expect(summaryOf(await tenant.send(chat, fields))).toBe('404/10003 Chat not found');
-  });
-
   it('may have expired: an ephemeral file after a day, and its address with it', async () => {
     const file = await uploadTo(tenant, 'brief.pdf', { scope: 'ephemeral' });
     const chat = await tenant.createChat();

@@ -123,18 +123,6 @@ describe('npm start', () => {
     expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(7_200_000);
   });
 
-  it('gives DynamoDB the latencies of AWS', async () => {
-    const { client, tenant } = await clientNow();
-    const times: number[] = [];
-    for (let count = 0; count < 10; count += 1) {
-      const startedAt = performance.now();
-      await createChat(client, tenant);
-      times.push(performance.now() - startedAt);
-    }
-    // A chat is created in one transaction, which takes 20 ms. Without these latencies a warm function takes half of it.
-    expect(Math.min(...times)).toBeGreaterThanOrEqual(20);
-  });
-
   it('names all settings that are wrong', async () => {
     const settings = [
       '--set',
@@ -189,16 +177,6 @@ describe('npm start', () => {
       access_key_id: expect.stringMatching(/^AKIA/),
       secret_access_key: expect.any(String),
     });
-  });
-
-  it('does not start on a folder that is in use, and leaves the run alone that uses it', async () => {
-    const { client, tenant } = await clientNow();
-    const chatId = await createChat(client, tenant);
-    const connection = await readConnection();
-    await expectFailure(['--port', '0', '--data', data], /in use by process \d+\. Choose another folder/);
-    expect(await readConnection()).toEqual(connection);
-    expect(await historyOf(client, chatId)).toEqual([]);
-    await createChat(client, tenant);
   });
 
   it('says that a port is in use', async () => {
@@ -320,7 +298,7 @@ describe('npm start', () => {
     second.child.kill('SIGINT');
     const { stderr } = await second.ended;
     expect(outcome).toBe(1);
-    expect(stderr).toMatch(/in use/);
+    expect(stderr).toMatch(/in use by process \d+\. Choose another folder/);
     expect(await readConnection()).toEqual(connection);
     await createChat(client, tenant);
   });

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { awsTime } from '#local/dynamodb/aws-time.ts';
-import { chatPages, idempotency, newChats } from '#runtime/composition/services.ts';
+import { chatPages, idempotency } from '#runtime/composition/services.ts';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import type { CreatedChat } from '#support/create-chats.ts';
 import { functionIds, statusOfDeath } from '#support/entry-points.ts';
@@ -66,10 +66,7 @@ async function tenantWithTwoAgents(): Promise<{ tenant: Tenant; agentIds: string
   return { tenant, agentIds, filters };
 }
 
-it.each([
-  { kills: false, what: 'in full' },
-  { kills: true, what: 'as far as its function lived' },
-])('creates a hundred chats at once, $what, and every list agrees', async ({ kills }) => {
+it('creates a hundred chats at once, as far as their function lives, and every list agrees', async () => {
   const { tenant, agentIds, filters } = await tenantWithTwoAgents();
   const client = clientOf(service, tenant);
   let responded = 0;
@@ -81,16 +78,14 @@ it.each([
         ...(index % 4 < 2 && { external_user_id: 'user' }),
       });
       responded += 1;
-      if (kills && responded === 40) service.run.killWorkers(functionIds['create-chat']);
+      if (responded === 40) service.run.killWorkers(functionIds['create-chat']);
       return response;
     }),
   );
   const created = responses.filter(({ status }) => status === 200).map(({ body }) => body.data);
-  if (kills) {
-    // A request whose function was killed may or may not have created its chat.
-    for (const { status } of responses) expect([200, statusOfDeath]).toContain(status);
-    expect(created.length).toBeLessThan(100);
-  } else expect(created).toHaveLength(100);
+  // A request whose function was killed may or may not have created its chat.
+  for (const { status } of responses) expect([200, statusOfDeath]).toContain(status);
+  expect(created.length).toBeLessThan(100);
 
   const all = await walk(client, {}, 'asc', 17);
   expect(all.length).toBeGreaterThanOrEqual(created.length);
@@ -150,77 +145,5 @@ it('creates chats in four processes at once, one of which is killed, and repeats
     );
     const found = await chatPages().page({ workspaceId, ...filter }, everyLine);
     expect(found).toMatchObject({ total: expected.length, chats: expected });
-  }
-});
-
-it('creates three hundred chats a second from 64 creators at once, each for at most 20 write units', async () => {
-  const { workspaceId, agentId } = await createTenant();
-  const before = service.run.dynamoCalls().length;
-  const [creators, each] = [64, 10];
-  const start = performance.now();
-  const created = await Promise.all(
-    Array.from({ length: creators }, async (_, creator) => {
-      const ids: number[] = [];
-      for (let number = 0; number < each; number += 1) {
-        const hash = `key-${creator}-${number}`;
-        const chat = await newChats().createWithKey(
-          { workspaceId, agentId, name: 'Chat', externalUserId: 'user' },
-          { workspaceId, hash, fingerprint: 'request', at: Date.now() },
-        );
-        ids.push(chat?.id ?? 0);
-      }
-      return ids;
-    }),
-  );
-  const seconds = (performance.now() - start) / 1000;
-  expect(rising(created.flat())).toHaveLength(creators * each);
-  const units = service.run
-    .dynamoCalls()
-    .slice(before)
-    .reduce((sum, { consumed }) => sum + consumed.writeUnits, 0);
-  console.log(`${(creators * each) / seconds} chats a second, ${units / (creators * each)} write units each`);
-  expect(units / (creators * each)).toBeLessThanOrEqual(20);
-});
-
-it('pages through more than two hundred chats as a plain list would', async () => {
-  const { tenant, agentIds, filters } = await tenantWithTwoAgents();
-  const client = clientOf(service, tenant);
-  const random = seededRandom(seed);
-  const chosen = Array.from({ length: 310 }, (_, index) => ({
-    workspaceId: tenant.workspaceId,
-    agentId: agentIds[random() < 0.9 ? 0 : 1] ?? '',
-    name: `Chat ${index}`,
-    externalUserId: random() < 0.85 ? 'user' : null,
-  }));
-  for (let first = 0; first < chosen.length; first += 20)
-    await Promise.all(chosen.slice(first, first + 20).map((newChat) => newChats().create(newChat)));
-  const all = await walk(client, {}, 'asc', 1000);
-  expect(all).toHaveLength(310);
-  expect(rising(idsOf(all))).toEqual(idsOf(all));
-  const edges = [1, 2, 99, 100, 101, 199, 200, 201];
-  const pick = (upTo: number): number =>
-    random() < 0.5 ? (edges[Math.floor(random() * edges.length)] ?? 1) : 1 + Math.floor(random() * upTo);
-  for (const filter of filters) {
-    const ascending = all.filter((chat) => matches(chat, filter));
-    for (let round = 0; round < 12; round += 1) {
-      const limit = pick(250);
-      const offset = pick(ascending.length + 10) - 1;
-      const order = ['created_at', '-created_at', 'asc', 'desc'][round % 4] ?? '';
-      const list = order === 'created_at' || order === 'asc' ? ascending : ascending.toReversed();
-      const { body } = await client.get<ChatResource[]>(
-        `/chats?${queryOf({ ...filter, limit, offset, order_by: order })}`,
-      );
-      const query = JSON.stringify({ filter, limit, offset, order });
-      expect(idsOf(body.data), query).toEqual(idsOf(list.slice(offset, offset + limit)));
-      expect(body.pagination, query).toMatchObject({
-        limit,
-        offset,
-        total_records: list.length,
-        total_pages: Math.ceil(list.length / limit),
-        current_page: Math.floor(offset / limit) + 1,
-      });
-      expect(body.pagination?.next_page === null, query).toBe(offset + limit >= list.length);
-      expect(body.pagination?.prev_page === null, query).toBe(offset < limit);
-    }
   }
 });

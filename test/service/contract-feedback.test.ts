@@ -169,11 +169,6 @@ describe('feedback is refused', () => {
     expect(summaryOf(await rate(reply, helpful('ann'), other.id))).toBe('404/10003 Message not found');
   });
 
-  it('in a chat that does not exist', async () => {
-    const { rate, reply } = await openRatedChat();
-    expect(summaryOf(await rate(reply, helpful('ann'), 999_999))).toBe('404/10003 Chat not found');
-  });
-
   it('from another user than the chat was made for', async () => {
     const { rate, reply, counts } = await openRatedChat({ external_user_id: 'ann' });
     expect(summaryOf(await rate(reply, helpful('bob')))).toBe('404/10003 Chat not found');

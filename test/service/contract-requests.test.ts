@@ -101,31 +101,6 @@ describe('bytes that are not UTF-8', () => {
   });
 });
 
-it('an agent that does not exist is 404 for a chat and a send, and 400 for a batch', async () => {
-  const agent_id = crypto.randomUUID();
-  const post = async (path: string, fields: object) =>
-    summaryOf(await call('POST', path, JSON.stringify({ agent_id, ...fields })));
-  const chat = await tenant.createChat();
-  expect(await post('/chats', { name: 'A' })).toBe('404/10003 Agent not found');
-  expect(await post(`/chats/${chat.id}/messages`, { message: 'A' })).toBe('404/10003 Agent not found');
-  expect((await call('GET', `/chats?agent_id=${agent_id}`)).body.data).toEqual([]);
-  const requests = [{ custom_id: 'a', message: 'A' }];
-  expect(await post('/batches', { requests })).toBe(
-    '400/10006 agent_id is not a published agent of this workspace',
-  );
-  const own = { agent_id: tenant.agentId, requests: [{ ...requests[0], agent_id }] };
-  expect(await post('/batches', own)).toBe(
-    '400/10006 requests[0].agent_id is not a published agent of this workspace',
-  );
-});
-
-it('a message of blanks alone is a message', async () => {
-  const chat = await tenant.createChat();
-  dataOf(await tenant.send(chat, { message: ' \n\t' }));
-  expect((await tenant.history(chat))[0]?.content).toBe(' \n\t');
-  expect(summaryOf(await tenant.send(chat, { message: '' }))).toBe('400/10006 message must not be empty');
-});
-
 describe('a body that is too large', () => {
   const megabyte = 1024 * 1024;
 
@@ -214,33 +189,6 @@ describe('x-request-id', () => {
   it('is the service’s own, whatever the client sends', async () => {
     const response = await tenant.client.get('/chats', { headers: { 'x-request-id': 'mine' } });
     expect(response.headers.get('x-request-id')).not.toBe('mine');
-  });
-});
-
-describe('the envelope', () => {
-  it('of a failure has data null, a message and a code, and nothing else', async () => {
-    const responses = [
-      await tenant.client.get('/chats?limit=0'),
-      await tenant.client.get('/chats/999999/messages?external_user_id=ann'),
-      await tenant.client.post('/chats', {}),
-    ];
-    for (const { body } of responses)
-      expect(body).toEqual({
-        data: null,
-        message: expect.stringMatching(/./),
-        error_code: expect.any(Number),
-      });
-  });
-
-  it('of a list, and of no other answer, has the page', async () => {
-    const chat = await tenant.createChat();
-    const keysOf = ({ body }: ApiResponse) => Object.keys(body).toSorted().join();
-    expect(keysOf(await tenant.client.get('/chats'))).toBe('data,error_code,message,pagination');
-    expect(keysOf(await tenant.client.get(`/chats/${chat.id}/messages?external_user_id=ann`))).toBe(
-      'data,error_code,message,pagination',
-    );
-    expect(keysOf(await tenant.send(chat))).toBe('data,error_code,message');
-    expect(keysOf(await tenant.client.get('/chats/published-agents'))).toBe('data,error_code,message');
   });
 });
 

@@ -2,11 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
-import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -115,15 +114,6 @@ describe('null', () => {
     await response.text();
     expect(await history(chat)).toMatchObject([{ content: 'Hi', attached_files: [] }, { role: 'assistant' }]);
   });
-
-  it('of the external user is rejected as its absence is, in whitelist mode', async () => {
-    const tenant = await openTenant(service, { whitelist: ['ann'] });
-    const chat = await tenant.createChat({ external_user_id: 'ann' });
-    const absent = await tenant.send(chat, { external_user_id: undefined });
-    expect(absent).toMatchObject({ status: 403, body: { error_code: 14103 } });
-    const sent = await tenant.send(chat, { external_user_id: null });
-    expect(summaryOf(sent)).toBe(summaryOf(absent));
-  });
 });
 
 describe('a field that is wrong is refused, naming it', () => {
@@ -202,7 +192,6 @@ describe('a refusal', () => {
     };
   }
   type Rejections = Awaited<ReturnType<typeof openRejections>>;
-  const unknownChat = { id: 999_999 };
 
   it.each<[what: string, (rejections: Rejections) => Record<string, unknown>, shown: string]>([
     ['an agent that does not exist', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
@@ -259,78 +248,10 @@ describe('a refusal', () => {
     expect(summaryOf(await send({ ...chat, id }))).toBe('404/10003 Chat not found');
   });
 
-  it('is told of an agent that is published no longer, and ends when it is published again', async () => {
-    const { agentId, chat, send, history } = await openRejections();
-    dataOf(await send(chat));
-    await unpublishAgent(operator(), agentId);
-    expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
-    expect(await history(chat)).toHaveLength(2);
-  });
-
   it('is told of a chat that was made with an agent that was never published', async () => {
     const { createChat, draftAgentId, send } = await openRejections();
     const chat = await createChat({ agent_id: draftAgentId });
     expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
-  });
-
-  it.each<[first: string, second: string, (rejections: Rejections) => object, shown: string]>([
-    [
-      'body',
-      'agent',
-      () => ({ ...unknownChat, fields: { message: '', agent_id: unknownId } }),
-      '400/10006 message must not be empty',
-    ],
-    [
-      'agent',
-      'chat',
-      () => ({ ...unknownChat, fields: { agent_id: unknownId } }),
-      '404/10003 Agent not found',
-    ],
-    [
-      'agent',
-      'owner',
-      () => ({ fields: { agent_id: unknownId, external_user_id: 'bob' } }),
-      '404/10003 Agent not found',
-    ],
-    [
-      'agent version',
-      'chat',
-      ({ draftAgentId }) => ({ ...unknownChat, fields: { agent_id: draftAgentId } }),
-      '404/10003 Agent version not found',
-    ],
-    [
-      'agent version',
-      'mismatch',
-      ({ draftAgentId }) => ({ fields: { agent_id: draftAgentId } }),
-      '404/10003 Agent version not found',
-    ],
-    [
-      'chat',
-      'mismatch and files',
-      ({ otherAgentId }) => ({
-        ...unknownChat,
-        fields: { agent_id: otherAgentId, attached_file_uuids: [unknownId] },
-      }),
-      '404/10003 Chat not found',
-    ],
-    [
-      'owner',
-      'mismatch and files',
-      ({ otherAgentId }) => ({
-        fields: { agent_id: otherAgentId, external_user_id: 'bob', attached_file_uuids: [unknownId] },
-      }),
-      '404/10003 Chat not found',
-    ],
-    [
-      'mismatch',
-      'files',
-      ({ otherAgentId }) => ({ fields: { agent_id: otherAgentId, attached_file_uuids: [unknownId] } }),
-      '400/10006 Agent mismatch',
-    ],
-  ])('names the %s before the %s', async (_first, _second, requestOf, shown) => {
-    const rejections = await openRejections();
-    const { fields, ...chat } = requestOf(rejections) as { fields: object };
-    expect(summaryOf(await rejections.send({ ...rejections.chat, ...chat }, { ...fields }))).toBe(shown);
   });
 });
 
@@ -365,12 +286,4 @@ describe('while a reply is in progress', () => {
     expect((await tenant.history(chat)).map(({ content }) => content)).toEqual(['First', 'Done']);
     expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
   });
-});
-
-it('tells that a reply failed as a stream does, and the request id', async () => {
-  const { createChat, send } = await openTenant(service, { model: 'nowhere:at-all' });
-  const response = await send(await createChat());
-  expect(summaryOf(response)).toBe(
-    `500/10005 The reply could not be completed, request id ${response.headers.get('x-request-id')}`,
-  );
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { functionIds, statusOfDeath } from '#support/entry-points.ts';
+import { functionIds } from '#support/entry-points.ts';
 import {
   contentsOf,
   createChat,
@@ -131,18 +131,6 @@ describe('a function that is killed', () => {
     const [, reply] = await historyOf(client, chatId);
     expect(reply).toMatchObject({ content: '', meta: { incomplete: 'stopped' } });
     expect(reply?.meta.error).toBeUndefined();
-  });
-
-  it('with stream false has the status of the platform', async () => {
-    const chatId = await createChat(client, tenant);
-    const called = callFor('killed plainly');
-    const sending = send(client, tenant, chatId, 'killed plainly');
-    await called;
-    // The model is called concurrently with storing the message.
-    await expect.poll(async () => contentsOf(await historyOf(client, chatId))).toEqual(['killed plainly']);
-    service.run.killWorkers(functionIds['send-message']);
-    expect((await sending).status).toBe(statusOfDeath);
-    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed plainly']);
   });
 
   it('leaves a chat that many senders race for, and one of them wins', async () => {

@@ -20,7 +20,7 @@ import {
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { clientOf } from '#support/client.ts';
-import { noClient } from '#support/memory-chat.ts';
+import { delayedCall, noClient } from '#support/memory-chat.ts';
 import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
@@ -85,25 +85,6 @@ async function start(
   const started = await startTurn(services, input, { requestId: randomUUID(), key }, unlimited);
   if (!('turn' in started)) throw new Error('The turn has its reply already');
   return started;
-}
-
-/** Delays the first call until `open` is called; `arrived` resolves when it waits. */
-function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
-  const arrived = Promise.withResolvers<void>();
-  const checkpoint = Promise.withResolvers<void>();
-  let isFirst = true;
-  return {
-    arrived: arrived.promise,
-    open: checkpoint.resolve,
-    async call(...inputs: Inputs): Promise<Value> {
-      if (isFirst) {
-        isFirst = false;
-        arrived.resolve();
-        await checkpoint.promise;
-      }
-      return call(...inputs);
-    },
-  };
 }
 
 async function respond(

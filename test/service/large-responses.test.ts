@@ -197,24 +197,6 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
   );
 });
 
-it('takes a message of 256 KiB and refuses one byte more', async () => {
-  const chatId = await createChat(client, tenant);
-  const message = largeText(1);
-  const called = callFor(message);
-  const responding = send(client, tenant, chatId, message);
-  const call = await called;
-  expect(digest(call.request.messages.at(-1)?.content ?? '')).toBe(digest(message));
-  call.chunk('Read');
-  call.finish();
-  expect((await responding).body.data).toBe('Read');
-  expect(await send(client, tenant, chatId, `${message}a`)).toMatchObject({
-    status: 400,
-    body: { error_code: 10006, message: expect.stringContaining('message') },
-  });
-  const history = await historyOf(client, chatId);
-  expect(history.map(({ content }) => digest(content))).toEqual([message, 'Read'].map(digest));
-});
-
 describe('a large reply', () => {
   const large = '🙂é字 '.repeat(40_000);
   const respond = (call: ModelCall, text: string): void => {

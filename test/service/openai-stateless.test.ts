@@ -9,7 +9,7 @@ import { dataTableOf } from '#support/data-table.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import { allObjects } from '#support/file-bucket.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { errorOf, linesOf, openAiRequests } from '#support/openai-requests.ts';
+import { linesOf, openAiRequests } from '#support/openai-requests.ts';
 import { png } from '#support/sample-files.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
@@ -69,18 +69,6 @@ it('stores no chat, no message and no file: only the usage, the rate limit and t
   await checkStored(before);
   expect((await everything()).items.length).toBeGreaterThan(before.items.length);
   expect(JSON.stringify(await table.readAll())).not.toContain('A secret');
-});
-
-it('the workspaces of two keys see nothing of each other', async () => {
-  const other = await openTenant(service, { openai: true });
-  const foreign = openAiRequests(service, { ...tenant, apiKey: other.apiKey });
-  expect(await foreign.rejection()).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' });
-  expect(await errorOf(await foreign.request('GET', `/models/${tenant.agentId}`))).toMatchObject({
-    status: 404,
-    code: 'model_not_found',
-  });
-  const { data } = (await (await foreign.request('GET', '/models')).json()) as { data: { id: string }[] };
-  expect(data.map(({ id }) => id)).toEqual([other.agentId]);
 });
 
 it('an unknown model is not found, as is one that is not published', async () => {

@@ -798,32 +798,6 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await page.locator('#key').boundingBox()).toEqual(position);
   });
 
-  it('gives nothing to a page of another origin', async () => {
-    if (browser === undefined) return;
-    const elsewhere = await listenLocally(
-      createServer((_request, response) =>
-        response.setHeader('Content-Type', 'text/html').end('<h1>Elsewhere</h1>'),
-      ),
-    );
-    const { page, context } = await browser.open();
-    await page.goto(elsewhere.url);
-    const attempt = (path: string, mode: string) =>
-      page.evaluate(`fetch('${origin}${path}', { mode: '${mode}' }).then(() => 'read', () => 'failed')`);
-    const write = (type: string) =>
-      page.evaluate(`fetch('${origin}/operator/list', { method: 'POST', mode: '${type === 'text/plain' ? 'no-cors' : 'cors'}', body: '{}',
-        headers: { 'Content-Type': '${type}' } }).then(({ status }) => status, () => 'failed')`);
-    // Without a preflight, the page gets an opaque response, and the run carries nothing out.
-    expect([await write('application/json'), await write('text/plain')]).toEqual(['failed', 'failed']);
-    for (const path of ['/', '/main.js', '/openapi.json'])
-      expect([path, await attempt(path, 'cors'), await attempt(path, 'no-cors')]).toEqual([
-        path,
-        'failed',
-        'failed',
-      ]);
-    await context.close();
-    await elsewhere.close();
-  });
-
   it('has no serious finding of axe, in light and in dark', async () => {
     script = () => markdown;
     const page = await open();

@@ -110,6 +110,7 @@ describe('a search with SearXNG', () => {
       const message = JSON.stringify({ name: type, arguments: { query: 'q' } });
       await send(client, tenant, chatId, message);
       const received = model.calls.findLast(({ request }) => request.messages.at(-1)?.content === message);
+      expect(received).toBeDefined();
       expect(received?.request.tools?.map((tool) => tool.function.name)).toEqual(names);
     }
   });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
@@ -216,16 +216,8 @@ const inChunks = (whole: Buffer): ReadableStream<Uint8Array> =>
     },
   });
 
-const doors = {
-  'the distribution': () => service.baseUrl,
-  'the gateway itself': () => `${service.run.endpoints.gateway}/v1`,
-};
-
-describe.each(Object.entries(doors))('through %s', (_door, address) => {
-  let upload: ReturnType<typeof uploaderOf>;
-  beforeAll(() => {
-    upload = uploaderOf({ baseUrl: address() }, tenant);
-  });
+describe('what is uploaded', () => {
+  const upload = uploaderOf(service, tenant);
 
   it.each(accepted)('takes %s as %s', async (name, type, content) => {
     const { status, body } = await upload.raw(form(filePart(name, content, type)));
@@ -337,6 +329,38 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
     expect(response.body.data).toMatchObject({ content_type: 'application/pdf' });
   });
 
+  it.each([
+    ['empty', ''],
+    ['of blanks', ' \r\n'],
+    ['null', 'null'],
+    ['without a scope', '{"scope":null}'],
+    ['{} after a BOM', '\ufeff{}'],
+    ['of 64 levels', `{"x":${'['.repeat(63)}${']'.repeat(63)}}`],
+    ['of 1,000 values', `{"x":[${'0,'.repeat(998)}0]}`],
+  ])('takes data that is %s as no data', async (_what, data) => {
+    const response = await upload.raw(form(filePart('a.txt', 'Hello'), dataPart(data)));
+    expect(summaryOf(response)).toBe('200/0 success');
+    expect(response.body.data).toMatchObject({ scope: 'persistent' });
+  });
+
+  it.each([
+    ['Go', String.raw`a \"b\" \\ c.txt`, String.raw`a "b" \ c.txt`],
+    ['Go, with a last backslash before the dot', String.raw`a\\.txt`, String.raw`a\.txt`],
+    ['urllib3', String.raw`a %22b%22 \\ c.txt`, String.raw`a "b" \ c.txt`],
+    ['a browser', String.raw`C:\files\a.txt`, String.raw`C:\files\a.txt`],
+  ])('reads a file name as %s writes it', async (_client, written, name) => {
+    const response = await upload.raw(form(filePart(written, 'Hello')));
+    expect(summaryOf(response)).toBe('200/0 success');
+    expect(response.body.data).toMatchObject({ original_name: name });
+  });
+});
+
+describe.each([
+  ['the distribution', service.baseUrl],
+  ['the gateway itself', `${service.run.endpoints.gateway}/v1`],
+])('through %s', (_door, baseUrl) => {
+  const upload = uploaderOf({ baseUrl }, tenant);
+
   describe('the form', () => {
     const file = filePart('a.txt', 'Hello');
 
@@ -355,31 +379,6 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ],
     ])('takes data %s', async (_where, body) => {
       expect((await upload.raw(body)).body.data).toMatchObject({ scope: 'ephemeral' });
-    });
-
-    it.each([
-      ['empty', ''],
-      ['of blanks', ' \r\n'],
-      ['null', 'null'],
-      ['without a scope', '{"scope":null}'],
-      ['{} after a BOM', '\ufeff{}'],
-      ['of 64 levels', `{"x":${'['.repeat(63)}${']'.repeat(63)}}`],
-      ['of 1,000 values', `{"x":[${'0,'.repeat(998)}0]}`],
-    ])('takes data that is %s as no data', async (_what, data) => {
-      const response = await upload.raw(form(file, dataPart(data)));
-      expect(summaryOf(response)).toBe('200/0 success');
-      expect(response.body.data).toMatchObject({ scope: 'persistent' });
-    });
-
-    it.each([
-      ['Go', String.raw`a \"b\" \\ c.txt`, String.raw`a "b" \ c.txt`],
-      ['Go, with a last backslash before the dot', String.raw`a\\.txt`, String.raw`a\.txt`],
-      ['urllib3', String.raw`a %22b%22 \\ c.txt`, String.raw`a "b" \ c.txt`],
-      ['a browser', String.raw`C:\files\a.txt`, String.raw`C:\files\a.txt`],
-    ])('reads a file name as %s writes it', async (_client, written, name) => {
-      const response = await upload.raw(form(filePart(written, 'Hello')));
-      expect(summaryOf(response)).toBe('200/0 success');
-      expect(response.body.data).toMatchObject({ original_name: name });
     });
 
     it('skips parts that it does not know, and what stands around the form', async () => {
@@ -557,7 +556,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
 
   it('leaves nothing of what it refuses', async () => {
     const own = await openTenant(service);
-    const other = uploaderOf({ baseUrl: address() }, own);
+    const other = uploaderOf({ baseUrl }, own);
     const large = Buffer.alloc(3 * 1024 * 1024, 'x');
     for (const body of [
       form(filePart('a.exe', large)),
@@ -571,7 +570,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
   });
 
   it('asks for a key, also of who sends no form', async () => {
-    const anonymous = uploaderOf({ baseUrl: address() }, { apiKey: 'ak_unknown' });
+    const anonymous = uploaderOf({ baseUrl }, { apiKey: 'ak_unknown' });
     expect(summaryOf(await anonymous.raw(form(filePart('a.txt', 'x'))))).toBe(
       '400/10001 Missing or invalid API key: send a valid key in the header x-api-key',
     );

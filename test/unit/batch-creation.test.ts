@@ -32,53 +32,6 @@ describe('the body', () => {
 });
 
 describe('a new batch', () => {
-  it('has its requests in input order, and an execution', async () => {
-    const world = batchWorld();
-    const batch = await world.create([
-      {},
-      { custom_id: 'own id', name: 'Own name', agent_id: 'other agent', external_user_id: 'user' },
-    ]);
-    expect(batch).toMatchObject({
-      ...{ id: 'batch-001', status: 'in_progress', total: 2, completed: 0, failed: 0, executionNumber: 1 },
-      ...{ createdAt: '2027-01-31T12:00:00.000Z', expiresAt: '2027-02-01T12:00:00.000Z' },
-    });
-    expect(await world.read(batch)).toEqual(batch);
-    expect(await world.stores.batches.requests(batch, [0, 1])).toMatchObject([
-      { customId: 'request 0', name: 'request 0', agentId: 'agent', externalUserId: null },
-      { customId: 'own id', name: 'Own name', agentId: 'other agent', externalUserId: 'user' },
-    ]);
-    expect([...world.workflow.executions.keys()]).toEqual(['batch-001-1']);
-  });
-
-  it.each([1, 1000])('may have %i requests', async (count) => {
-    const world = batchWorld();
-    const batch = await world.create(count);
-    expect(await world.stores.batches.manifest(batch)).toHaveLength(count);
-  });
-
-  it('links the requests of one history to a chain', async () => {
-    const world = batchWorld();
-    for (const name of ['one', 'other'])
-      await world.stores.chats.create({
-        ...{ workspaceId: 'ws_1', agentId: 'agent', name, externalUserId: null },
-      });
-    const batch = await world.create([
-      { history_id: 1 },
-      {},
-      { history_id: 2 },
-      { history_id: 1 },
-      { history_id: 1 },
-    ]);
-    const requests = await world.stores.batches.requests(batch, [0, 1, 2, 3, 4]);
-    expect(requests.map(({ previous, next }) => [previous, next])).toEqual([
-      [null, 3],
-      [null, null],
-      [null, null],
-      [0, 4],
-      [3, null],
-    ]);
-  });
-
   it('is created although its workflow cannot be started: the reconciler starts it', async () => {
     const world = batchWorld();
     const { start } = world.workflow;
@@ -88,22 +41,6 @@ describe('a new batch', () => {
     const batch = await world.create(1);
     world.workflow.start = start;
     await world.runUntil(async () => (await world.read(batch)).status === 'completed');
-  });
-
-  it('has the address and the secret of its webhook encrypted for it alone', async () => {
-    const world = batchWorld();
-    const url = 'https://example.com/hook';
-    const batch = await world.create(1, { webhook: { url, events: ['failed'], secret: 'secret' } });
-    const target = (secrets: string[], id: string) => `${JSON.stringify({ url, secrets })} of ${id}`;
-    expect(await world.stores.batches.webhook(batch)).toEqual({
-      events: ['failed'],
-      target: target(['secret'], 'batch-001'),
-    });
-    const without = await world.create(1, { webhook: { url, events: [] } });
-    expect(await world.stores.batches.webhook(without)).toEqual({
-      events: [],
-      target: target([], 'batch-002'),
-    });
   });
 });
 
@@ -205,63 +142,7 @@ describe('a rejection', () => {
   });
 });
 
-describe('the limit of open batches', () => {
-  it('is reached, and frees one as soon as a batch has ended', async () => {
-    const world = batchWorld();
-    const first = await world.create(1, { mostOpen: 2 });
-    await world.create(1, { mostOpen: 2 });
-    await expect(world.create(1, { mostOpen: 2 })).rejects.toMatchObject({
-      ...{ kind: 'rateLimited', retryAfter: 30 },
-    });
-    await world.runUntil(async () => (await world.read(first)).status === 'completed');
-    await world.create(1, { mostOpen: 2 });
-  });
-
-  it('holds for requests at the same time', async () => {
-    const world = batchWorld();
-    const outcomes = await Promise.allSettled(
-      Array.from({ length: 5 }, () => world.create(1, { mostOpen: 2 })),
-    );
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-    expect(await world.stores.batches.countOpen('ws_1')).toBe(2);
-  });
-});
-
 describe('a repeated request with its key', () => {
-  it('gets the batch as it was created, also after its end', async () => {
-    const world = batchWorld();
-    const key = keyAt(world);
-    const created = await world.create(3, { key });
-    await world.runUntil(async () => (await world.read(created)).status === 'completed');
-    const repeated = await world.create(3, { key, mostOpen: 0 });
-    expect(repeated).toMatchObject({
-      ...{ id: created.id, status: 'in_progress', completed: 0, failed: 0, completedAt: null },
-    });
-    expect(world.workflow.executions.size).toBe(1);
-    expect(await world.stores.batches.page('ws_1', {}, { limit: 9, offset: 0 })).toMatchObject({ total: 1 });
-  });
-
-  it('is rejected if the request is another', async () => {
-    const world = batchWorld();
-    await world.create(3, { key: keyAt(world) });
-    await expect(world.create(3, { key: keyAt(world, 'other request') })).rejects.toMatchObject({
-      ...{
-        kind: 'badRequest',
-        message: expect.stringContaining('Idempotency-Key was used for another request'),
-      },
-    });
-  });
-
-  it('creates one batch if it comes at the same time as the first', async () => {
-    const world = batchWorld();
-    const key = keyAt(world);
-    const created = await world.advanceDuring(
-      Promise.all(Array.from({ length: 4 }, () => world.create(3, { key }))),
-    );
-    expect(new Set(created.map(({ id }) => id)).size).toBe(1);
-    expect(await world.stores.batches.countOpen('ws_1')).toBe(1);
-  });
-
   it('leaves no key behind if the first request was rejected', async () => {
     const world = batchWorld();
     const key = keyAt(world);

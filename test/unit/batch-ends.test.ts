@@ -21,12 +21,6 @@ const outcomesOf = async (world: BatchWorld, batch: Batch) =>
 const start = '2027-01-31T12:00:00.000Z';
 const afterSeconds = (seconds: number) => new Date(Date.parse(start) + seconds * 1000).toISOString();
 const cancelledAt = (seconds: number) => ['failed', 499, 'The batch was cancelled', afterSeconds(seconds)];
-const timedOutAt = (seconds: number) => [
-  'failed',
-  408,
-  'The batch timed out before the request was processed',
-  afterSeconds(seconds),
-];
 const brokenAt = (seconds: number) => [
   'failed',
   500,
@@ -51,41 +45,6 @@ async function withRequestInWork(total = 25, settings: Parameters<typeof batchWo
 }
 
 describe('a cancelled batch', () => {
-  it('fails all requests if none was started', async () => {
-    const world = batchWorld();
-    const batch = await world.create(12);
-    const cancelled = await cancel(world, batch);
-    expect(cancelled).toMatchObject({ status: 'cancelling', completed: 0, failed: 12, cancelledAt: null });
-    await world.run();
-    expect(await world.read(batch)).toMatchObject({
-      ...{ status: 'cancelled', completed: 0, failed: 12, completedAt: null, cancelledAt: start },
-    });
-    expect(await outcomesOf(world, batch)).toEqual(Array.from({ length: 12 }, () => cancelledAt(0)));
-    expect(world.model.calls).toEqual([]);
-  });
-
-  it('ends the requests in work, and starts no other', async () => {
-    const { world, batch, work } = await withRequestInWork();
-    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', completed: 0, failed: 5 });
-    await world.workflow.step(world.functions);
-    expect((await world.results(batch)).map(({ status }) => status)).toEqual([
-      ...[...times(20, 'processing'), ...times(5, 'failed')],
-    ]);
-    await world.advanceDuring(work, 10_000);
-    await untilStatus(world, batch, 'cancelled');
-    // A silent model is retried, but a stopped batch retries nothing.
-    expect(await outcomesOf(world, batch)).toEqual([
-      ...[cancelledAt(1), ...times(19, success), ...times(5, cancelledAt(1))],
-    ]);
-    expect(await world.read(batch)).toMatchObject({ completed: 19, failed: 6 });
-    expect(world.model.calls).toHaveLength(20);
-    const { chats } = await world.stores.chats.page(
-      { workspaceId: 'ws_1' },
-      { limit: 20, offset: 0, ascending: true },
-    );
-    expect(chats.filter(({ lease }) => lease !== null)).toEqual([]);
-  });
-
   it('lets the reply of a request in work be a success', async () => {
     const world = batchWorld();
     const batch = await world.create(1);
@@ -159,18 +118,6 @@ describe('a cancelled batch', () => {
     expect(await world.read(completed)).toMatchObject({ status: 'completed', stop: null });
   });
 
-  it('must exist, and be within the rate limit', async () => {
-    const world = batchWorld();
-    await expect(cancel(world, { id: 'unknown' })).rejects.toMatchObject({ kind: 'notFound' });
-    const batch = await world.create(1);
-    const reject = async () => {
-      throw new Error('Too many requests');
-    };
-    await expect(cancelBatch(world.services, 'ws_1', batch.id, reject)).rejects.toThrow('Too many requests');
-    await expect(cancelBatch(world.services, 'ws_2', batch.id, allowed)).rejects.toThrow('Batch not found');
-    expect(await world.read(batch)).toEqual(batch);
-  });
-
   it('that ends at the same time ends as cancelled', async () => {
     const world = batchWorld();
     const batch = await world.create(1);
@@ -190,62 +137,17 @@ describe('a cancelled batch', () => {
 
 describe('an expired batch', () => {
   const timeout = 60_000;
-  const afterTimeout = async (world: BatchWorld) => world.clock.advance(timeout);
-
-  it('fails the requests that were not started, and ends as completed', async () => {
-    const world = batchWorld({ timeout });
-    world.state.reconciles = false;
-    world.model.replyTo = (message) => (message === 'Question 0' ? new Error('Broken') : message);
-    const batch = await world.create(2);
-    // No worker is free.
-    await world.workflow.step(world.functions);
-    await afterTimeout(world);
-    await world.workflow.step(world.functions);
-    await world.run();
-    expect(await world.read(batch)).toMatchObject({
-      ...{ status: 'completed', completed: 0, failed: 2, stop: { reason: 'expired', at: afterSeconds(60) } },
-    });
-    expect(await outcomesOf(world, batch)).toEqual([timedOutAt(60), timedOutAt(60)]);
-    expect(world.model.calls).toEqual([]);
-  });
-
-  it('waits for the requests in work', async () => {
-    const { world, batch, work } = await withRequestInWork(25, { timeout });
-    await world.clock.advance(timeout);
-    // The end of the wait, and the check of the batch.
-    await world.workflow.step(world.functions);
-    await world.workflow.step(world.functions);
-    expect((await world.results(batch))[0]?.status).toBe('processing');
-    expect((await world.read(batch)).status).toBe('in_progress');
-    await world.advanceDuring(work, 10_000);
-    await untilStatus(world, batch, 'completed');
-    expect(await outcomesOf(world, batch)).toEqual([
-      ...[timedOutAt(61), ...times(19, success), ...times(5, timedOutAt(61))],
-    ]);
-    expect(await world.read(batch)).toMatchObject({ completed: 19, failed: 6 });
-  });
 
   it('starts no request before anything has marked it', async () => {
     const world = batchWorld({ timeout });
+    world.state.reconciles = false;
     const batch = await world.create(2);
     await world.workflow.step(world.functions);
-    await afterTimeout(world);
+    await world.clock.advance(timeout);
+    expect((await world.read(batch)).stop).toBeNull();
     await world.deliver();
     expect(world.model.calls).toEqual([]);
     expect(await world.stores.batches.allItems(batch)).toEqual([]);
-  });
-
-  it('stays in progress until then, and can be cancelled: its results keep their reason', async () => {
-    const { world, batch, work } = await withRequestInWork(25, { timeout });
-    await world.clock.advance(timeout);
-    await world.workflow.step(world.functions);
-    await world.workflow.step(world.functions);
-    const expired = await world.read(batch);
-    expect(expired).toMatchObject({ status: 'in_progress', stop: { reason: 'expired' } });
-    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', stop: expired.stop });
-    await world.advanceDuring(work, 10_000);
-    await untilStatus(world, batch, 'cancelled');
-    expect((await outcomesOf(world, batch)).slice(20)).toEqual(times(5, timedOutAt(61)));
   });
 
   it('that was cancelled before ends as cancelled', async () => {
@@ -254,29 +156,6 @@ describe('an expired batch', () => {
     await world.advanceDuring(work, 10_000);
     await untilStatus(world, batch, 'cancelled');
     expect((await outcomesOf(world, batch)).slice(20)).toEqual(times(5, cancelledAt(1)));
-  });
-});
-
-describe('a batch of a disabled workspace', () => {
-  it('fails, with the requests that have no result', async () => {
-    const world = batchWorld({ slots: 1, requestsPerWorker: 1 });
-    const webhook = { url: 'https://example.com/hook', events: ['failed' as const] };
-    world.model.replyTo = (message) => {
-      world.state.workspace.enabled = false;
-      return message;
-    };
-    const batch = await world.create(35, { webhook });
-    await world.run();
-    // The worker had taken 20 or more before.
-    const { status, completed, failed } = await world.read(batch);
-    expect([status, completed + failed]).toEqual(['failed', 35]);
-    expect(completed).toBeLessThan(35);
-    expect((await outcomesOf(world, batch)).slice(completed - 1, completed + 1)).toEqual([
-      success,
-      brokenAt(0),
-    ]);
-    expect(world.state.calls.map(({ body }) => JSON.parse(body).event)).toEqual(['batch.failed']);
-    expect(world.state.endedBatches).toEqual(['failed']);
   });
 });
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { NotStorable } from '#domain/platform/not-storable.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
 const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
@@ -88,36 +87,6 @@ describe('a request whose model is busy', () => {
 describe('a reply that the model breaks off', () => {
   const broken = { text: 'Half a', error: new ModelFailure('failed', 'Connection reset') };
 
-  it.each([1, 2])('is made once more: %i times', async (times) => {
-    const world = batchWorld();
-    world.model.replyTo = (message, attempt) => (attempt <= times ? broken : message);
-    const batch = await world.create(1);
-    await untilEnd(world, batch);
-    expect(await world.results(batch)).toMatchObject([{ status: 'success', response_content: 'Question 0' }]);
-    expect(world.model.calls).toHaveLength(times + 1);
-  });
-
-  it('is the result of the request at the third time, and is stored with its error', async () => {
-    const world = batchWorld();
-    world.model.replyTo = () => broken;
-    const batch = await world.create(1);
-    await untilEnd(world, batch);
-    expect(await world.results(batch)).toMatchObject([
-      {
-        ...{ status: 'failed', error_code: 500, error_message: 'The model could not complete the reply' },
-        ...{ response_content: null, response_usage: null, message_id: null, history_id: 1 },
-      },
-    ]);
-    expect(world.model.calls).toHaveLength(3);
-    const chat = await world.stores.chats.get('ws_1', 1);
-    if (chat === undefined) throw new Error('The chat is missing');
-    expect(chat).toMatchObject({ lease: null, messageCount: 2 });
-    const pages = world.stores.messages.range(chat, { first: 2, last: 2, ascending: true });
-    expect((await Array.fromAsync(pages)).flat()).toMatchObject([{ message: { content: 'Half a' } }]);
-    // The tokens of all attempts are counted.
-    expect(world.state.uses.flatMap(({ calls }) => calls)).toHaveLength(3);
-  });
-
   it.each([
     [2, { status: 'success', response_content: 'Question 0' }],
     [3, { status: 'failed', error_message: 'Stream timed out' }],
@@ -144,38 +113,7 @@ describe('a reply that the model breaks off', () => {
   });
 });
 
-describe('a request that the model does not accept', () => {
-  it.each([
-    ['refused', 'The model refused the request'],
-    ['tooLong', 'The message is too long for the model'],
-  ] as const)('fails at once: %s', async (kind, message) => {
-    const world = batchWorld();
-    world.model.replyTo = () => new ModelFailure(kind, 'No');
-    const batch = await world.create(1);
-    await world.run();
-    expect(await world.results(batch)).toMatchObject([
-      { status: 'failed', error_code: 500, error_message: message },
-    ]);
-    expect(world.model.calls).toHaveLength(1);
-  });
-});
-
 describe('a reply that cannot be stored', () => {
-  it('fails the request, and the chat says why', async () => {
-    const world = batchWorld();
-    const { put } = world.stores.messages;
-    world.services.messages.put = async (chat, message) => {
-      if (message.role === 'assistant') throw new NotStorable('Too deep');
-      return put(chat, message);
-    };
-    const batch = await world.create(1);
-    await world.run();
-    expect(await world.results(batch)).toMatchObject([
-      { status: 'failed', error_code: 500, error_message: 'The reply could not be stored' },
-    ]);
-    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 2 });
-  });
-
   it('because of an outage is stored by the next attempt', async () => {
     const world = batchWorld();
     const { put } = world.stores.messages;

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { cancelBatch } from '#domain/batches/cancel-batch.ts';
 import { resendWebhook } from '#domain/batches/resend-webhook.ts';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { replaceWebhookSecret } from '#domain/webhooks/replace-webhook-secret.ts';
-import { isRightSignature, standardSignature } from '#domain/webhooks/sign-webhook.ts';
+import { isRightSignature } from '#domain/webhooks/sign-webhook.ts';
 import type { EncryptedWebhook, Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
@@ -46,71 +44,6 @@ it('waits for its turn without an attempt, if its receiver has failed before and
 });
 
 describe('the event of a batch', () => {
-  it.each(['completed', 'failed', 'cancelled'] as const)(
-    'is sent if the webhook wants it: %s',
-    async (event) => {
-      for (const events of [[event], ['completed', 'failed', 'cancelled'], []] as Events[]) {
-        const world = batchWorld();
-        const batch = await createWith(world, events);
-        if (event === 'cancelled') await cancelBatch(world.services, 'ws_1', batch.id, async () => undefined);
-        if (event === 'failed') world.state.workspace.enabled = false;
-        await world.run();
-        expect((await world.read(batch)).status).toBe(event);
-        expect(world.state.calls.map((call) => [call.url, JSON.parse(call.body)])).toEqual(
-          events.length === 0
-            ? []
-            : [
-                [
-                  url,
-                  {
-                    ...{ event: `batch.${event}`, timestamp: '2027-01-31T12:00:00.000Z' },
-                    data: {
-                      ...{ id: batch.id, status: event, total_requests: 1 },
-                      completed_requests: event === 'completed' ? 1 : 0,
-                      failed_requests: event === 'completed' ? 0 : 1,
-                    },
-                  },
-                ],
-              ],
-        );
-      }
-    },
-  );
-
-  it('is not sent if the webhook wants others', async () => {
-    const world = batchWorld();
-    const batch = await createWith(world, ['failed', 'cancelled']);
-    await world.run();
-    expect((await world.read(batch)).status).toBe('completed');
-    expect(world.state.calls).toEqual([]);
-    expect(await world.stores.deliveries.get(ownerOf(batch))).toBeUndefined();
-  });
-
-  it('is signed with the secret of the batch', async () => {
-    const world = batchWorld();
-    const batch = await createWith(world, ['completed'], 'whsec_c2VjcmV0');
-    await world.clock.advance(1500);
-    await world.run();
-    const [call] = world.state.calls;
-    if (call === undefined) throw new Error('The webhook was not called');
-    const timestamp = String(Math.floor(call.at / 1000));
-    const eventId = `evt_${batch.id}`;
-    const signed = { secret: 'whsec_c2VjcmV0', timestamp, body: call.body };
-    expect(call.headers).toEqual({
-      'Content-Type': 'application/json',
-      'X-Service-Event-Id': eventId,
-      'X-Service-Timestamp': timestamp,
-      'X-Service-Signature': expect.stringMatching(/^sha256=[\da-f]{64}$/),
-      'webhook-id': eventId,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': standardSignature({ ...signed, eventId }),
-    });
-    expect(isRightSignature(call.headers['X-Service-Signature'] ?? '', signed)).toBe(true);
-    expect(isRightSignature(call.headers['X-Service-Signature'] ?? '', { ...signed, body: '{}' })).toBe(
-      false,
-    );
-  });
-
   it.each(['plain secret', null])(
     'of a version that encrypted no address is sent, with the secret %s',
     async (secret) => {
@@ -142,18 +75,6 @@ describe('the event of a batch', () => {
       });
     },
   );
-
-  it('has no signature without a secret', async () => {
-    const world = batchWorld();
-    await createWith(world, ['completed']);
-    await world.run();
-    expect(Object.keys(world.state.calls[0]?.headers ?? {}).sort()).toEqual([
-      'Content-Type',
-      'X-Service-Event-Id',
-      'webhook-id',
-      'webhook-timestamp',
-    ]);
-  });
 });
 
 describe('a delivery', () => {
@@ -187,46 +108,6 @@ describe('a delivery', () => {
       Array.from({ length: 8 }, (_, index) => [index + 1, 500]),
     );
     expect([...world.workflow.executions.values()].map(({ state }) => state)).toEqual(['ended']);
-  });
-
-  it('is retried after a redirect, and after a failure without a response', async () => {
-    const world = batchWorld();
-    world.state.receive = (attempt) =>
-      [{ status: 302, retryAfter: null }, new OutboundFailure('timeout')][attempt - 1] ?? {
-        ...{ status: 200, retryAfter: null },
-      };
-    const batch = await createWith(world, ['completed']);
-    await untilState(world, batch, 'delivered');
-    const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
-    expect(attempts.map(({ status, failure }) => [status, failure])).toEqual([
-      [302, null],
-      [null, 'It took too long'],
-      [200, null],
-    ]);
-  });
-
-  it('ends with a response of 410', async () => {
-    const world = batchWorld();
-    world.state.receive = () => ({ status: 410, retryAfter: 5 });
-    const batch = await createWith(world, ['completed']);
-    await world.run();
-    expect(await deliveryOf(world, batch)).toMatchObject({ state: 'gone', attempts: 1 });
-  });
-
-  it('waits longer if the receiver asks for it, up to the longest delay, and never shorter', async () => {
-    const world = batchWorld();
-    const seconds = [60, 1, 500_000];
-    world.state.receive = (attempt) => {
-      const retryAfter = seconds[attempt - 1];
-      return retryAfter === undefined
-        ? { status: 200, retryAfter: null }
-        : { status: 503, retryAfter: retryAfter * 1000 };
-    };
-    const batch = await createWith(world, ['completed']);
-    await untilState(world, batch, 'delivered');
-    const [first, second = 0, third] = waits(world);
-    expect([first, third]).toEqual([60, 36_000]);
-    expect(second).toBeGreaterThanOrEqual(270);
   });
 
   it('counts an attempt whose function died, and goes on after twice the time of the receiver', async () => {

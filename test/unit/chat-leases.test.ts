@@ -25,18 +25,6 @@ async function leaseTo(until: number): Promise<Chat> {
 describe('a send that the gateway repeats', () => {
   const repeated = { requestId: 'request-1' };
 
-  it('is rejected while its reply runs, and then gets the stored reply', async () => {
-    const started = await memory.start(input(), repeated);
-    await expect(memory.send(input(), repeated)).rejects.toThrow(busy);
-    await memory.finish(started);
-    expect(await memory.send(input(), repeated)).toMatchObject({
-      reply: { position: 2, content: 'Hello' },
-      agent: { agentId: chat.agentId },
-    });
-    expect(await memory.contents(chat)).toEqual(['Hi', 'Hello']);
-    expect(memory.model.replies).toHaveLength(1);
-  });
-
   it('starts no second turn after its function has died, with or without its message', async () => {
     await memory.talk(chat, 'Before');
     const started = await memory.start(input(), { ...repeated, services: withoutLease() });
@@ -113,49 +101,9 @@ describe('a send to a chat with a lease', () => {
     // The reply of a dead function was counted by no function, and this one has counted its own.
     expect(memory.uses).toHaveLength(2);
   });
-
-  it('that has expired is won by one of many', async () => {
-    await memory.services.messages.put(chat, userMessage(1, 'Dead'));
-    await leaseTo(0);
-    const results = await Promise.allSettled(
-      Array.from({ length: 10 }, (_, index) => memory.start(input(`number ${index}`))),
-    );
-    const [won, ...others] = results.filter((result) => result.status === 'fulfilled');
-    expect(others).toEqual([]);
-    for (const result of results)
-      if (result.status === 'rejected') expect(result.reason).toMatchObject({ message: busy });
-    expect(await memory.contents(chat)).toEqual(['Dead', '', won?.value.turn.message]);
-    expect(memory.model.replies).toHaveLength(1);
-  });
 });
 
 describe('a function that was slow', () => {
-  it('while it closed an abandoned turn, does not touch the next turn', async () => {
-    await leaseTo(0);
-    const check = delayedCall(memory.services.chats.openTurn);
-    const chats = { ...memory.services.chats, openTurn: check.call };
-    const slow = memory.send(input('Slow'), { services: { chats } });
-    await check.arrived;
-    const first = await memory.start(input('First'));
-    check.open();
-    await expect(slow).rejects.toThrow(busy);
-    expect((await memory.finish(first)).reply.error).toBeNull();
-    expect(await memory.contents(chat)).toEqual(['First', 'Hello']);
-  });
-
-  it('and lost its lease before it stored its message, stores none', async () => {
-    const put = delayedCall(memory.services.messages.put);
-    const messages = { ...memory.services.messages, put: put.call };
-    const slow = memory.send(input('Slow'), { services: { messages, ...withoutLease() } });
-    await put.arrived;
-    const first = await memory.start(input('First'));
-    put.open();
-    await expect(slow).rejects.toThrow(busy);
-    expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
-    expect((await memory.finish(first)).reply.error).toBeNull();
-    expect(await memory.contents(chat)).toEqual(['First', 'Hello']);
-  });
-
   it('and stores its message at the position of another turn, makes that one retry at the next', async () => {
     const [slowPut, put] = [0, 1].map(() => delayedCall(memory.services.messages.put));
     const sendWith = (message: string, delayed = slowPut, settings = {}) => {
@@ -295,23 +243,6 @@ describe('the lease of a running reply', () => {
     };
     await memory.clock.advance(120_000);
     expect(renewals).toBe(0);
-  });
-
-  it('aborts the reply when another function owns it', async () => {
-    memory.model.pause();
-    const started = await memory.start(input());
-    const finishing = memory.finish(started);
-    memory.model.replies[0]?.text('Half');
-    const leased = await memory.read(chat);
-    await memory.services.messages.putAndRelease(leased, started.turn.chat.lease.id, replyMessage(2, ''));
-    await memory.clock.advance(20_000);
-    const { reply, events } = await finishing;
-    expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
-    expect(reply).toMatchObject({ content: 'Half', error: interrupted });
-    expect(events.at(-1)).toMatchObject({ type: 'response.error', ...interrupted });
-    expect(await memory.contents(chat)).toEqual(['Hi', '']);
-    // The model is not to blame.
-    expect(memory.logged.filter((line) => line.startsWith('meter'))).toEqual([]);
   });
 
   it('may fail to be renewed: the next renewal follows', async () => {

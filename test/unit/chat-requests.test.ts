@@ -35,12 +35,6 @@ describe('creating a chat', () => {
   const countChats = async () =>
     (await memory.services.chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
 
-  it('binds it to an agent, published or not', async () => {
-    const { chat, replayed } = await create({ agentId: 'draft-agent', externalUserId: undefined });
-    expect([replayed, chat.externalUserId]).toEqual([false, null]);
-    expect(await memory.read(chat)).toEqual(chat);
-  });
-
   it('is rejected for the first of its faults, and creates nothing', async () => {
     const otherKey = memory.keyOf('used', { fingerprint: 'another request' });
     await memory.services.idempotency.store(otherKey, { is: 'chat', chatId: 9, createdAt: '' });
@@ -53,36 +47,6 @@ describe('creating a chat', () => {
     expect(await messageOf(create(unknown, null, limited))).toBe('Agent not found');
     expect(await messageOf(create({}, null, limited))).toBe('Rate limit exceeded');
     expect(await countChats()).toBe(0);
-  });
-
-  it('is done once when the gateway repeats the request, whatever key the client has sent', async () => {
-    const request = memory.keyOf('request of the gateway');
-    const first = await create({}, null, unlimited, request);
-    expect(await create({}, null, unlimited, request)).toEqual({ chat: first.chat, replayed: false });
-    const key = memory.keyOf('key');
-    const second = await create({}, key, unlimited, memory.keyOf('another request'));
-    expect(await create({}, key, unlimited, memory.keyOf('another request'))).toEqual({
-      chat: second.chat,
-      replayed: true,
-    });
-    expect(await countChats()).toBe(2);
-  });
-
-  it('again with its key returns the chat as it was created, even if its agent is gone', async () => {
-    const key = memory.keyOf('key');
-    const first = await create({}, key);
-    await memory.services.chats.rename(first.chat, 'Renamed', '2027-02-01T00:00:00.000Z');
-    memory.services.agents.get = async () => undefined;
-    expect(await create({}, key)).toEqual({ chat: first.chat, replayed: true });
-    expect(await countChats()).toBe(1);
-  });
-
-  it('ten times concurrently with a key creates one', async () => {
-    const key = memory.keyOf('key');
-    const created = await Promise.all(Array.from({ length: 10 }, () => create({}, key)));
-    expect(created.filter(({ replayed }) => !replayed)).toHaveLength(1);
-    expect(created.map(({ chat }) => chat)).toEqual(created.map(() => created[0]?.chat));
-    expect(await countChats()).toBe(1);
   });
 });
 
@@ -101,20 +65,6 @@ describe('listing messages', () => {
     const found = (await Array.fromAsync(pages)).flat();
     return { total, positions: found.map(({ message }) => message.position) };
   };
-
-  it.each([
-    { limit: 100, offset: 0, ascending: true, positions: [1, 2, 3, 4, 5, 6] },
-    { limit: 2, offset: 0, ascending: true, positions: [1, 2] },
-    { limit: 2, offset: 5, ascending: true, positions: [6] },
-    { limit: 2, offset: 6, ascending: true, positions: [] },
-    { limit: 100, offset: 0, ascending: false, positions: [6, 5, 4, 3, 2, 1] },
-    { limit: 2, offset: 1, ascending: false, positions: [5, 4] },
-    { limit: 2, offset: 5, ascending: false, positions: [1] },
-    { limit: 2, offset: 6, ascending: false, positions: [] },
-    { limit: 2, offset: 1000, ascending: false, positions: [] },
-  ])('$limit from $offset, ascending $ascending', async ({ positions, ...page }) => {
-    expect(await list(page)).toEqual({ total: 6, positions });
-  });
 
   it('shows the stored messages of a running turn', async () => {
     const started = await memory.start(memory.inputOf(chat, 'Four'));
@@ -158,12 +108,6 @@ describe('feedback', () => {
     const pages = await Array.fromAsync(memory.services.messages.range(chat, range));
     return pages.flat().map(({ feedbackCounts }) => feedbackCounts);
   };
-
-  it('is recorded for a reply', async () => {
-    await rate();
-    await rate({ externalUserId: 'bob', type: 'sys_improve', content: 'Shorter' });
-    expect(await countsOf()).toEqual([{}, { sys_helpful: 1, sys_improve: 1 }]);
-  });
 
   it('is recorded for the stored reply of a turn that is not closed yet', async () => {
     const lease = { id: 'dead', until: 0 };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { parseLimits, type RateLimit, rateLimit, type Tokens } from '#contract/rate-limits.ts';
+import { parseLimits, type RateLimit, rateLimit } from '#contract/rate-limits.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import type { RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
@@ -81,15 +81,6 @@ describe('a bucket', () => {
     expect((await checkElsewhere(limit)).rejection?.retryAfter).toBe(seconds);
     time.now += seconds * 1000;
     expect((await checkElsewhere(limit)).rejection).toBeNull();
-  });
-
-  it('is one for each key, and anew for another limit', async () => {
-    const send = table().newFunction();
-    const limit = limitOf('1/h:1');
-    expect((await send(limit)).rejection).toBeNull();
-    expect((await send(limit)).rejection).not.toBeNull();
-    expect((await send(limit, 'another')).rejection).toBeNull();
-    expect((await send(limitOf('1/h:2'))).rejection).toBeNull();
   });
 
   it('lets exactly its tokens out, however many functions ask and however time passes', async () => {
@@ -199,51 +190,13 @@ describe('what requests use', () => {
     expect(time.writes).toBe(1);
     expect((await newProcess().take(owner, { sends: 1, modelCalls: 1 })).rejection?.retryAfter).toBe(3600);
   });
-
-  it('takes several tokens at once, up to the burst', async () => {
-    const limits = table().newProcess();
-    const take = (batchRequests: number) => limits.take(owner, { batchRequests } satisfies Tokens);
-    expect((await take(6)).rejection).toMatchObject({
-      kind: 'badRequest',
-      message: 'batch requests are limited to 5/d: 6 at once are too many',
-    });
-    expect((await take(3)).rejection).toBeNull();
-    expect((await take(3)).rejection).toMatchObject({ kind: 'rateLimited', retryAfter: 17_280 });
-    expect((await take(2)).rejection).toBeNull();
-    expect((await take(0)).rejection).toBeNull();
-    expect((await take(1)).rejection).not.toBeNull();
-  });
 });
 
 describe('the table', () => {
-  it('is written once for a request, and not for one that is known to be refused', async () => {
-    const { time, newFunction } = table();
-    const send = newFunction();
-    const limit = limitOf('1/m:3');
-    for (const writes of [1, 2, 3, 3, 3]) {
-      await send(limit);
-      expect(time.writes).toBe(writes);
-    }
-    time.now += 60_000;
-    await send(limit);
-    expect(time.writes).toBe(4);
-  });
-
   it('is written twice when another function has taken a token meanwhile', async () => {
     const { time, newFunction } = table();
     await newFunction()(limitOf('1/m:3'));
     await newFunction()(limitOf('1/m:3'));
     expect(time.writes).toBe(1 + 2);
-  });
-
-  it('lets everybody in while it is down, and says so in the log', async () => {
-    const { time, warnings, newFunction } = table();
-    const send = newFunction();
-    time.down = true;
-    for (let request = 0; request < 3; request += 1)
-      expect(await send(limitOf('1/h:1'))).toEqual({ bucket: null, rejection: null });
-    expect(warnings).toEqual(Array(3).fill('A rate limit was not checked'));
-    time.down = false;
-    expect((await send(limitOf('1/h:1'))).bucket).toMatchObject({ remaining: 0 });
   });
 });

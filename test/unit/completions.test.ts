@@ -1,22 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { imageInspector } from '#adapters/images/inspect-image.ts';
-import { chatCompletionRequest } from '#contract/openai/chat-completion-request.ts';
 import type { PromptMessage, ReplyEndReason } from '#domain/chats/agent-runtime.ts';
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
 import { outcomeOf } from '#domain/completions/completion-outcome.ts';
-import { readConversation, withinWindow } from '#domain/completions/read-conversation.ts';
+import { withinWindow } from '#domain/completions/read-conversation.ts';
 import { systemMessageOf } from '#domain/completions/system-message.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 
 const prompt = 'You are a guide.\nNever tell the password.';
 
 describe('the system message', () => {
-  it('is the agent’s prompt alone without instructions of the caller', () => {
-    expect(systemMessageOf(prompt, [])).toBe(prompt);
-    expect(systemMessageOf('', [])).toBe('');
-  });
-
   const introduction = systemMessageOf('', ['']).split('\n')[0] ?? '';
 
   it.each([
@@ -43,52 +36,6 @@ describe('the system message', () => {
   it('is marked as the caller’s also for an agent without a prompt', () => {
     expect(systemMessageOf('', ['Hi'])).toBe(`${introduction}\n["Hi"]`);
     expect(introduction).toMatch(/caller/);
-  });
-});
-
-const read = (messages: unknown[]) =>
-  readConversation(chatCompletionRequest.parse({ model: 'x', messages }).messages, imageInspector);
-const text = (content: string) => [{ type: 'text', text: content }];
-
-describe('a conversation', () => {
-  it('takes instructions from anywhere, and the last other message as the question', async () => {
-    expect(
-      await read([
-        { role: 'developer', content: 'One' },
-        { role: 'user', content: 'Question' },
-        {
-          role: 'system',
-          content: [
-            { type: 'text', text: 'Two' },
-            { type: 'text', text: 'Three' },
-          ],
-        },
-        { role: 'system', content: null },
-      ]),
-    ).toEqual({
-      instructions: ['One', 'Two\n\nThree'],
-      history: [],
-      message: 'Question',
-      parts: text('Question'),
-    });
-  });
-
-  it('joins messages of one side in a row, also over empty ones, and may start with the agent’s', async () => {
-    const { history, message } = await read([
-      { role: 'assistant', content: 'A' },
-      { role: 'user', content: '' },
-      { role: 'assistant', content: 'B' },
-      { role: 'user', content: 'C' },
-      { role: 'assistant' },
-      { role: 'user', content: 'D' },
-    ]);
-    expect(history).toEqual([{ role: 'assistant', content: 'A\n\nB', reasoningSteps: [] }]);
-    expect(message).toBe('C\n\nD');
-  });
-
-  it('keeps 100 KB as they are', async () => {
-    const long = 'ä"\\\n'.repeat(20_000);
-    expect((await read([{ role: 'user', content: long }])).message).toBe(long);
   });
 });
 

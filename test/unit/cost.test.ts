@@ -6,7 +6,7 @@ import { usualAuthorizers } from '#lib/concurrency.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { assumptions } from '../../bin/cost/assumptions.ts';
 import { batchOf } from '../../bin/cost/batch-of.ts';
-import { dollarsOf, dollarsOfMessages, totalOf } from '../../bin/cost/dollars-of.ts';
+import { dollarsOf, dollarsOfMessages } from '../../bin/cost/dollars-of.ts';
 import {
   breakEvenConcurrency,
   dollarsOfInvocation,
@@ -14,20 +14,9 @@ import {
   evenConcurrency,
   messagesAt,
 } from '../../bin/cost/functions.ts';
-import { type OperationCalls, type OperationName, operations } from '../../bin/cost/operations.ts';
+import { type OperationName, operations } from '../../bin/cost/operations.ts';
 import { renderCost } from '../../bin/cost/render-cost.ts';
 import { unknownKeyAttacks } from '../../bin/cost/unknown-keys.ts';
-
-const nothing: OperationCalls = {
-  invocations: {},
-  dynamodb: {},
-  readUnits: 0,
-  writeUnits: 0,
-  requests: {},
-  transitions: 0,
-};
-const million = (calls: Partial<OperationCalls>, clientRequests = 0) =>
-  totalOf(dollarsOf({ ...nothing, ...calls }, undefined, clientRequests)) * 1e6;
 
 it('what unknown keys can cost is in docs/limits.md', () => {
   const settings = parseSettings({ firewall: {} });
@@ -47,32 +36,6 @@ it('what unknown keys can cost is in docs/limits.md', () => {
   expect(lines.filter((line) => !text.includes(`| ${line} |`))).toEqual([]);
 });
 
-it('prices what AWS counts, each at its own price', () => {
-  expect(million({})).toBe(0);
-  expect(million({ readUnits: 1 })).toBeCloseTo(0.125);
-  expect(million({ writeUnits: 1 })).toBeCloseTo(0.625);
-  expect(million({ transitions: 1 })).toBeCloseTo(25);
-  expect(million({ requests: { 's3 PUT object?tagging': 1, 's3 GET object': 1 } })).toBeCloseTo(5.4);
-  expect(million({ requests: { 'kms Encrypt': 1, 'sfn StartExecution': 1 } })).toBeCloseTo(3);
-  // $0.20 for the invocations, then 0.05 s of 1 GB, and 3,000 bytes of logs.
-  expect(million({ invocations: { GetBatch: 1 } })).toBeCloseTo(0.2 + 0.66667 + 1.5);
-  // The gateway, CloudFront with its function and 10,000 bytes, and X-Ray. Uploads do not pass the gateway.
-  expect(million({}, 1)).toBeCloseTo(3.5 + 1 + 0.1 + 0.85 + 0.25);
-  expect(million({ invocations: { UploadServer: 1 } }, 1)).toBeCloseTo(
-    0.2 + 6.6667 + 1.5 + 1 + 0.1 + 0.85 + 0.25,
-  );
-  expect(() => million({ requests: { 'sns Publish': 1 } })).toThrow('sns Publish');
-});
-
-it.each([
-  [1, 37.4003],
-  [20, 1.87002],
-  [64, 0.58438],
-])('divides the memory of an environment among its requests: %d', (concurrency, memory) => {
-  // 5.1 s of 2 GB at 3.6667 dollars a million, after $0.20 for the request and 8.8 ms of processor time.
-  expect(dollarsOfInvocation('SendMessage', concurrency) * 1e6).toBeCloseTo(0.2 + 0.24371 + memory, 4);
-});
-
 it('prices the web function only where it replaces a Lambda function', () => {
   expect(dollarsOfInvocation('SendMessage') * 1e6).toBeCloseTo(0.2 + 5.1 * 13.3334);
   expect(dollarsOf(operations['batch of 10'], 20)).toEqual(dollarsOf(operations['batch of 10']));
@@ -84,13 +47,6 @@ it('prices the web function only where it replaces a Lambda function', () => {
     (name) => dollarsOf(operations[name], 20).functions < dollarsOf(operations[name]).functions,
   );
   expect(new Set(cheaper.map((name) => name.split(',')[0]))).toEqual(new Set(chatRoutes));
-});
-
-it('counts both firewalls of a distribution', () => {
-  // $5 for each, and $1 for each of their rules.
-  expect(renderCost()).toContain('one with 4 rules in front of the\ndistribution, 9.00 dollars a month');
-  expect(renderCost()).toContain('one with 1 rule in front of the gateway, 6.00 dollars');
-  expect(renderCost()).toMatch(/passes both, 1\.20 dollars for a million/);
 });
 
 it('costs at most 20 dollars for a million messages from 20 requests in an environment on, even at double rates', () => {

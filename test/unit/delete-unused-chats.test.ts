@@ -214,15 +214,3 @@ it('starts again if the days are changed while a page is deleted, and ends if th
   expect([await run(), await existing('ws_1')]).toEqual([{ chats: 1, failures: 0 }, [3]]);
   expect([await run(), await stores.retention.walks()]).toEqual([none, []]);
 });
-
-it('lists the workspaces with retention, with the days that they were given last', async () => {
-  await open('ws_1', 7);
-  await open('ws_2', 30);
-  await open('ws_3', null);
-  await retain('ws_1', 1);
-  await retain('ws_2', null);
-  await stores.workspaces.update('ws_1', { titlesEnabled: true });
-  expect(await stores.retention.walks()).toEqual([
-    { workspaceId: 'ws_1', days: 1, after: null, walkedAt: null },
-  ]);
-});

@@ -9,11 +9,6 @@ const started = (tool: ReturnType<ReplyBudget['startTool']>): RunningTool => {
 };
 
 describe('calls of models', () => {
-  it('are as many as the limit', () => {
-    const budget = budgetOf({ modelCalls: 3 });
-    expect([1, 2, 3, 4, 5].map(() => budget.takeModelCall())).toEqual([true, true, true, false, false]);
-  });
-
   it('that are reserved are left for their agents alone', () => {
     const budget = budgetOf({ modelCalls: 3 });
     const reserved = budget.reserveModelCall();
@@ -46,21 +41,6 @@ describe('calls of models', () => {
 });
 
 describe('tools', () => {
-  it('are used as often as the limit, also one after the other', () => {
-    const budget = budgetOf({ toolUses: 3 });
-    for (let use = 1; use <= 3; use += 1) started(budget.startTool(undefined)).end();
-    expect(budget.startTool(undefined)).toBe('toolUses');
-  });
-
-  it('run at once as many as the limit, and the next when one ends', () => {
-    const budget = budgetOf({ toolsAtOnce: 2 });
-    const [first] = [1, 2].map(() => started(budget.startTool(undefined)));
-    expect(budget.startTool(undefined)).toBe('toolsAtOnce');
-    first?.end();
-    expect(started(budget.startTool(undefined)).isWaiting).toBe(false);
-    expect(budget.startTool(undefined)).toBe('toolsAtOnce');
-  });
-
   it('that were rejected are not counted as uses', () => {
     const budget = budgetOf({ toolsAtOnce: 1, toolUses: 2 });
     const first = started(budget.startTool(undefined));
@@ -68,23 +48,5 @@ describe('tools', () => {
     first.end();
     started(budget.startTool(undefined)).end();
     expect(budget.startTool(undefined)).toBe('toolUses');
-  });
-
-  it('of a called agent: one runs in the slot of its caller, a second one needs its own', () => {
-    const budget = budgetOf({ toolsAtOnce: 1 });
-    const caller = started(budget.startTool(undefined));
-    const inner = started(budget.startTool(caller));
-    expect(caller.isWaiting).toBe(true);
-    expect(budget.startTool(caller)).toBe('toolsAtOnce');
-    expect(budget.startTool(undefined)).toBe('toolsAtOnce');
-    // So do the tools of an agent that the inner tool calls.
-    const innermost = started(budget.startTool(inner));
-    expect(budget.startTool(inner)).toBe('toolsAtOnce');
-    innermost.end();
-    inner.end();
-    expect(caller.isWaiting).toBe(false);
-    started(budget.startTool(caller)).end();
-    caller.end();
-    started(budget.startTool(undefined));
   });
 });

@@ -44,13 +44,6 @@ describe('a model that stalls', () => {
     expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
   });
 
-  it('before its first text, has an empty reply', async () => {
-    const { reply, finishing } = await play();
-    reply.startCall();
-    await memory.clock.advance(90_000);
-    expect((await finishing).reply).toMatchObject({ content: '', error: failure('Stream timed out') });
-  });
-
   it('is not one that waits for its files: the time starts with the first call of a model', async () => {
     const { reply, finishing } = await play(300_000);
     await memory.clock.advance(200_000);
@@ -140,39 +133,6 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
 describe('a title', () => {
   beforeEach(() => memory.changeWorkspace({ titlesEnabled: true }));
 
-  it('is made for the first message of a chat alone, and stored and emitted', async () => {
-    await memory.clock.advance(1000);
-    const { events } = await memory.talk(chat, 'Hi');
-    expect(events).toContainEqual({ type: 'response.chat.title.updated', name: 'A title' });
-    const updatedAt = memory.clock.now().toISOString();
-    expect(await memory.read(chat)).toMatchObject({ name: 'A title', updatedAt, messageCount: 2 });
-    await memory.talk(chat, 'Again');
-    expect(memory.model.titles).toMatchObject([{ message: 'Hi', agent: { agentId: 'agent-1' } }]);
-  });
-
-  it('is not made in a workspace without titles', async () => {
-    await memory.changeWorkspace({ titlesEnabled: false });
-    await memory.talk(chat, 'Hi');
-    expect(memory.model.titles).toEqual([]);
-    expect((await memory.read(chat)).name).toBe('A chat');
-  });
-
-  it('is started with the first text, and has the budget of the reply', async () => {
-    const { reply, finishing } = await play();
-    reply.startCall()();
-    const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
-    reply.emit({ type: 'step-start', step });
-    await memory.clock.advance(1000);
-    expect(memory.model.titles).toEqual([]);
-    reply.text('Hel');
-    expect(memory.model.titles).toHaveLength(1);
-    expect(memory.model.titles[0]?.budget).toBe(reply.request.budget);
-    reply.text('lo');
-    reply.end();
-    await finishing;
-    expect(memory.model.titles).toHaveLength(1);
-  });
-
   it.each(['shutdown', 'lease-lost'] as const)('is aborted with the reply: %s', async (kind) => {
     memory.model.pause();
     memory.model.onTitle = () => new Promise(() => undefined);
@@ -194,33 +154,6 @@ describe('a title', () => {
       'response.output_text.completed',
       'response.chat.title.updated',
     ]);
-  });
-
-  it('is not made for a reply that fails before its first text, nor for the next one', async () => {
-    memory.model.onReply = (reply) => reply.fail(new Error('No model'));
-    await memory.talk(chat, 'Hi');
-    memory.model.onReply = (reply) => reply.end();
-    await memory.talk(chat, 'Again');
-    expect(memory.model.titles).toEqual([]);
-    expect((await memory.read(chat)).name).toBe('A chat');
-  });
-
-  it.each<[what: string, onTitle: () => Promise<string | undefined>, logged: string[]]>([
-    ['makes none', async () => undefined, []],
-    [
-      'fails',
-      async () => {
-        throw new Error('No model');
-      },
-      ['warn: The chat keeps its name: no title could be made'],
-    ],
-  ])('leaves the name if the model %s', async (_what, onTitle, logged) => {
-    memory.model.onTitle = onTitle;
-    const { reply, events } = await memory.talk(chat, 'Hi');
-    expect(reply.error).toBeNull();
-    expect(events.at(-1)?.type).toBe('response.output_text.completed');
-    expect((await memory.read(chat)).name).toBe('A chat');
-    expect(memory.logged).toEqual(logged);
   });
 
   it('that takes longer than 2 s after the reply is aborted', async () => {

@@ -1,10 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import { messageId } from '#domain/chats/message.ts';
-import { delayedCall, type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
-import { replyMessage } from '#support/messages.ts';
-import { usageOfCall } from '#support/scripted-runtime.ts';
+import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 
 let memory: MemoryChat;
 let chat: Chat;
@@ -13,53 +10,7 @@ beforeEach(async () => {
   chat = await memory.createChat();
 });
 
-const failure = (message: string) => ({ code: 10005, message });
-
 describe('a turn', () => {
-  it('stores the message, forwards the reply, stores it, and releases the chat', async () => {
-    await memory.clock.advance(1000);
-    const started = await memory.start(memory.inputOf(chat, 'Hi'));
-    const now = memory.clock.now();
-    const lease = { id: started.turn.chat.lease.id, until: now.getTime() + 60_000 };
-    expect(await memory.read(chat)).toEqual({ ...chat, lease, updatedAt: now.toISOString() });
-    expect(await memory.contents(chat)).toEqual(['Hi']);
-
-    await memory.clock.advance(1000);
-    const { events, reply } = await memory.finish(started);
-    const message_id = messageId(chat.id, 2);
-    expect(events).toEqual([
-      { type: 'response.created', message_id, agent_id: 'agent-1', model: 'openai:test' },
-      { type: 'response.output_text.delta', delta: 'Hel' },
-      { type: 'response.output_text.delta', delta: 'lo' },
-      { type: 'response.output_text.completed', message_id, final_text: 'Hello', usage: usageOfCall },
-    ]);
-    expect(reply).toMatchObject({ content: 'Hello', error: null });
-    expect(await memory.history(chat)).toEqual([
-      {
-        ...{ role: 'user', position: 1, content: 'Hi', attachments: [] },
-        createdAt: now.toISOString(),
-      },
-      replyMessage(2, 'Hello', {
-        createdAt: memory.clock.now().toISOString(),
-        agentVersionId: 'version-of-agent-1',
-        tokenUsage: usageOfCall,
-        responseId: expect.stringMatching(/^resp_./),
-      }),
-    ]);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
-  });
-
-  it('follows the one before it, whose messages the model gets', async () => {
-    await memory.talk(chat, 'First');
-    const between = await memory.history(chat);
-    await memory.talk(chat, 'Second');
-    expect(await memory.contents(chat)).toEqual(['First', 'Hello', 'Second', 'Hello']);
-    expect(memory.model.replies.map(({ request }) => request)).toMatchObject([
-      { message: 'First', history: [] },
-      { message: 'Second', history: between },
-    ]);
-  });
-
   it.each([
     // Characters of the history: twice "First" and "Hello".
     { stage: 20, agent: undefined, messages: 4 },
@@ -87,46 +38,6 @@ describe('a turn', () => {
 });
 
 describe('before the user message is stored', () => {
-  it('the model is called, but the turn is not started', async () => {
-    const put = delayedCall(memory.services.messages.put);
-    const messages = { ...memory.services.messages, put: put.call };
-    let isStarted = false;
-    const starting = memory.start(memory.inputOf(chat, 'Hi'), { services: { messages } });
-    void starting.then(() => {
-      isStarted = true;
-    });
-    await put.arrived;
-    await memory.clock.advance(1000);
-    expect([memory.model.replies.length, isStarted]).toEqual([1, false]);
-    put.open();
-    // The events until then were buffered.
-    const { events } = await memory.finish(await starting);
-    expect(events.map(({ type }) => type)).toEqual([
-      'response.created',
-      'response.output_text.delta',
-      'response.output_text.delta',
-      'response.output_text.completed',
-    ]);
-  });
-
-  it.each([null, 'key'])(
-    'a failure of the table ends the send with its key %s: model aborted, chat free',
-    async (hash) => {
-      memory.model.pause();
-      const broken = async () => {
-        throw new Error('The table is down');
-      };
-      const messages = { ...memory.services.messages, put: broken, putWithKey: broken };
-      const key = hash === null ? null : memory.keyOf(hash);
-      const sending = memory.send(memory.inputOf(chat, 'Hi'), { key, services: { messages } });
-      await expect(sending).rejects.toThrow('The table is down');
-      expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
-      expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 0 });
-      // It is no turn, and the model was not reached.
-      expect(memory.uses).toMatchObject([{ counts: {}, calls: [] }]);
-    },
-  );
-
   it('a failure waits until the aborted model has ended, because Lambda freezes what runs after it', async () => {
     memory.model.onReply = () => undefined;
     const put = async () => {
@@ -144,23 +55,6 @@ describe('before the user message is stored', () => {
     expect(isOver).toBe(false);
     memory.model.replies[0]?.fail(new Error('Aborted'));
     await expect(sending).rejects.toThrow('The table is down');
-  });
-
-  it('a lost response of the table closes the turn, whose message is stored', async () => {
-    const messages = {
-      ...memory.services.messages,
-      async put(...inputs: Parameters<typeof memory.services.messages.put>) {
-        await memory.services.messages.put(...inputs);
-        throw new Error('The response was lost');
-      },
-    };
-    const sending = memory.send(memory.inputOf(chat, 'Hi'), { services: { messages } });
-    await expect(sending).rejects.toThrow('The response was lost');
-    expect(await memory.history(chat)).toMatchObject([
-      { content: 'Hi' },
-      { content: '', error: failure('The reply was interrupted') },
-    ]);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
   });
 
   it('a failure to close the turn as well is the same error; the lease expires', async () => {

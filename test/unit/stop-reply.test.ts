@@ -69,16 +69,6 @@ it('is rejected if the reply ends before the stop is written, or its function is
   await expect(stop()).rejects.toThrow('No reply is in progress');
 });
 
-it('writes nothing over the rate limit', async () => {
-  const before = await lease('living');
-  const input = { workspaceId, chatId: chat.id, externalUserId: undefined, responseId: undefined };
-  const limited = stopReply(memory.services, input, async () => {
-    throw new Error('Too many requests');
-  });
-  await expect(limited).rejects.toThrow('Too many requests');
-  expect(await memory.read(chat)).toEqual(before);
-});
-
 it('is read once a second for all chats together, and acknowledged once', async () => {
   const chats = [chat, await memory.createChat(), await memory.createChat()];
   const calls: string[] = [];
@@ -123,22 +113,6 @@ it('is read once a second for all chats together, and acknowledged once', async 
   expect(timers).toBe(0);
 });
 
-it('ends a reply in progress whose chat was deleted, and the purge deletes what it has stored', async () => {
-  memory.model.pause();
-  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi')));
-  memory.model.replies.at(-1)?.text('Half');
-  await memory.services.chats.delete([chat], memory.clock.now().toISOString());
-  await memory.clock.advance(1000);
-  const { reply, events } = await finishing;
-  expect(reply).toMatchObject({ content: 'Half', incomplete: 'stopped', error: null });
-  expect(events.at(-1)).toMatchObject({ type: 'response.output_text.completed', incomplete: 'stopped' });
-  expect(memory.logged).toEqual([]);
-  const { workspaceId, id: chatId } = chat;
-  const purge = { workspaceId, chatId, deletedAt: memory.clock.now().toISOString() };
-  await memory.services.chatTraces.deleteMessages(purge, () => true);
-  expect(await memory.history(chat)).toEqual([]);
-});
-
 it('survives an outage of the table', async () => {
   let isOut = true;
   const get = async (workspace: string, id: number) => {
@@ -172,35 +146,4 @@ it('settles the turn of a dead function as stopped, also for the repeated send w
   expect(repeated).toMatchObject({ reply: { content: '', error: null, incomplete: 'stopped' } });
   expect(memory.model.replies).toHaveLength(1);
   await started.running.abort();
-});
-
-it('aborts the title at once, and makes none for a reply without text', async () => {
-  await memory.changeWorkspace({ titlesEnabled: true });
-  memory.model.pause();
-  memory.model.onTitle = ({ signal }) =>
-    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  const started = await memory.start(memory.inputOf(chat, 'Hi'));
-  const finishing = memory.finish(started);
-  await memory.clock.advance(0);
-  memory.model.replies[0]?.text('Text');
-  expect(memory.model.titles).toHaveLength(1);
-  const stopping = stop();
-  await memory.clock.advance(0);
-  await memory.clock.advance(1000);
-  // Without a further moment of the clock: a title has two seconds after a reply that ends by itself.
-  const { reply, events } = await finishing;
-  expect(reply).toMatchObject({ content: 'Text', error: null, incomplete: 'stopped' });
-  expect(events.at(-1)).toMatchObject({ type: 'response.output_text.completed', incomplete: 'stopped' });
-  await memory.clock.advance(200);
-  expect(await stopping).toMatchObject({ hasEnded: true });
-
-  const silent = await memory.createChat();
-  const finishingSilent = memory.finish(await memory.start(memory.inputOf(silent, 'Hi')));
-  await memory.clock.advance(0);
-  const stoppingSilent = stop(silent.id);
-  await memory.clock.advance(0);
-  await memory.clock.advance(2000);
-  expect((await finishingSilent).reply).toMatchObject({ content: '', incomplete: 'stopped' });
-  await stoppingSilent;
-  expect(memory.model.titles).toHaveLength(1);
 });

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { NotStorable } from '#domain/platform/not-storable.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage } from '#support/messages.ts';
 
@@ -99,23 +98,6 @@ describe('a reply that is not complete', () => {
       );
     },
   );
-
-  it('because it is long enough, is stored as incomplete without an error', async () => {
-    memory.model.onReply = (reply) => {
-      reply.startCall();
-      reply.text(text);
-      reply.end({ incomplete: 'max_output_tokens' });
-    };
-    const { reply, events } = await memory.talk(chat, 'Hi');
-    expect(reply).toMatchObject({ content: text, error: null, incomplete: 'max_output_tokens' });
-    expect(events.at(-1)).toMatchObject({
-      type: 'response.output_text.completed',
-      incomplete: 'max_output_tokens',
-    });
-    expect((await memory.history(chat))[1]).toMatchObject({ error: null, incomplete: 'max_output_tokens' });
-    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 0 } }]);
-    expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
-  });
 });
 
 describe('a reply that cannot be stored', () => {
@@ -124,19 +106,6 @@ describe('a reply that cannot be stored', () => {
     put: async () => {
       throw error;
     },
-  });
-
-  it('at all, is replaced by an empty one with the reason, and the chat goes on at once', async () => {
-    const started = await memory.start(memory.inputOf(chat, 'Hi'));
-    const messages = storing(new NotStorable('It is too large'));
-    const { reply, events } = await memory.finish(started, { messages });
-    const error = failure('The reply could not be stored');
-    expect(reply.error).toEqual(error);
-    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
-    expect((await memory.history(chat))[1]).toMatchObject({ content: '', error, agentVersionId: null });
-    await memory.talk(chat, 'Again');
-    expect(await memory.contents(chat)).toEqual(['Hi', '', 'Again', 'Hello']);
-    expect(memory.uses.map(({ counts }) => counts.failedTurns)).toEqual([1, 0]);
   });
 
   it('now, keeps the chat lease until it expires: it may be stored although the response is lost', async () => {
@@ -177,40 +146,5 @@ describe('a reply that cannot be stored', () => {
     await memory.clock.advance(60_000);
     await memory.talk(chat, 'Again');
     expect(await memory.contents(chat)).toEqual(['Hi', 'Hello', 'Again', 'Hello']);
-  });
-});
-
-describe('usage', () => {
-  it('of a turn is counted once, for its key and agent, with each call of a model', async () => {
-    memory.model.onReply = (reply) => {
-      reply.startCall()();
-      reply.startCall()();
-      reply.text('Hello');
-      reply.end();
-    };
-    const { reply } = await memory.talk(chat, 'Hi');
-    expect(memory.uses).toEqual([
-      {
-        ...{ workspaceId: chat.workspaceId, apiKeyId: 'key-1', agentId: 'agent-1' },
-        counts: { turns: 1, failedTurns: 0 },
-        calls: [
-          ['openai:test', 'chat', 10, 2],
-          ['openai:test', 'chat', 10, 2],
-        ],
-      },
-    ]);
-    expect(reply.usage).toEqual({
-      ...{ total_prompt_tokens: 20, total_completion_tokens: 4 },
-      ...{ total_tokens: 24, total_calls: 2 },
-    });
-  });
-
-  it('that cannot be counted fails nothing', async () => {
-    memory.services.usage.add = async () => {
-      throw new Error('The table is down');
-    };
-    expect((await memory.talk(chat, 'Hi')).reply.error).toBeNull();
-    expect(memory.logged).toEqual(['meter: usage not counted', 'error: Usage was not counted']);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
   });
 });
