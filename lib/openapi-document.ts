@@ -19,9 +19,15 @@ import {
   requestClasses,
 } from '#contract/rate-limits.ts';
 import { replyHeaders } from '#contract/reply-headers.ts';
-import { errorEnvelope, responses, uploadErrorEnvelope } from '#contract/responses.ts';
 import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
-import { documentedRoutes, type Route, type RouteName } from '#contract/routes.ts';
+import {
+  documentedRoutes,
+  errorEnvelope,
+  type Route,
+  type RouteName,
+  responses,
+  uploadErrorEnvelope,
+} from '#contract/routes.ts';
 import {
   batchItemSeconds,
   gatewayBurst,

@@ -3,8 +3,7 @@ import type { BatchResource, BatchResultResource, WebhookPayload } from '#contra
 import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource, UploadedFile } from '#contract/message.ts';
-import type { responses } from '#contract/responses.ts';
-import type { routes } from '#contract/routes.ts';
+import type { responses, routes } from '#contract/routes.ts';
 import { uploadFailures, uploadHints } from '#contract/upload.ts';
 
 /** Ids, texts and numbers of the examples belong together, as those of one client's day. */

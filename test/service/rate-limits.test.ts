@@ -16,6 +16,7 @@ import { chatWithTool } from '#support/demo-tools.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
+import { readsOf } from '#support/reads.ts';
 import { operator, setLimits } from '#support/service.ts';
 import { send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -60,12 +61,10 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     });
     return { status: response.status, headers: response.headers, body: (await response.json()) as never };
   };
-  const batchId = crypto.randomUUID();
+  const [batch_id, uuid] = [crypto.randomUUID(), crypto.randomUUID()];
   return {
-    'list-published-agents': () => client.get('/chats/published-agents'),
+    ...readsOf({ chat_id: chat.id, batch_id, agent_id }, (path) => client.get(path)),
     'create-chat': () => client.post('/chats', { name: 'A chat', agent_id }),
-    'list-chats': () => client.get('/chats'),
-    'get-chat': () => client.get(`/chats/${chat.id}`),
     'rename-chat': () => client.patch(`/chats/${chat.id}`, { name: 'B' }),
     'delete-chat': () => client.delete(`/chats/${chat.id}`),
     'erase-user': () => client.delete('/users?external_user_id=unknown'),
@@ -74,17 +73,14 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),
     'resume-stream': () => client.get(`/chats/${chat.id}/stream?response_id=x`),
     'upload-file': () => uploader.file('a.txt', 'Text'),
-    'delete-file': () => client.delete(`/chats/files/${batchId}`),
+    'delete-file': () => client.delete(`/chats/files/${uuid}`),
     'record-feedback': () =>
       client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {
         external_user_id: 'reader',
         type: 'sys_helpful',
       }),
     'create-batch': () => client.post('/batches', { agent_id, requests: [] }),
-    'list-batches': () => client.get('/batches'),
-    'get-batch': () => client.get(`/batches/${batchId}`),
-    'list-batch-results': () => client.get(`/batches/${batchId}/results`),
-    'cancel-batch': () => client.post(`/batches/${batchId}/cancel`, undefined),
+    'cancel-batch': () => client.post(`/batches/${batch_id}/cancel`, undefined),
     'list-models': () => openAi('GET', '/models'),
     'get-model': () => openAi('GET', `/models/${agent_id}`),
     'complete-chat': () => openAi('POST', '/chat/completions'),

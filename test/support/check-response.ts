@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { errorTable, replyInProgress } from '#contract/errors.ts';
-import { errorEnvelope, responses } from '#contract/responses.ts';
-import { documentedRoutes, type Route } from '#contract/routes.ts';
+import { documentedRoutes, errorEnvelope, type Route, responses } from '#contract/routes.ts';
 
 export interface JsonResponse {
   method: string;

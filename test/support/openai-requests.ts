@@ -5,7 +5,7 @@ import {
   chatCompletion,
   chatCompletionChunk,
 } from '#contract/openai/chat-completion.ts';
-import { openAiErrorBody } from '#contract/responses.ts';
+import { openAiErrorBody } from '#contract/routes.ts';
 import type { Service, Tenant } from './service.ts';
 
 /** Requests to the OpenAI-compatible routes, over plain HTTP. Each response must have the form of the contract. */

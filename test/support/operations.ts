@@ -7,6 +7,7 @@ import { type Client, clientOf } from './client.ts';
 import { dataOf, openTenant } from './open-tenant.ts';
 import { openAiRequests } from './openai-requests.ts';
 import { callsOf } from './operation-calls.ts';
+import { readsOf } from './reads.ts';
 import type { ModelCall, ScriptedModel } from './scripted-model.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
 import { createChat, send } from './turns.ts';
@@ -116,7 +117,7 @@ async function prepareWorks(
     await expect.poll(() => runs().length, { timeout: 30_000 }).toBe(before + 1);
   };
   return {
-    'list-published-agents': () => client.get('/chats/published-agents'),
+    ...readsOf({ chat_id: chatId, batch_id: batch.id, agent_id: tenant.agentId }, (path) => client.get(path)),
     'create-chat': async () => {
       fresh = await createChat(client, tenant, user);
     },
@@ -138,8 +139,6 @@ async function prepareWorks(
     'delete-file': () => client.delete(`/chats/files/${unusedFiles.pop()}`),
     'record-feedback': () =>
       client.post(`${history}/${reply?.id}/feedbacks`, { ...user, type: 'sys_helpful' }),
-    'list-batches': () => client.get('/batches'),
-    'get-batch': () => client.get(`/batches/${batch.id}`),
     'list-batch-results': () => client.get(`/batches/${batch.id}/results?limit=${pageLength}`),
     'batch of 10': () => run(10),
     'batch of 30': () => run(30),

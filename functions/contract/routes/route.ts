@@ -9,7 +9,7 @@ export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 
 /**
  * The request side of a route. The gateway, the handlers, the OpenAPI document and the tests are derived from it. Each
  * route has its own file, so that a function creates only the schemas of its own requests. Responses are in
- * `responses.ts`.
+ * `routes.ts`.
  */
 export interface Route {
   /** Its key in `routes`, and the name of its function's file. */
