@@ -160,7 +160,10 @@ class Owners {
   }
 }
 
-/** The chats that requests own. */
+/**
+ * The chats that requests own. A worker that freezes once it knows that its slot is its own, and then takes the lease of a
+ * chat, has it as one that dies: only time ends it.
+ */
 class Leases {
   readonly #world: World;
   /** The partition of the chat by the id of the lease. */
@@ -174,7 +177,8 @@ class Leases {
     const [old, id] = [before?.lease_id?.S, after.lease_id?.S];
     if (old !== undefined && old !== id) this.#chats.delete(old);
     const { caller, timeline } = this.#world;
-    const isDelayed = timeline.now - (caller?.sentAt ?? 0) > 1000;
+    const { now } = timeline;
+    const isDelayed = now - (caller?.sentAt ?? 0) > 1000 || caller?.wasDisturbed(now - 1000, now) === true;
     if (id?.startsWith('batch:') === true && !isDelayed) this.#chats.set(id, after.pk?.S ?? '');
   }
 

@@ -88,6 +88,23 @@ describe('a slot that has lost its worker', () => {
     expect(secondsSince(world, batch)).toBeLessThanOrEqual(125);
   });
 
+  it('passes it on if it has ended before it has read what is left', async () => {
+    const world = batchWorld({ slots: 1 });
+    const { clock, services } = world;
+    const batch = await world.create(12);
+    killOnce(world, 'batches.claim');
+    await world.run();
+    const { get } = services.workspaces;
+    services.workspaces.get = async (workspaceId) => {
+      services.workspaces.get = get;
+      // It takes requests for 300 s at most.
+      await clock.advance(5 * minute);
+      return get(workspaceId);
+    };
+    await untilEnd(world, batch);
+    expect(await world.read(batch)).toMatchObject({ completed: 12, failed: 0 });
+  });
+
   it('calls no model for a request that it takes over while another worker acquires the slot', async () => {
     const world = batchWorld({ slots: 1 });
     const { services, stores, clock } = world;

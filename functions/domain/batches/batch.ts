@@ -63,12 +63,9 @@ export interface OwnedSlot {
   epoch: number;
 }
 
-/** Milliseconds that the clocks of two functions may differ. */
-export const clockDifference = 2000;
-
 /** Whether a worker owns the slot, and is not known to be dead. */
 export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
-  slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
+  slot !== undefined && slot.owner !== null && slot.until >= now;
 
 /** Requests of one stored group. A take is a number of whole groups. */
 export const requestsPerGroup = 10;

@@ -1,4 +1,4 @@
-import { type Batch, clockDifference, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
+import { type Batch, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
 import type { BatchKey } from './batch-transitions.ts';
 import type { Services } from './services.ts';
 
@@ -34,7 +34,7 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
   if (batch.stop !== null) return;
   const now = services.clock.now().getTime();
   const isSilent = ({ epoch, until }: Slot): boolean =>
-    until + clockDifference < now || (isFirst && epoch % epochsPerSlot === 0);
+    until < now || (isFirst && epoch % epochsPerSlot === 0);
   const numbers = Object.keys(batch.slots).map(Number);
   const silent = numbers.filter((number) => isSilent(batch.slots[number] as Slot));
   const share = await shareOf(services, batch.workspaceId);

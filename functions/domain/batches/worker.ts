@@ -47,12 +47,16 @@ class Worker {
   #buffer: ClaimedRequest[] = [];
   #lost: BatchItem[] = [];
   #waiting: BatchItem[] = [];
+  /** Whether a former owner may have left requests that this one has not read. */
+  #hasUnread = false;
   /** Requests whose predecessors in their histories have ended. */
   #ready: number[] = [];
   #running = 0;
   #isFilling = false;
   /** A request that may kill its worker runs alone. */
   #isAlone = false;
+  /** Requests of `#lost` that are not yet this worker's. */
+  #takingOver = 0;
   #uncounted: EndedAttempt[] = [];
   #onIdle: () => void = () => undefined;
 
@@ -66,7 +70,8 @@ class Worker {
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
       // No take meanwhile: it would overwrite which requests the last one has started.
-      this.#fillBy(() => this.#findLeftovers(wasClean));
+      this.#hasUnread = !wasClean;
+      this.#fillBy(() => this.#findLeftovers());
     });
     // The last beat starts nothing.
     this.#owner.end();
@@ -74,24 +79,25 @@ class Worker {
     await this.#count();
     const dues = this.#waiting.map(({ due }) => due ?? 0);
     await this.#owner.leave({
-      hasStarted: this.#ready.length + this.#lost.length > 0,
+      hasStarted: this.#hasUnread || this.#ready.length + this.#lost.length > 0,
       firstDue: dues.length === 0 ? undefined : Math.min(...dues),
     });
   }
 
   #now = (): number => this.#services.clock.now().getTime();
 
-  async #findLeftovers(wasClean: boolean): Promise<void> {
+  async #findLeftovers(): Promise<void> {
     await this.#owner.start();
     const { batch, slot } = this.#owner;
     const stored = batch.slots[slot.number];
-    if (wasClean || this.#owner.isEnding() || stored === undefined) return;
+    if (!this.#hasUnread || this.#owner.isEnding() || stored === undefined) return;
     const { batches } = this.#services;
     const [items, manifest] = await Promise.all([batches.allItems(batch), batches.manifest(batch)]);
     const { lost, waiting, ready, withoutItem } = leftoversOf(stored, slot.number, items, manifest);
     this.#lost = lost;
     this.#waiting = waiting;
     this.#ready = ready;
+    this.#hasUnread = false;
     await this.#claim({ block: [], named: withoutItem });
   }
 
@@ -142,6 +148,8 @@ class Worker {
 
   #shouldFill(): boolean {
     if (this.#isFilling || this.#isAlone || this.#buffer.length + this.#lost.length > 0) return false;
+    // Only the last take of the slot says that these have started.
+    if (this.#takingOver > 0) return false;
     if (this.#owner.isEnding()) return false;
     return (
       this.#ready.length > 0 || this.#due().length > 0 || this.#owner.groupsToTake(this.#idleCapacity()) > 0
@@ -192,7 +200,11 @@ class Worker {
   }
 
   async #resume(item: BatchItem): Promise<void> {
-    const claimed = await this.#takeOver(item);
+    this.#takingOver += 1;
+    const claimed = await this.#takeOver(item).finally(() => {
+      this.#takingOver -= 1;
+    });
+    this.#advance();
     if (claimed !== undefined) await this.#process(claimed);
   }
 
