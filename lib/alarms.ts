@@ -147,16 +147,16 @@ const kebabCase = (id: string): string =>
 type Metrics = Readonly<Record<string, IMetric>>;
 
 /** A formula of metric math. All its metrics get the period. */
-export const formula = (expression: string, usingMetrics: Metrics, period: Duration): MathExpression =>
+export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 
 /**
  * The sum of the metrics that have a value in a period: `SUM` of a list has a value as soon as one of them has one. AWS
  * documents neither whether `FILL` fills a metric without any data, nor clearly what `a + b` is if only one has data.
  */
-export const sumOf = (metrics: Metrics, period: Duration): MathExpression =>
+export const sumOf = (metrics: Metrics, period = fiveMinutes): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);
 
 /** The metric with the other sign, for `sumOf`. */
-export const less = (name: string, metric: IMetric, period: Duration): MathExpression =>
+export const less = (name: string, metric: IMetric, period = fiveMinutes): MathExpression =>
   formula(`-1 * ${name}`, { [name]: metric }, period);

@@ -25,7 +25,6 @@ import { dialectOf, dialects } from '#contract/routes/dialect.ts';
 import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { fiveMinutes } from './alarms.ts';
 import { isChatRoute } from './chat-routes.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { graph } from './dashboard.ts';
@@ -33,6 +32,7 @@ import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses, addPreflight } from './gateway-responses.ts';
 import { forward, invoke, pathOf } from './integrations.ts';
 import { gatewayBurst } from './limits.ts';
+import { gets } from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 import { watchGateway, watchKeys, watchThrottledRequests } from './request-alarms.ts';
 import { logsOf, pinLogicalId } from './retention.ts';
@@ -115,7 +115,7 @@ export class RestApi extends Construct {
         timeoutSeconds: 10,
         throttlesUnseen: true,
       },
-      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['apiKeys'] }),
+      platform.data(gets, { UpdateItem: ['apiKeys'] }),
       platform.stageLimits,
       platform.trust.signsCallers,
     );
@@ -124,8 +124,7 @@ export class RestApi extends Construct {
   /** The function of a route. A route that no capability creates reads the table, and nothing else. */
   private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
     const handler =
-      platform.functions.get(name) ??
-      platform.routes('Chat')(name, platform.data(['GetItem', 'BatchGetItem'], limited));
+      platform.functions.get(name) ?? platform.routes('Chat')(name, platform.data(gets, limited));
     if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
     return handler;
   }
@@ -135,9 +134,9 @@ export class RestApi extends Construct {
     graph('Errors by code', { left: [everyServiceMetric(this, 'errors', 'error_code')] }),
     graph('Responses of the gateway', {
       left: [
-        this.metricRequests({ label: 'all', period: fiveMinutes }),
-        this.api.metricClientError({ statistic: 'Sum', label: '4xx', period: fiveMinutes }),
-        this.metricServerErrors({ label: '5xx', period: fiveMinutes }),
+        this.metricRequests({ label: 'all' }),
+        this.api.metricClientError({ statistic: 'Sum', label: '4xx' }),
+        this.metricServerErrors({ label: '5xx' }),
       ],
     }),
   ];

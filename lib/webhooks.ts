@@ -5,7 +5,7 @@ import { Construct } from 'constructs';
 import { hour } from './alarms.ts';
 import { graph } from './dashboard.ts';
 import { webhookRetrySeconds, webhookTimeoutSeconds } from './limits.ts';
-import { allOf, type Need, nothing, variable } from './needs.ts';
+import { allOf, type Need, nothing, reads, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -42,7 +42,7 @@ export class Webhooks extends Construct {
         group: 'BatchWork',
         throttlesUnseen: true,
       },
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], { PutItem: ['batches', 'slotReports'] }),
+      platform.data(reads, { PutItem: ['batches', 'slotReports'] }),
       platform.pools,
       usesKey('kms:Decrypt', key),
       rules,
