@@ -72,13 +72,9 @@ export class Alarms extends Construct {
    */
   addForSchedule(
     id: string,
-    {
-      summary,
-      handler,
-      queue,
-      period,
-    }: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
+    rule: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
   ): void {
+    const { summary, handler, queue, period } = rule;
     this.add(id, {
       summary,
       // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count

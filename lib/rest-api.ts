@@ -66,9 +66,8 @@ export class RestApi extends Construct {
     scope: Construct,
     id: string,
     platform: Platform,
-    {
-      webServer,
-    }: { /** Serves `chatRoutes`; undefined if functions serve them. */ webServer: WebServer | undefined },
+    /** Serves `chatRoutes`; undefined if functions serve them. */
+    webServer: WebServer | undefined,
   ) {
     super(scope, id);
     const { alarms, settings, trust } = platform;
@@ -80,8 +79,11 @@ export class RestApi extends Construct {
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
+    // The gateway caches results by authorizer. With a web function it is a new one, with another id, so that there are no
+    // results without a signed caller.
+    const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
-      this.createAuthorizer(id, header, { authorizer, webServer, settings });
+      this.createAuthorizer(prefix + id, header, authorizer, settings.authorizerCacheSeconds);
     const api = this.createApi(settings, authorizerFor('Authorizer', dialects.service.keyHeader));
     this.api = api;
     const resources = this.addRoutes(api, {
@@ -190,42 +192,32 @@ export class RestApi extends Construct {
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
       const options = isOpenAi ? { authorizer: props.openAiAuthorizer } : {};
+      const invocation = (handler: ServiceFunction) => invoke(route, handler, this.roleFor(handler));
       const added =
         props.webServer !== undefined && isChatRoute(name)
           ? addRoute(api, route, forward(route, props.webServer), {
               ...options,
               requestParameters: pathOf(route),
             })
-          : addRoute(api, route, this.invocationOf(route, props.handlerOf(name)), options);
+          : addRoute(api, route, invocation(props.handlerOf(name)), options);
       // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
       if (!isOpenAi) for (const resource of added) resources.add(resource);
     }
     return resources;
   }
 
-  /**
-   * The gateway caches results by authorizer. With a web function it is a new one, with another id, so that there are no
-   * results without a signed caller.
-   */
   private createAuthorizer(
     id: string,
     header: string,
-    {
-      authorizer,
-      webServer,
-      settings,
-    }: { authorizer: ServiceFunction; webServer: WebServer | undefined; settings: Settings },
+    authorizer: ServiceFunction,
+    cacheSeconds: number,
   ): RequestAuthorizer {
-    return new RequestAuthorizer(this, webServer === undefined ? id : `Signing${id}`, {
+    return new RequestAuthorizer(this, id, {
       handler: authorizer.alias,
       assumeRole: this.roleFor(authorizer),
       identitySources: [IdentitySource.header(header)],
-      resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
+      resultsCacheTtl: Duration.seconds(cacheSeconds),
     });
-  }
-
-  private invocationOf(route: Route, handler: ServiceFunction): Integration {
-    return invoke(route, handler, this.roleFor(handler));
   }
 
   /** Returns the gateway's role, which then may call the function. */

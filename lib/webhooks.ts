@@ -91,8 +91,5 @@ const rulesOf = (settings: Settings): Need =>
  * Whether webhooks may call `http://127.0.0.1:PORT` and `http://[::1]:PORT`, so that a receiver on the same machine needs
  * no certificate. Every other webhook must be HTTPS.
  */
-export const allowsPlainLoopback = ({
-  production,
-  webhookAllow,
-}: Pick<Settings, 'production' | 'webhookAllow'>): boolean =>
-  !production && webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));
+export const allowsPlainLoopback = (settings: Pick<Settings, 'production' | 'webhookAllow'>): boolean =>
+  !settings.production && settings.webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));
