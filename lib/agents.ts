@@ -6,7 +6,16 @@ import { Construct } from 'constructs';
 import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
 import { graph } from './dashboard.ts';
 import { replyLimits } from './limits.ts';
-import { allOf, allow, type Need, nothing, readsSecrets, type VariableName, variable } from './needs.ts';
+import {
+  allOf,
+  allow,
+  gets,
+  type Need,
+  nothing,
+  readsSecrets,
+  type VariableName,
+  variable,
+} from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric } from './service-metric.ts';
@@ -50,7 +59,7 @@ export class Agents extends Construct {
         timeoutSeconds: 330,
       },
       // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
-      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['rateBuckets', 'usage'] }),
+      platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
       platform.content('GetObject', 'ListBucket'),
       this.reply,
       platform.usage,

@@ -72,13 +72,9 @@ export class Alarms extends Construct {
    */
   addForSchedule(
     id: string,
-    {
-      summary,
-      handler,
-      queue,
-      period,
-    }: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
+    rule: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
   ): void {
+    const { summary, handler, queue, period } = rule;
     this.add(id, {
       summary,
       // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count
@@ -147,16 +143,16 @@ const kebabCase = (id: string): string =>
 type Metrics = Readonly<Record<string, IMetric>>;
 
 /** A formula of metric math. All its metrics get the period. */
-export const formula = (expression: string, usingMetrics: Metrics, period: Duration): MathExpression =>
+export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 
 /**
  * The sum of the metrics that have a value in a period: `SUM` of a list has a value as soon as one of them has one. AWS
  * documents neither whether `FILL` fills a metric without any data, nor clearly what `a + b` is if only one has data.
  */
-export const sumOf = (metrics: Metrics, period: Duration): MathExpression =>
+export const sumOf = (metrics: Metrics, period = fiveMinutes): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);
 
 /** The metric with the other sign, for `sumOf`. */
-export const less = (name: string, metric: IMetric, period: Duration): MathExpression =>
+export const less = (name: string, metric: IMetric, period = fiveMinutes): MathExpression =>
   formula(`-1 * ${name}`, { [name]: metric }, period);

@@ -1,5 +1,3 @@
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
@@ -11,7 +9,17 @@ import { BatchWorkflow } from './batch-workflow.ts';
 import { chatCreations, listed } from './chats.ts';
 import { graph } from './dashboard.ts';
 import { batchItemSeconds } from './limits.ts';
-import { allOf, allow, completesCallbacksOf, type Need, sendsTo, starts, variable } from './needs.ts';
+import {
+  allOf,
+  allow,
+  completesCallbacksOf,
+  gets,
+  type Need,
+  reads,
+  sendsTo,
+  starts,
+  variable,
+} from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { everyServiceMetric, serviceMetric } from './service-metric.ts';
@@ -35,9 +43,7 @@ const visibilitySeconds = 6 * workerTimeoutSeconds;
  * A run of the reconciler that cannot start within a minute is dropped: the next run does its work. 60 s is the minimum
  * of EventBridge and of Lambda.
  */
-const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
-
-const reads = ['GetItem', 'BatchGetItem', 'Query'] as const;
+const startsWithin = Duration.seconds(60);
 
 /** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
 const batchEnds: Writes = {
@@ -204,17 +210,12 @@ export class Batches extends Construct {
       this.readsExecutions(),
     );
     this.acknowledgeExecutions(reconciler);
-    new Rule(this, 'Reconciliation', {
+    // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
+    // open and every webhook is delivered.
+    reconciler.runsEvery(Duration.minutes(1), {
+      ...{ scope: this, id: 'Reconciliation', maxEventAge: startsWithin },
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
-      // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
-      // open and every webhook is delivered.
-      schedule: Schedule.rate(Duration.minutes(1)),
-      targets: [
-        new LambdaFunction(reconciler.alias, { event: RuleTargetInput.fromObject({}), ...noRetries }),
-      ],
     });
-    // By default Lambda retries an asynchronous invocation twice, and for up to six hours if it is throttled.
-    reconciler.alias.configureAsyncInvoke(noRetries);
     return reconciler;
   }
 
@@ -243,7 +244,7 @@ export class Batches extends Construct {
     const { checksOrigin } = platform.trust;
     route(
       'create-batch',
-      platform.data(['GetItem', 'BatchGetItem'], {
+      platform.data(gets, {
         PutItem: ['batches', 'batchLists', 'idempotencyRecords', 'operatorsBatches', 'operatorsOpenBatches'],
         UpdateItem: ['batchLists', 'lastNumbers', 'rateBuckets'],
         BatchWriteItem: ['batches', 'chats', 'users'],
@@ -278,8 +279,8 @@ export class Batches extends Construct {
   }
 
   private watch({ alarms, settings }: Platform): void {
-    const sums = { period: fiveMinutes, statistic: 'Sum' };
-    const maxima = { period: fiveMinutes, statistic: 'Maximum' };
+    const sums = { statistic: 'Sum' };
+    const maxima = { statistic: 'Maximum' };
     alarms.add('RequestsWait', {
       summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
       // Not the age of the queue's oldest message: a message only offers a slot.
@@ -288,10 +289,7 @@ export class Batches extends Construct {
     });
     alarms.add('ExecutionsFailed', {
       summary: 'Executions of the batch workflow have failed or timed out.',
-      metric: sumOf(
-        { failed: this.machine.metricFailed(sums), expired: this.machine.metricTimedOut(sums) },
-        fiveMinutes,
-      ),
+      metric: sumOf({ failed: this.machine.metricFailed(sums), expired: this.machine.metricTimedOut(sums) }),
       threshold: 1,
     });
     alarms.add('BatchesOverdue', {
@@ -316,9 +314,7 @@ export class Batches extends Construct {
         serviceMetric(this, 'batchRequestsFailed', {}, { label: 'failed' }),
         serviceMetric(this, 'batchRequestsDelayed', {}, { label: 'delayed' }),
       ],
-      right: [
-        this.queue.metricApproximateNumberOfMessagesVisible({ period: fiveMinutes, label: 'in the queue' }),
-      ],
+      right: [this.queue.metricApproximateNumberOfMessagesVisible({ label: 'in the queue' })],
     }),
     graph('Age of batches at their end, s', {
       left: [everyServiceMetric(this, 'batchAge', 'status', { statistic: 'p95' })],
@@ -328,7 +324,7 @@ export class Batches extends Construct {
       left: [
         serviceMetric(this, 'oldestRequestWait', {}, { statistic: 'Maximum', label: 'oldest request, s' }),
       ],
-      right: [this.machine.metricFailed({ period: fiveMinutes, label: 'failed executions' })],
+      right: [this.machine.metricFailed({ label: 'failed executions' })],
     }),
   ];
 }

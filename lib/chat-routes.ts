@@ -19,10 +19,7 @@ export interface EntryPointSettings {
  * What a stage has to serve `chatRoutes`. Both only while it changes from one to the other: the gateway calls the one
  * of `webFunctions`, and the other one ends its replies.
  */
-export const entryPointsOfChats = ({
-  webFunctions,
-  bothEntryPoints,
-}: EntryPointSettings): { webFunction: boolean; functions: boolean } => ({
+export const entryPointsOfChats = ({ webFunctions, bothEntryPoints }: EntryPointSettings) => ({
   webFunction: webFunctions === 'all' || bothEntryPoints,
   functions: webFunctions !== 'all' || bothEntryPoints,
 });

@@ -2,10 +2,11 @@ import { Duration } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { routes } from '#contract/routes.ts';
 import type { Agents } from './agents.ts';
-import { fiveMinutes, formula, sumOf } from './alarms.ts';
+import { formula, sumOf } from './alarms.ts';
 import { chatRoutes, entryPointsOfChats } from './chat-routes.ts';
 import { graph } from './dashboard.ts';
 import type { Need } from './needs.ts';
+import { gets, reads } from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 import { serviceMetric } from './service-metric.ts';
 import type { Uploads } from './uploads.ts';
@@ -59,30 +60,18 @@ export class Chats extends Construct {
   private createRoutes(platform: Platform): void {
     const route = platform.routes('Chat');
     const { checksOrigin } = platform.trust;
-    route(
-      'list-published-agents',
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], listed),
-      platform.pools,
-    );
-    route(
-      'list-chats',
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], listed),
-      checksOrigin,
-      platform.pools,
-    );
-    route(
-      'rename-chat',
-      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['chats', 'rateBuckets'] }),
-    );
+    route('list-published-agents', platform.data(reads, listed), platform.pools);
+    route('list-chats', platform.data(reads, listed), checksOrigin, platform.pools);
+    route('rename-chat', platform.data(gets, { UpdateItem: ['chats', 'rateBuckets'] }));
     route(
       'list-messages',
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], listed),
+      platform.data(reads, listed),
       platform.content('GetObject'),
       platform.files('GetObject'),
       checksOrigin,
       platform.pools,
     );
-    route('stop-reply', platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['chats', 'rateBuckets'] }));
+    route('stop-reply', platform.data(gets, { UpdateItem: ['chats', 'rateBuckets'] }));
     route(
       'record-feedback',
       platform.data(['GetItem', 'BatchGetItem', 'ConditionCheckItem'], {
@@ -97,14 +86,14 @@ export class Chats extends Construct {
     const route = platform.routes('Chat');
     route(
       'create-chat',
-      platform.data(['GetItem', 'BatchGetItem'], {
+      platform.data(gets, {
         PutItem: [...chatCreations.PutItem, 'idempotencyRecords'],
         UpdateItem: [...chatCreations.UpdateItem, 'rateBuckets'],
       }),
     );
     route(
       'send-message',
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+      platform.data(reads, {
         PutItem: ['chats', 'idempotencyRecords', 'slotReports'],
         UpdateItem: ['chats', 'files', 'rateBuckets', 'usage'],
         // If an attached file has just been erased, its index items are deleted.
@@ -112,7 +101,7 @@ export class Chats extends Construct {
       }),
       ...replies,
     );
-    route('resume-stream', platform.data(['GetItem', 'BatchGetItem', 'Query'], limited));
+    route('resume-stream', platform.data(reads, limited));
   }
 
   /** What `send-message` needs is enough for the other routes as well, but that one creates no chats. */
@@ -121,7 +110,7 @@ export class Chats extends Construct {
       function: 'serve-chats',
       platform,
       needs: [
-        platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+        platform.data(reads, {
           PutItem: [...chatCreations.PutItem, 'idempotencyRecords', 'slotReports'],
           UpdateItem: ['chats', ...chatCreations.UpdateItem, 'files', 'rateBuckets', 'usage'],
           DeleteItem: ['chats', 'files'],
@@ -138,42 +127,35 @@ export class Chats extends Construct {
 
   private watchReplies({ alarms }: Platform): void {
     const countOf = (route: 'send-message' | 'complete-chat') =>
-      serviceMetric(this, 'replyTime', { route }, { period: fiveMinutes, statistic: 'SampleCount' });
+      serviceMetric(this, 'replyTime', { route }, { statistic: 'SampleCount' });
     const failures = sumOf(
       Object.fromEntries(
-        modelFailures.map((failure) => [
-          failure,
-          serviceMetric(this, 'modelFailures', { failure }, { period: fiveMinutes }),
-        ]),
+        modelFailures.map((failure) => [failure, serviceMetric(this, 'modelFailures', { failure })]),
       ),
-      fiveMinutes,
     );
     // Failed replies of chats count twice: with the failures, which those of batches need, and as replies.
-    const replies = sumOf(
-      {
-        failures,
-        sends: countOf('send-message'),
-        completions: countOf('complete-chat'),
-        ofBatches: serviceMetric(this, 'batchRequestsDone', {}, { period: fiveMinutes }),
-      },
-      fiveMinutes,
-    );
+    const replies = sumOf({
+      failures,
+      sends: countOf('send-message'),
+      completions: countOf('complete-chat'),
+      ofBatches: serviceMetric(this, 'batchRequestsDone', {}),
+    });
     alarms.add('ModelErrors', {
       summary: 'More than 5 % of the replies fail because of models, after all retries.',
       // A few failures are normal: the provider's own rate of errors is some per thousand.
-      metric: formula('IF(failures < 5, 0, 100 * failures / replies)', { failures, replies }, fiveMinutes),
+      metric: formula('IF(failures < 5, 0, 100 * failures / replies)', { failures, replies }),
       threshold: 5,
       periods: [2, 3],
     });
     const firstDelta = (statistic: string) =>
-      serviceMetric(this, 'timeToFirstDelta', { route: 'send-message' }, { period: fiveMinutes, statistic });
+      serviceMetric(this, 'timeToFirstDelta', { route: 'send-message' }, { statistic });
     alarms.add('FirstDeltaSlow', {
       summary: `5 % of the replies start later than after ${firstDeltaSeconds} s; of fewer than ${fewReplies} in five minutes, half of them.`,
-      metric: formula(
-        `IF(replies < 3, 0, IF(replies < ${fewReplies}, p50, p95))`,
-        { replies: firstDelta('SampleCount'), p50: firstDelta('p50'), p95: firstDelta('p95') },
-        fiveMinutes,
-      ),
+      metric: formula(`IF(replies < 3, 0, IF(replies < ${fewReplies}, p50, p95))`, {
+        replies: firstDelta('SampleCount'),
+        p50: firstDelta('p50'),
+        p95: firstDelta('p95'),
+      }),
       threshold: firstDeltaSeconds * 1000,
       periods: [3, 3],
     });
@@ -182,19 +164,14 @@ export class Chats extends Construct {
   graphs = () => [
     graph('Time to the first delta, ms', {
       left: ['p50', 'p95', 'p99'].map((statistic) =>
-        serviceMetric(
-          this,
-          'timeToFirstDelta',
-          { route: 'send-message' },
-          { period: fiveMinutes, statistic, label: statistic },
-        ),
+        serviceMetric(this, 'timeToFirstDelta', { route: 'send-message' }, { statistic, label: statistic }),
       ),
       right: [
         serviceMetric(
           this,
           'timeToFirstDelta',
           { route: 'complete-chat' },
-          { period: fiveMinutes, statistic: 'p95', label: 'OpenAI clients, p95' },
+          { statistic: 'p95', label: 'OpenAI clients, p95' },
         ),
       ],
     }),

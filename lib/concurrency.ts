@@ -122,11 +122,8 @@ export function concurrencyProblem(settings: ConcurrencySettings): string | unde
  * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
  * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
  */
-export const uploadsPerEnvironment = ({
-  requestsPerEnvironment,
-}: {
-  readonly requestsPerEnvironment: number;
-}): number => Math.min(32, requestsPerEnvironment);
+export const uploadsPerEnvironment = (settings: { readonly requestsPerEnvironment: number }): number =>
+  Math.min(32, settings.requestsPerEnvironment);
 
 /** By default a fifth of a small account: the rest is for clients that wait for a response. */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
@@ -139,16 +136,11 @@ const usualReservations = (settings: ConcurrencySettings): [FunctionName, number
   );
 
 /** The parts whose size an operator has set. */
-const givenParts = ({
-  preparationConcurrency,
-  batchWorkers,
-}: ConcurrencySettings): (readonly [name: string, executions: number])[] =>
-  (
-    [
-      ['preparationConcurrency', preparationConcurrency],
-      ['batchWorkers', batchWorkers],
-    ] as const
-  ).flatMap(([name, executions]) => (executions === undefined ? [] : [[name, executions] as const]));
+const givenParts = (settings: ConcurrencySettings): (readonly [name: string, executions: number])[] =>
+  (['preparationConcurrency', 'batchWorkers'] as const).flatMap((name) => {
+    const executions = settings[name];
+    return executions === undefined ? [] : [[name, executions] as const];
+  });
 
 /** Which part of its usual size each reservation and the short routes get, unless a setting says it: 1 if all fit. */
 function scaleOf(settings: ConcurrencySettings): number {

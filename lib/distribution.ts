@@ -31,7 +31,7 @@ import { Construct } from 'constructs';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
 import { routes } from '#contract/routes.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
-import { type Alarms, fiveMinutes } from './alarms.ts';
+import type { Alarms } from './alarms.ts';
 import { pointDomain } from './custom-domain.ts';
 import { webAclArnOf } from './firewall.ts';
 import { preflightSeconds } from './gateway-responses.ts';
@@ -186,7 +186,6 @@ export function watchDistribution(alarms: Alarms, distributionId: string): void 
       metricName,
       dimensionsMap: { DistributionId: distributionId, Region: 'Global' },
       statistic,
-      period: fiveMinutes,
     });
   const alarm = alarms.add('DistributionErrors', {
     summary:
@@ -196,7 +195,6 @@ export function watchDistribution(alarms: Alarms, distributionId: string): void 
       expression: 'IF(rate * requests / 100 < 10, 0, rate)',
       usingMetrics: { rate: metricOf('5xxErrorRate', 'Average'), requests: metricOf('Requests', 'Sum') },
       label: '% of requests',
-      period: fiveMinutes,
     }),
     threshold: 1,
     periods: [2, 3],

@@ -1,10 +1,8 @@
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Duration } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { fiveMinutes, hour } from './alarms.ts';
-import { type Need, sendsTo } from './needs.ts';
+import { hour } from './alarms.ts';
+import { gets, type Need, reads, sendsTo } from './needs.ts';
 import type { Platform } from './platform.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { serviceMetric } from './service-metric.ts';
@@ -20,7 +18,7 @@ const purgeTimeoutSeconds = 300;
 const maxDeliveries = 5;
 
 /** The next run does the work of a lost one. A throttled run may start until the next one is near. */
-const untilNextRun = { retryAttempts: 0, maxEventAge: Duration.minutes(50) };
+const untilNextRun = Duration.minutes(50);
 
 /** To delete chats: each leaves its purge in the outbox. An entry of several chats is updated. */
 const chatDeletions = {
@@ -50,7 +48,7 @@ export class Erasure extends Construct {
     // again until it has ended, and they appear after the hour of this alarm.
     platform.alarms.add('PurgesOverdue', {
       summary: 'The data of deleted chats is not purged an hour after the deletion.',
-      metric: serviceMetric(this, 'overduePurges', {}, { period: fiveMinutes, statistic: 'Maximum' }),
+      metric: serviceMetric(this, 'overduePurges', {}, { statistic: 'Maximum' }),
       threshold: 1,
       periods: [2, 2],
     });
@@ -60,7 +58,7 @@ export class Erasure extends Construct {
     const route = platform.routes('FileAndDeletion');
     route(
       'delete-chat',
-      platform.data(['GetItem', 'BatchGetItem'], {
+      platform.data(gets, {
         ...chatDeletions,
         UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'],
       }),
@@ -94,7 +92,7 @@ export class Erasure extends Construct {
         group: 'FileAndDeletion',
         throttlesUnseen: true,
       },
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+      platform.data(reads, {
         PutItem: chatDeletions.PutItem,
         UpdateItem: [...chatDeletions.UpdateItem, 'batches', 'chats', 'files', 'operatorsPurges'],
         DeleteItem: [...chatDeletions.DeleteItem, 'operatorsPurges'],
@@ -115,21 +113,15 @@ export class Erasure extends Construct {
       // After four minutes, a run starts no further page. The last one takes seconds. In no alarm group: it runs once an
       // hour, so an alarm for its crash would be on for hours, and would stop the roll-out of its own repair.
       { description, timeoutSeconds: 300 },
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], {
+      platform.data(reads, {
         ...chatDeletions,
         UpdateItem: [...chatDeletions.UpdateItem, 'operatorsRetention'],
       }),
       enqueue,
     );
-    new Rule(this, 'UnusedChats', {
-      description,
-      // A pass over the chats of a workspace is once a day. The other runs go on with those that take longer.
-      schedule: Schedule.rate(Duration.hours(1)),
-      targets: [
-        new LambdaFunction(handler.alias, { event: RuleTargetInput.fromObject({}), ...untilNextRun }),
-      ],
-    });
-    handler.alias.configureAsyncInvoke(untilNextRun);
+    // A pass over the chats of a workspace is once a day. The other runs go on with those that take longer.
+    const rule = { scope: this, id: 'UnusedChats', description, maxEventAge: untilNextRun };
+    handler.runsEvery(Duration.hours(1), rule);
     platform.alarms.addForSchedule('RetentionSilent', {
       summary: 'The deletion of unused chats has not run successfully for three hours.',
       handler,

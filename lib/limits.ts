@@ -55,8 +55,5 @@ export const webhookTimeoutSeconds = 15;
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 
 /** Requests at once that the gateway accepts for a route: in the proportion of AWS's quotas, 5,000 to 10,000 a second. */
-export const gatewayBurst = ({
-  gatewayRequestsPerSecond,
-}: {
-  readonly gatewayRequestsPerSecond: number;
-}): number => Math.ceil(gatewayRequestsPerSecond / 2);
+export const gatewayBurst = (settings: { readonly gatewayRequestsPerSecond: number }): number =>
+  Math.ceil(settings.gatewayRequestsPerSecond / 2);

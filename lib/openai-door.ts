@@ -2,6 +2,7 @@ import { Construct } from 'constructs';
 import type { Agents } from './agents.ts';
 import { entryPointsOfChats } from './chat-routes.ts';
 import { listed } from './chats.ts';
+import { gets, reads } from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 
 /** The routes for clients of OpenAI's chat completions. */
@@ -9,14 +10,14 @@ export class OpenAiDoor extends Construct {
   constructor(scope: Construct, id: string, platform: Platform, { agents }: { agents: Agents }) {
     super(scope, id);
     const route = platform.routes('Completion');
-    route('list-models', platform.data(['GetItem', 'BatchGetItem', 'Query'], listed), platform.pools);
+    route('list-models', platform.data(reads, listed), platform.pools);
     route('get-model', platform.data(['GetItem'], limited));
     route('reject-openai-path', platform.data(['GetItem'], limited));
     if (entryPointsOfChats(platform.settings).functions)
       route(
         'complete-chat',
         // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
-        platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['rateBuckets', 'usage'] }),
+        platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
         platform.content('GetObject', 'ListBucket'),
         agents.reply,
         platform.usage,

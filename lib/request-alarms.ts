@@ -10,7 +10,7 @@ import { FilterPattern, type ILogGroup, MetricFilter } from 'aws-cdk-lib/aws-log
 import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { errorTable } from '#contract/errors.ts';
-import { type Alarms, fiveMinutes, formula, less, minute, sumOf } from './alarms.ts';
+import { type Alarms, formula, less, minute, sumOf } from './alarms.ts';
 import { graph } from './dashboard.ts';
 import { serviceMetric } from './service-metric.ts';
 import type { WebServer } from './web-server.ts';
@@ -71,21 +71,15 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
     filterPattern: FilterPattern.stringValue('$.status', '=', String(errorTable.rateLimited.status)),
     metricValue: '1',
   });
-  const byRateLimit = serviceMetric(
-    alarms,
-    'errors',
-    { error_code: String(errorTable.rateLimited.errorCode) },
-    { period: fiveMinutes },
-  );
+  const byRateLimit = serviceMetric(alarms, 'errors', {
+    error_code: String(errorTable.rateLimited.errorCode),
+  });
   alarms.add('RequestsThrottled', {
     summary: 'Many requests get 429, and not because of a rate limit of their workspace.',
-    metric: sumOf(
-      {
-        responses: throttled.metric({ statistic: 'Sum', period: fiveMinutes }),
-        exceptRateLimit: less('byRateLimit', byRateLimit, fiveMinutes),
-      },
-      fiveMinutes,
-    ),
+    metric: sumOf({
+      responses: throttled.metric({ statistic: 'Sum' }),
+      exceptRateLimit: less('byRateLimit', byRateLimit),
+    }),
     // A burst of one client takes seconds, and its client retries.
     threshold: 100,
     periods: [2, 3],
@@ -96,7 +90,7 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
 export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',
-    metric: serviceMetric(alarms, 'rejectedKeys', { reason: 'unknown' }, { period: fiveMinutes }),
+    metric: serviceMetric(alarms, 'rejectedKeys', { reason: 'unknown' }),
     // A client with a wrong key sends some dozens, because the gateway caches the rejection.
     threshold: 500,
     periods: [2, 3],
@@ -136,7 +130,7 @@ export function watchWebServers(
   alarms.add('Strangers', {
     summary:
       'Requests bypass CloudFront or the gateway and reach a web function: without a secret or a signed caller, or with an old one.',
-    metric: serviceMetric(alarms, 'requestsWithoutOriginSecret', {}, { period: fiveMinutes }),
+    metric: serviceMetric(alarms, 'requestsWithoutOriginSecret', {}),
     // A scanner sends some dozens of requests. The server rejects them unread, so fewer than 100 requests cost almost
     // nothing.
     threshold: 100,
@@ -145,7 +139,7 @@ export function watchWebServers(
 
 export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer[]): IWidget[] => [
   graph('Web functions: responses with 5xx', {
-    left: servers.map((server) => server.metricServerErrors({ period: fiveMinutes, label: server.name })),
+    left: servers.map((server) => server.metricServerErrors({ label: server.name })),
     right: [serviceMetric(scope, 'requestsWithoutOriginSecret', {}, { label: 'strangers' })],
   }),
   // A table, because its rows have different units: requests, milliseconds, environments.

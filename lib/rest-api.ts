@@ -25,7 +25,6 @@ import { dialectOf, dialects } from '#contract/routes/dialect.ts';
 import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { fiveMinutes } from './alarms.ts';
 import { isChatRoute } from './chat-routes.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { graph } from './dashboard.ts';
@@ -33,6 +32,7 @@ import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses, addPreflight } from './gateway-responses.ts';
 import { forward, invoke, pathOf } from './integrations.ts';
 import { gatewayBurst } from './limits.ts';
+import { gets } from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 import { watchGateway, watchKeys, watchThrottledRequests } from './request-alarms.ts';
 import { logsOf, pinLogicalId } from './retention.ts';
@@ -66,9 +66,8 @@ export class RestApi extends Construct {
     scope: Construct,
     id: string,
     platform: Platform,
-    {
-      webServer,
-    }: { /** Serves `chatRoutes`; undefined if functions serve them. */ webServer: WebServer | undefined },
+    /** Serves `chatRoutes`; undefined if functions serve them. */
+    webServer: WebServer | undefined,
   ) {
     super(scope, id);
     const { alarms, settings, trust } = platform;
@@ -80,8 +79,11 @@ export class RestApi extends Construct {
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
+    // The gateway caches results by authorizer. With a web function it is a new one, with another id, so that there are no
+    // results without a signed caller.
+    const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
-      this.createAuthorizer(id, header, { authorizer, webServer, settings });
+      this.createAuthorizer(prefix + id, header, authorizer, settings.authorizerCacheSeconds);
     const api = this.createApi(settings, authorizerFor('Authorizer', dialects.service.keyHeader));
     this.api = api;
     const resources = this.addRoutes(api, {
@@ -115,7 +117,7 @@ export class RestApi extends Construct {
         timeoutSeconds: 10,
         throttlesUnseen: true,
       },
-      platform.data(['GetItem', 'BatchGetItem'], { UpdateItem: ['apiKeys'] }),
+      platform.data(gets, { UpdateItem: ['apiKeys'] }),
       platform.stageLimits,
       platform.trust.signsCallers,
     );
@@ -124,8 +126,7 @@ export class RestApi extends Construct {
   /** The function of a route. A route that no capability creates reads the table, and nothing else. */
   private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
     const handler =
-      platform.functions.get(name) ??
-      platform.routes('Chat')(name, platform.data(['GetItem', 'BatchGetItem'], limited));
+      platform.functions.get(name) ?? platform.routes('Chat')(name, platform.data(gets, limited));
     if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
     return handler;
   }
@@ -135,9 +136,9 @@ export class RestApi extends Construct {
     graph('Errors by code', { left: [everyServiceMetric(this, 'errors', 'error_code')] }),
     graph('Responses of the gateway', {
       left: [
-        this.metricRequests({ label: 'all', period: fiveMinutes }),
-        this.api.metricClientError({ statistic: 'Sum', label: '4xx', period: fiveMinutes }),
-        this.metricServerErrors({ label: '5xx', period: fiveMinutes }),
+        this.metricRequests({ label: 'all' }),
+        this.api.metricClientError({ statistic: 'Sum', label: '4xx' }),
+        this.metricServerErrors({ label: '5xx' }),
       ],
     }),
   ];
@@ -191,42 +192,32 @@ export class RestApi extends Construct {
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
       const options = isOpenAi ? { authorizer: props.openAiAuthorizer } : {};
+      const invocation = (handler: ServiceFunction) => invoke(route, handler, this.roleFor(handler));
       const added =
         props.webServer !== undefined && isChatRoute(name)
           ? addRoute(api, route, forward(route, props.webServer), {
               ...options,
               requestParameters: pathOf(route),
             })
-          : addRoute(api, route, this.invocationOf(route, props.handlerOf(name)), options);
+          : addRoute(api, route, invocation(props.handlerOf(name)), options);
       // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
       if (!isOpenAi) for (const resource of added) resources.add(resource);
     }
     return resources;
   }
 
-  /**
-   * The gateway caches results by authorizer. With a web function it is a new one, with another id, so that there are no
-   * results without a signed caller.
-   */
   private createAuthorizer(
     id: string,
     header: string,
-    {
-      authorizer,
-      webServer,
-      settings,
-    }: { authorizer: ServiceFunction; webServer: WebServer | undefined; settings: Settings },
+    authorizer: ServiceFunction,
+    cacheSeconds: number,
   ): RequestAuthorizer {
-    return new RequestAuthorizer(this, webServer === undefined ? id : `Signing${id}`, {
+    return new RequestAuthorizer(this, id, {
       handler: authorizer.alias,
       assumeRole: this.roleFor(authorizer),
       identitySources: [IdentitySource.header(header)],
-      resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
+      resultsCacheTtl: Duration.seconds(cacheSeconds),
     });
-  }
-
-  private invocationOf(route: Route, handler: ServiceFunction): Integration {
-    return invoke(route, handler, this.roleFor(handler));
   }
 
   /** Returns the gateway's role, which then may call the function. */

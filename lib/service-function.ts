@@ -1,3 +1,5 @@
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction as LambdaTarget } from 'aws-cdk-lib/aws-events-targets';
 import {
   Alias,
   Architecture,
@@ -105,5 +107,23 @@ export class ServiceFunction extends LambdaFunction {
       reportBatchItemFailures: true,
       ...limits,
     });
+  }
+
+  /**
+   * Runs the function at a rate. By default Lambda retries an asynchronous invocation twice, and for up to six hours if it
+   * is throttled.
+   * @param rule.maxEventAge a run that cannot start within this time is dropped: the next one does its work
+   */
+  runsEvery(
+    rate: Duration,
+    rule: { scope: Construct; id: string; description: string; maxEventAge: Duration },
+  ): void {
+    const noRetries = { retryAttempts: 0, maxEventAge: rule.maxEventAge };
+    new Rule(rule.scope, rule.id, {
+      description: rule.description,
+      schedule: Schedule.rate(rate),
+      targets: [new LambdaTarget(this.alias, { event: RuleTargetInput.fromObject({}), ...noRetries })],
+    });
+    this.alias.configureAsyncInvoke(noRetries);
   }
 }

@@ -40,9 +40,12 @@ export class ServiceStack extends Stack {
     new Erasure(this, 'Purge', platform, { reconciler: batches.reconciler });
     const chats = new Chats(this, 'Chats', platform, { agents, uploads });
     new OpenAiDoor(this, 'OpenAiDoor', platform, { agents });
-    const api = new RestApi(this, 'Api', platform, {
-      webServer: settings.webFunctions === 'all' ? chats.server : undefined,
-    });
+    const api = new RestApi(
+      this,
+      'Api',
+      platform,
+      settings.webFunctions === 'all' ? chats.server : undefined,
+    );
     const front =
       uploads.server && new Distribution(this, 'Front', platform, { stage, api, uploads: uploads.server });
 

@@ -3,7 +3,7 @@ import { AttributeType, type ITableV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { BlockPublicAccess, Bucket, BucketEncryption, type LifecycleRule } from 'aws-cdk-lib/aws-s3';
 import { Duration, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { type Alarms, fiveMinutes, formula, sumOf } from './alarms.ts';
+import { type Alarms, formula, sumOf } from './alarms.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { Settings } from './settings.ts';
 
@@ -94,7 +94,7 @@ function createBucket(
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: ITableV2): void {
-  const sums = { period: fiveMinutes, statistic: 'Sum' };
+  const sums = { statistic: 'Sum' };
   const events = (metricName: string, dimensions: Record<string, string> = {}) =>
     new Metric({
       namespace: 'AWS/DynamoDB',
@@ -105,13 +105,10 @@ export function watchTable(alarms: Alarms, table: ITableV2): void {
   // DynamoDB reports throttled calls and errors only while there are any, and by default an alarm on its metrics keeps
   // its state without data. The reconciler reads the table every minute, so this metric always has a value.
   const withZero = (counted: Record<string, IMetric>) =>
-    sumOf(
-      {
-        ...counted,
-        zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }, fiveMinutes),
-      },
-      fiveMinutes,
-    );
+    sumOf({
+      ...counted,
+      zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }),
+    });
   alarms.add('TableThrottled', {
     summary: 'DynamoDB throttles reads or writes of the table.',
     metric: withZero({ reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') }),

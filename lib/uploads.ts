@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { uploadsPerEnvironment } from './concurrency.ts';
-import { allOf, allow, type Need, nothing, variable } from './needs.ts';
+import { allOf, allow, type Need, nothing, reads, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { WebServer } from './web-server.ts';
 import type { Writes } from './written-items.ts';
@@ -54,7 +54,7 @@ export class Uploads extends Construct {
       function: 'receive-uploads',
       platform,
       needs: [
-        platform.data(['GetItem', 'BatchGetItem', 'Query'], writes),
+        platform.data(reads, writes),
         platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'),
         platform.trust.checksOrigin,
         platform.stageLimits,

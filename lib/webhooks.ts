@@ -5,7 +5,7 @@ import { Construct } from 'constructs';
 import { hour } from './alarms.ts';
 import { graph } from './dashboard.ts';
 import { webhookRetrySeconds, webhookTimeoutSeconds } from './limits.ts';
-import { allOf, type Need, nothing, variable } from './needs.ts';
+import { allOf, type Need, nothing, reads, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -42,7 +42,7 @@ export class Webhooks extends Construct {
         group: 'BatchWork',
         throttlesUnseen: true,
       },
-      platform.data(['GetItem', 'BatchGetItem', 'Query'], { PutItem: ['batches', 'slotReports'] }),
+      platform.data(reads, { PutItem: ['batches', 'slotReports'] }),
       platform.pools,
       usesKey('kms:Decrypt', key),
       rules,
@@ -91,8 +91,5 @@ const rulesOf = (settings: Settings): Need =>
  * Whether webhooks may call `http://127.0.0.1:PORT` and `http://[::1]:PORT`, so that a receiver on the same machine needs
  * no certificate. Every other webhook must be HTTPS.
  */
-export const allowsPlainLoopback = ({
-  production,
-  webhookAllow,
-}: Pick<Settings, 'production' | 'webhookAllow'>): boolean =>
-  !production && webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));
+export const allowsPlainLoopback = (settings: Pick<Settings, 'production' | 'webhookAllow'>): boolean =>
+  !settings.production && settings.webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));

@@ -71,13 +71,7 @@ const packageData: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Functions whose deferred imports share modules with them: esbuild splits these bundles into chunks. */
-const splitBundles: readonly string[] = [
-  'send-message',
-  'complete-chat',
-  'serve-chats',
-  'process-batch-items',
-  'test-agent',
-];
+const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
 /**
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake

@@ -187,14 +187,8 @@ export function outcomeOf(
 }
 
 /** The outcome of a request that a stopped batch does not start or retry. */
-export const outcomeOfStop = ({
-  reason,
-  at,
-}: NonNullable<Batch['stop']>): Outcome & { status: 'failed' } => ({
-  status: 'failed',
-  error: stopErrors[reason],
-  processedAt: at,
-});
+export const outcomeOfStop = ({ reason, at }: NonNullable<Batch['stop']>) =>
+  ({ status: 'failed', error: stopErrors[reason], processedAt: at }) as const satisfies Outcome;
 
 /** @param batch with exact counts */
 export function batchResource(batch: Batch): BatchResource {

@@ -126,20 +126,16 @@ function endEarly(
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 
+/** The aborts that are failures of the model. */
+const slowness: Partial<Record<ReplyAborted['kind'], FailureOfModel>> = {
+  'idle-timeout': 'stalled',
+  deadline: 'slow',
+};
+
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (error instanceof ModelFailure) return error.kind;
-  if (!(error instanceof ReplyAborted)) return undefined;
-  return (
-    {
-      'idle-timeout': 'stalled',
-      deadline: 'slow',
-      'lease-lost': undefined,
-      'max-length': undefined,
-      shutdown: undefined,
-      'stopped-by-client': undefined,
-    } as const
-  )[error.kind];
+  return error instanceof ReplyAborted ? slowness[error.kind] : undefined;
 }
 
 function textFor(error: unknown): string {

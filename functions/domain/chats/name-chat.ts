@@ -34,7 +34,7 @@ export function nameChat(
     start() {
       if (isStarted || !turn.makesTitle) return;
       isStarted = true;
-      writing = makeTitle(services, turn, { budget, emit, signal: abort.signal });
+      writing = makeTitle(services, turn, emit, { budget, signal: abort.signal });
     },
     cancel() {
       isStarted = true;
@@ -53,16 +53,13 @@ export function nameChat(
 async function makeTitle(
   services: NameServices,
   turn: SentTurn,
-  {
-    budget,
-    emit,
-    signal,
-  }: { budget: ReplyBudget; emit: (event: StreamEventBody) => void; signal: AbortSignal },
+  emit: (event: StreamEventBody) => void,
+  given: { budget: ReplyBudget; signal: AbortSignal },
 ): Promise<void> {
   try {
     const name = await untilAborted(
-      services.agentRuntime.title({ agent: turn.agent, message: turn.message, budget, signal }),
-      signal,
+      services.agentRuntime.title({ agent: turn.agent, message: turn.message, ...given }),
+      given.signal,
     );
     if (name === undefined) return;
     if (await services.chats.setTitle(turn.chat, name, services.clock.now().toISOString()))

@@ -22,8 +22,9 @@ type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' |
  */
 export async function testAgent(services: TestServices, request: AgentTestRequest): Promise<AgentTest> {
   const { agent, workspace, version } = await findTested(services, request);
-  const owner = ownerOf(workspace, services);
-  if (owner !== undefined) await takeTokens(services, owner);
+  const own = limitsOf(workspace, services.stageLimits);
+  const owner = own && { workspaceId: workspace.id, apiKeyId: operatorsKeyId, limits: own };
+  if (owner !== null) await takeTokens(services, owner);
   const startedAt = services.clock.now();
   const running = startReply(
     services,
@@ -31,7 +32,7 @@ export async function testAgent(services: TestServices, request: AgentTestReques
     limits.replySeconds * 1000,
   );
   const { reply, error } = await running.completed;
-  if (owner !== undefined) {
+  if (owner !== null) {
     services.rateLimits.charge(owner, { modelCalls: running.budget.furtherModelCalls });
     await services.rateLimits.writeCharges(owner);
   }
@@ -78,44 +79,18 @@ async function findTested(
 }
 
 /** The draft in place of a published version. */
-const draftOf = ({
-  id,
-  workspaceId,
-  newestVersion,
-  definition,
-  updatedAt,
-  createdAt,
-}: Agent): AgentVersion => ({
-  id,
-  agentId: id,
-  workspaceId,
-  number: newestVersion + 1,
-  definition,
-  publishedAt: updatedAt,
-  agentCreatedAt: createdAt,
+const draftOf = ({ id, workspaceId, definition, ...agent }: Agent): AgentVersion => ({
+  ...{ id, agentId: id, workspaceId, definition },
+  number: agent.newestVersion + 1,
+  publishedAt: agent.updatedAt,
+  agentCreatedAt: agent.createdAt,
 });
 
 /** No chat has the id 0. Without a chat, the agent would lack the tools that need one. */
 const newChat = ({ id: agentId, workspaceId, updatedAt }: Agent): Chat => ({
-  id: 0,
-  workspaceId,
-  agentId,
-  name: '',
-  externalUserId: null,
-  createdAt: updatedAt,
-  updatedAt,
-  messageCount: 0,
-  lease: null,
+  ...{ id: 0, workspaceId, agentId, name: '', externalUserId: null },
+  ...{ createdAt: updatedAt, updatedAt, messageCount: 0, lease: null },
 });
-
-/** Undefined if the workspace has no limits. */
-function ownerOf(
-  workspace: Workspace,
-  { stageLimits }: Pick<TestServices, 'stageLimits'>,
-): BucketOwner | undefined {
-  const own = limitsOf(workspace, stageLimits);
-  return own === null ? undefined : { workspaceId: workspace.id, apiKeyId: operatorsKeyId, limits: own };
-}
 
 async function takeTokens({ rateLimits }: TestServices, owner: BucketOwner): Promise<void> {
   const { rejection } = await rateLimits.take(owner, { sends: 1, ...furtherTokens.sends });

@@ -14,16 +14,11 @@ export async function findModel(
 }
 
 /** An agent as a model. Only its id names it, because clients choose their behaviour by names of models. */
-export const modelResource = ({
-  agentId,
-  workspaceId,
-  definition: { name, description },
-  agentCreatedAt,
-}: AgentVersion): OpenAiModel => ({
-  id: agentId,
+export const modelResource = (agent: AgentVersion): OpenAiModel => ({
+  id: agent.agentId,
   object: 'model',
-  created: Math.floor(Date.parse(agentCreatedAt) / 1000),
-  owned_by: workspaceId,
-  name,
-  description,
+  created: Math.floor(Date.parse(agent.agentCreatedAt) / 1000),
+  owned_by: agent.workspaceId,
+  name: agent.definition.name,
+  description: agent.definition.description,
 });

@@ -13,13 +13,8 @@ export const webhookSignature = ({ secret, timestamp, body }: SignedCall): strin
   `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
 
 /** `webhook-signature` (https://www.standardwebhooks.com). */
-export const standardSignature = ({
-  secret,
-  timestamp,
-  body,
-  eventId,
-}: SignedCall & { eventId: string }): string =>
-  `v1,${createHmac('sha256', standardKey(secret)).update(`${eventId}.${timestamp}.`).update(body).digest('base64')}`;
+export const standardSignature = (call: SignedCall & { eventId: string }): string =>
+  `v1,${createHmac('sha256', standardKey(call.secret)).update(`${call.eventId}.${call.timestamp}.`).update(call.body).digest('base64')}`;
 
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 

@@ -28,13 +28,10 @@ export function idempotencyKeyOf(
 }
 
 /** The key of a request without the header: what the request creates is created once, even if the gateway repeats it. */
-export const gatewayKeyOf = ({
-  workspaceId,
-  gatewayId,
-}: Pick<ValidRequest<Route>, 'workspaceId' | 'gatewayId'>): IdempotencyKey => ({
-  workspaceId,
-  hash: `request ${gatewayId}`,
-  fingerprint: gatewayId,
+export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
+  workspaceId: request.workspaceId,
+  hash: `request ${request.gatewayId}`,
+  fingerprint: request.gatewayId,
   at: clock.now().getTime(),
 });
 

@@ -146,22 +146,22 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
   return parsed.data;
 }
 
-function queryOf({ query }: Request): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const [name, [value, ...others]] of query) {
-    if (others.length > 0) throw new ServiceError('badRequest', `${name} is given more than once`);
-    if (value !== undefined) values[name] = value;
-  }
-  return values;
-}
+const queryOf = ({ query }: Request): Record<string, string> => singles(query, [...query.keys()]);
 
 /** @throws badRequest if a header that the route reads occurs twice */
-function headersOf({ headers }: Request, read: readonly string[]): Record<string, string> {
+const headersOf = ({ headers }: Request, read: readonly string[]): Record<string, string> =>
+  singles(headers, read, decodeHeader);
+
+function singles(
+  given: ReadonlyMap<string, readonly string[]>,
+  names: readonly string[],
+  decode = (value: string): string => value,
+): Record<string, string> {
   const values: Record<string, string> = {};
-  for (const name of read) {
-    const [value, ...others] = headers.get(name) ?? [];
+  for (const name of names) {
+    const [value, ...others] = given.get(name) ?? [];
     if (others.length > 0) throw new ServiceError('badRequest', `${name} is given more than once`);
-    if (value !== undefined) values[name] = decodeHeader(value);
+    if (value !== undefined) values[name] = decode(value);
   }
   return values;
 }

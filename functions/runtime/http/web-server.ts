@@ -113,16 +113,8 @@ export function sendWhole(
 }
 
 /** The headers of an HTTP request, in lower case. */
-export function headersIn({ rawHeaders }: IncomingMessage): Map<string, string[]> {
-  const headers = new Map<string, string[]>();
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = [rawHeaders[index]?.toLowerCase(), rawHeaders[index + 1]];
-    const values = headers.get(name);
-    if (values === undefined) headers.set(name, [value]);
-    else values.push(value);
-  }
-  return headers;
-}
+export const headersIn = ({ headersDistinct }: IncomingMessage): Map<string, string[]> =>
+  new Map(Object.entries(headersDistinct) as [string, string[]][]);
 
 /**
  * Ends a response whose headers have its length. The client has the whole response at once, but if it is still sending,
