@@ -162,29 +162,6 @@ describe('the connection', () => {
 });
 
 describe('redirects', () => {
-  const hops = (last: number) =>
-    serve((request, response) => {
-      const hop = Number(request.url?.slice(1));
-      if (hop < last) response.writeHead(302, { Location: `/${hop + 1}` });
-      response.end(`hop ${hop}`);
-    });
-
-  it('are followed, five of them', async () => {
-    const { port, received } = await hops(5);
-    const { url, body } = await send(`http://127.0.0.1:${port}/0`, allowing(port));
-    expect(url.pathname).toBe('/5');
-    expect(String(body)).toBe('hop 5');
-    expect(received).toHaveLength(6);
-  });
-
-  it('are too many from the sixth on', async () => {
-    const { port, received } = await hops(Number.POSITIVE_INFINITY);
-    expect(await failure(send(`http://127.0.0.1:${port}/0`, allowing(port)))).toBe(
-      'redirects: There are more than 5 redirects',
-    );
-    expect(received).toHaveLength(6);
-  });
-
   it.each([301, 303, 307, 308])('with status %i count too, and other statuses do not', async (status) => {
     const { port } = await serve((request, response) => {
       if (request.url === '/') response.writeHead(status, { Location: '/there' });

@@ -132,12 +132,7 @@ describe('a body that is too large', () => {
 
   it.each([
     ['[', 'levels'],
-    ['{"a":', 'levels'],
-    ['[],', 'values'],
-    ['{},', 'values'],
     ['0,', 'values'],
-    ['"",', 'values'],
-    ['"f81d4fae-7dec-11d0-a765-00a0c91e6bf6",', 'values'],
   ])('with too many of %s is refused by every route before it is parsed', async (repeated, problem) => {
     for (const { method, path, largestBody = shortBody } of jsonRoutes) {
       const most =

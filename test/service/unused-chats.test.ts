@@ -153,26 +153,6 @@ it.each<[string, (tenant: OpenTenant, id: number) => Promise<unknown>]>([
   expect(dataOf(await tenant.client.get<{ name: string }>(`/chats/${used}`))).toMatchObject({ id: used });
 });
 
-it('leaves a chat to which a request of an open batch is to be sent', async () => {
-  const tenant = await open();
-  const [chat = 0] = await createUsed(tenant, [{ unused: 3 * day }]);
-  const openBatch = keys.batchList(tenant.workspaceId, 'open').entry(1);
-  await table.writeItems([
-    { ...openBatch, id: 'batch-1' },
-    { ...keys.chatBatchRequest(tenant.workspaceId, chat, 'batch-1', 0) },
-  ]);
-  await retain(tenant, 2);
-  await run();
-  expect(await idsOf(tenant)).toEqual([chat]);
-  await table.removeItems([openBatch]);
-  // The pass of the day is over.
-  await run();
-  expect(await idsOf(tenant)).toEqual([chat]);
-  await retain(tenant, 2);
-  await run();
-  expect(await idsOf(tenant)).toEqual([]);
-});
-
 it('deletes each chat once if two runs meet', async () => {
   const tenant = await open();
   const ages = Array.from({ length: 60 }, (_, index) => ({
