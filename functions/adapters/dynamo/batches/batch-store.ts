@@ -1,7 +1,6 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { allOf, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
@@ -49,7 +48,7 @@ const create =
     return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
       attempts: maxAttempts,
       plan: async () => ({
-        writes: (TableName) => batchWrites(TableName, { batch, number, webhook }, mostOpen),
+        writes: batchWrites({ batch, number, webhook }, mostOpen),
         result: 'created',
       }),
       onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
@@ -61,7 +60,6 @@ const create =
  * there is no such batch, and that the workspace may have one more.
  */
 function batchWrites(
-  TableName: string,
   { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },
   mostOpen: number | null,
 ): Write[] {
@@ -78,16 +76,10 @@ function batchWrites(
     ...(webhook === null ? [] : ofWebhook),
   ];
   return [
-    {
-      Put: {
-        TableName,
-        Item: { ...storedBatch(batch), number },
-        ConditionExpression: 'attribute_not_exists(pk)',
-      },
-    },
-    openBatchesUpdate(TableName, workspaceId, 1, mostOpen),
-    ...items.map((Item) => ({ Put: { TableName, Item } })),
-    ...counting(TableName, [{ list: all, first: number, added: new Map([['n', 1]]) }]),
+    { Put: { Item: { ...storedBatch(batch), number }, ConditionExpression: 'attribute_not_exists(pk)' } },
+    openBatchesUpdate(workspaceId, 1, mostOpen),
+    ...items.map((Item) => ({ Put: { Item } })),
+    ...counting([{ list: all, first: number, added: new Map([['n', 1]]) }]),
   ];
 }
 
@@ -108,18 +100,14 @@ const tokenSeconds = 30 * 24 * 60 * 60;
 const saveTaskToken =
   (table: Table): BatchStore['saveTaskToken'] =>
   async ({ workspaceId, id }, token, enteredAt) => {
-    try {
-      await table.put({
-        Item: {
-          ...keys.batchToken(workspaceId, id),
-          ...{ token, entered_at: enteredAt, ttl: Math.floor(Date.parse(enteredAt) / 1000) + tokenSeconds },
-        },
-        ConditionExpression: 'attribute_not_exists(pk) OR entered_at <= :at',
-        ExpressionAttributeValues: { ':at': enteredAt },
-      });
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    }
+    await table.putIf({
+      Item: {
+        ...keys.batchToken(workspaceId, id),
+        ...{ token, entered_at: enteredAt, ttl: Math.floor(Date.parse(enteredAt) / 1000) + tokenSeconds },
+      },
+      ConditionExpression: 'attribute_not_exists(pk) OR entered_at <= :at',
+      ExpressionAttributeValues: { ':at': enteredAt },
+    });
   };
 
 const get =
@@ -156,17 +144,10 @@ const item =
 const allItems =
   (table: Table): BatchStore['allItems'] =>
   async (batch) => {
-    const partitions = Array.from(
-      { length: Math.min(batchItemPartitions, batch.total) },
-      async (_, index) => {
-        const pages = table.queryPages({
-          KeyConditionExpression: 'pk = :pk',
-          ExpressionAttributeValues: { ':pk': keys.batchItem(batch.workspaceId, batch.id, index).pk },
-        });
-        return (await Array.fromAsync(pages)).flat().map(itemOf);
-      },
+    const partitions = Array.from({ length: Math.min(batchItemPartitions, batch.total) }, (_, index) =>
+      table.queryAll(allOf(keys.batchItem(batch.workspaceId, batch.id, index))),
     );
-    return (await Promise.all(partitions)).flat();
+    return (await Promise.all(partitions)).flat().map(itemOf);
   };
 
 const workspaceOf =
@@ -178,10 +159,6 @@ const workspaceOf =
 
 /** Ids of the workspace's open batches, newest first. */
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
-  const pages = table.queryPages({
-    KeyConditionExpression: 'pk = :pk',
-    ExpressionAttributeValues: { ':pk': keys.batchList(workspaceId, 'open').entry(0).pk },
-    ScanIndexForward: false,
-  });
-  return (await Array.fromAsync(pages)).flat().map(({ id }) => id as string);
+  const open = allOf(keys.batchList(workspaceId, 'open').entry(0));
+  return (await table.queryAll({ ...open, ScanIndexForward: false })).map(({ id }) => id as string);
 }

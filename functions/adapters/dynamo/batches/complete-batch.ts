@@ -16,20 +16,20 @@ export const complete =
   (batch, final, delivery) =>
     transactIfFirst(table, async () => {
       const { workspaceId, id } = batch;
-      const number = (await table.getNamed(keys.batch(batch.workspaceId, batch.id))).number as number;
+      const number = (await table.getNamed(keys.batch(workspaceId, id))).number as number;
       const list = keys.batchList(workspaceId, final.status);
-      return (TableName) => [
-        finalUpdate(TableName, batch, final),
-        openBatchesUpdate(TableName, workspaceId, -1, null),
-        { Delete: { TableName, Key: keys.batchList(workspaceId, 'open').entry(number) } },
-        { Delete: { TableName, Key: keys.operatorsOpenBatch(id) } },
-        ...deliveryPuts(TableName, delivery),
-        { Put: { TableName, Item: { ...list.entry(number), id } } },
-        ...counting(TableName, [{ list, first: number, added: new Map([['n', 1]]) }]),
+      return [
+        finalUpdate(batch, final),
+        openBatchesUpdate(workspaceId, -1, null),
+        { Delete: { Key: keys.batchList(workspaceId, 'open').entry(number) } },
+        { Delete: { Key: keys.operatorsOpenBatch(id) } },
+        ...deliveryPuts(delivery),
+        { Put: { Item: { ...list.entry(number), id } } },
+        ...counting([{ list, first: number, added: new Map([['n', 1]]) }]),
       ];
     });
 
-function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
+function finalUpdate(batch: Batch, final: Final): Write {
   const { status, completed, failed, completedAt, cancelledAt } = final;
   const setTimes = [
     ...(completedAt === null ? [] : [', completed_at = :completedAt']),
@@ -37,7 +37,6 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
   ].join('');
   return {
     Update: {
-      TableName,
       Key: keys.batch(batch.workspaceId, batch.id),
       UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE slots`,
       // A cancel changes the final status, and another completion may have been first. A stop after the last result
@@ -56,10 +55,7 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
   };
 }
 
-const deliveryPuts = (TableName: string, delivery: WebhookDelivery | null): Write[] =>
+const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
   delivery === null
     ? []
-    : [
-        { Put: { TableName, Item: deliveryItem(delivery) } },
-        { Put: { TableName, Item: webhookEntry(delivery, delivery.nextAt) } },
-      ];
+    : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];

@@ -1,5 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
@@ -13,12 +11,12 @@ type SlotTransitions = Pick<
   'topUp' | 'acquire' | 'take' | 'renew' | 'pass' | 'retire' | 'stop'
 >;
 
-export interface BatchUpdate {
+interface BatchUpdate {
   set?: readonly string[];
   remove?: readonly string[];
   condition: string;
   names?: Record<string, string>;
-  values?: Item;
+  values: Item;
   returns?: 'ALL_OLD' | 'ALL_NEW';
 }
 
@@ -34,24 +32,20 @@ export async function updateBatch(
   { set = [], remove = [], condition, names, values, returns = 'ALL_NEW' }: BatchUpdate,
   isDone: (item: Item) => boolean = () => false,
 ): Promise<Item | undefined> {
-  try {
-    return await table.update({
-      Key: keys.batch(workspaceId, id),
-      UpdateExpression: [
-        ...(set.length > 0 ? [`SET ${set.join(', ')}`] : []),
-        ...(remove.length > 0 ? [`REMOVE ${remove.join(', ')}`] : []),
-      ].join(' '),
-      ConditionExpression: condition,
-      ...(names !== undefined && { ExpressionAttributeNames: names }),
-      ...(values !== undefined && { ExpressionAttributeValues: values }),
-      ReturnValues: returns,
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-    });
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    const item = error.Item && unmarshall(error.Item);
-    return item !== undefined && isDone(item) ? item : undefined;
-  }
+  const updated = await table.updateIf({
+    Key: keys.batch(workspaceId, id),
+    UpdateExpression: [
+      ...(set.length > 0 ? [`SET ${set.join(', ')}`] : []),
+      ...(remove.length > 0 ? [`REMOVE ${remove.join(', ')}`] : []),
+    ].join(' '),
+    ConditionExpression: condition,
+    ...(names !== undefined && { ExpressionAttributeNames: names }),
+    ExpressionAttributeValues: values,
+    ReturnValues: returns,
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  });
+  const { item } = updated;
+  return updated.isDone || (item !== undefined && isDone(item)) ? item : undefined;
 }
 
 const slotIn = (item: Item, number: number): Item | undefined =>
@@ -81,7 +75,9 @@ export const slotTransitions = (table: Table): SlotTransitions => ({
   take: take(table),
   renew: (batch, { number, epoch }, until) =>
     batchAfter(table, batch, {
-      ...{ ...ofOwner(number), set: ['slots.#k.t = :t'], values: { ':e': epoch, ':t': until } },
+      ...ofOwner(number),
+      set: ['slots.#k.t = :t'],
+      values: { ':e': epoch, ':t': until },
     }),
   pass: (batch, { number, epoch }, { until, isClean }) =>
     batchAfter(table, batch, {

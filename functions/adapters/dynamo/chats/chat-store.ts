@@ -1,5 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
@@ -17,7 +15,7 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
   renewLease: renewLease(table),
   stopLease: stopLease(table),
   acknowledgeStop: acknowledgeStop(table),
-  releaseLease: (chat, leaseId, messageCount) => updateIf(table, releasing(chat, leaseId, messageCount)),
+  releaseLease: (chat, leaseId, messageCount) => isUpdated(table, releasing(chat, leaseId, messageCount)),
 });
 
 const get =
@@ -30,7 +28,7 @@ const get =
 const rename =
   (table: Table): ChatStore['rename'] =>
   (chat, name, now) =>
-    updateIf(table, {
+    isUpdated(table, {
       Key: keyOf(chat),
       UpdateExpression: 'SET #name = :name, updated_at = :now, renamed = :true',
       ConditionExpression: 'attribute_exists(agent_id)',
@@ -41,7 +39,7 @@ const rename =
 const setTitle =
   (table: Table): ChatStore['setTitle'] =>
   (chat, title, now) =>
-    updateIf(table, {
+    isUpdated(table, {
       Key: keyOf(chat),
       UpdateExpression: 'SET #name = :name, updated_at = :now',
       ConditionExpression: 'attribute_exists(agent_id) AND attribute_not_exists(renamed)',
@@ -53,22 +51,16 @@ const takeLease =
   (table: Table): ChatStore['takeLease'] =>
   async (given) => {
     const { lease, request } = given;
-    try {
-      const item = await table.update({
-        ...leaseUpdate(given),
-        ReturnValues: 'ALL_NEW',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return { taken: true, chat: chatOf(item) };
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      const item = error.Item && unmarshall(error.Item);
-      const chat = item && chatOf(item);
-      // This request has written the lease: the response was lost, and the SDK retried the write.
-      if (chat?.lease?.id === lease.id) return { taken: true, chat };
-      const hasStarted = request !== undefined && item?.request_id === request.id;
-      return { taken: false, chat, startedAt: hasStarted ? item.request_count + 1 : undefined };
-    }
+    const { isDone, item } = await table.updateIf({
+      ...leaseUpdate(given),
+      ReturnValues: 'ALL_NEW',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    const chat = item && chatOf(item);
+    // If this request has written the lease, the response was lost, and the SDK retried the write.
+    if (chat !== undefined && (isDone || chat.lease?.id === lease.id)) return { taken: true, chat };
+    const hasStarted = request !== undefined && item?.request_id === request.id;
+    return { taken: false, chat, startedAt: hasStarted ? (item.request_count as number) + 1 : undefined };
   };
 
 /** The update that takes the lease, with the conditions of `ChatStore.takeLease`. */
@@ -102,27 +94,22 @@ const takeOverLease =
   (table: Table): ChatStore['takeOverLease'] =>
   async (chat, lease) => {
     const { lease: before } = chat;
-    try {
-      await table.update({
-        Key: keyOf(chat),
-        UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
-        ConditionExpression: `message_count = :count AND ${
-          before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
-        }`,
-        ExpressionAttributeValues: {
-          ':lease': lease.id,
-          ':until': lease.until,
-          ':count': chat.messageCount,
-          ...(before !== null && { ':before': before.id, ':ended': before.until }),
-        },
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // This request has written the lease: the response was lost, and the SDK retried the write.
-      return error.Item?.lease_id?.S === lease.id;
-    }
+    const { isDone, item } = await table.updateIf({
+      Key: keyOf(chat),
+      UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
+      ConditionExpression: `message_count = :count AND ${
+        before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
+      }`,
+      ExpressionAttributeValues: {
+        ':lease': lease.id,
+        ':until': lease.until,
+        ':count': chat.messageCount,
+        ...(before !== null && { ':before': before.id, ':ended': before.until }),
+      },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    // If this request has written the lease, the response was lost, and the SDK retried the write.
+    return isDone || item?.lease_id === lease.id;
   };
 
 const openTurn =
@@ -137,42 +124,35 @@ const openTurn =
 const renewLease =
   (table: Table): ChatStore['renewLease'] =>
   (chat, leaseId, until) =>
-    updateUnlessStopped(table, chat, leaseId, { UpdateExpression: 'SET lease_until = :until', until });
+    updateUnlessStopped(table, chat, leaseId, 'SET lease_until = :until', until);
 
 const stopLease =
   (table: Table): ChatStore['stopLease'] =>
   (chat, leaseId, until) =>
-    updateUnlessStopped(table, chat, leaseId, {
-      UpdateExpression: 'SET lease_until = :until, stop_lease = :lease',
-      until,
-    });
+    updateUnlessStopped(table, chat, leaseId, 'SET lease_until = :until, stop_lease = :lease', until);
 
 /** @returns whether the chat has the lease; if its reply is stopped, nothing changes */
 async function updateUnlessStopped(
   table: Table,
   chat: Chat,
   leaseId: string,
-  { UpdateExpression, until }: { UpdateExpression: string; until: number },
+  UpdateExpression: string,
+  until: number,
 ): Promise<boolean> {
-  try {
-    await table.update({
-      Key: keyOf(chat),
-      UpdateExpression,
-      ConditionExpression: 'lease_id = :lease AND (attribute_not_exists(stop_lease) OR stop_lease <> :lease)',
-      ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-    });
-    return true;
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    return error.Item?.lease_id?.S === leaseId;
-  }
+  const { isDone, item } = await table.updateIf({
+    Key: keyOf(chat),
+    UpdateExpression,
+    ConditionExpression: 'lease_id = :lease AND (attribute_not_exists(stop_lease) OR stop_lease <> :lease)',
+    ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  });
+  return isDone || item?.lease_id === leaseId;
 }
 
 const acknowledgeStop =
   (table: Table): ChatStore['acknowledgeStop'] =>
   async (chat, leaseId, until) => {
-    await updateIf(table, {
+    await table.updateIf({
       Key: keyOf(chat),
       UpdateExpression: 'SET lease_until = :until',
       ConditionExpression: 'lease_id = :lease',
@@ -181,14 +161,7 @@ const acknowledgeStop =
   };
 
 /** @returns false if the condition of the update fails */
-async function updateIf(table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> {
-  try {
-    await table.update(update);
-    return true;
-  } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) return false;
-    throw error;
-  }
-}
+const isUpdated = async (table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> =>
+  (await table.updateIf(update)).isDone;
 
 const keyOf = (chat: Chat) => keys.chat(chat.workspaceId, chat.id);

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { marshall } from '@aws-sdk/util-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -51,20 +50,13 @@ const put =
   (table: Table, contents: Contents): MessageStore['put'] =>
   async (chat, message) => {
     const { item, names } = await storeLargeTexts(contents, chat, message);
-    try {
-      await table.put({
-        Item: item,
-        ConditionExpression: 'attribute_not_exists(pk)',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (isRejected(error)) throw new NotStorable('A message was rejected', { cause: error });
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      if (isSame(error.Item, item)) return true;
-      await Promise.all(names.map((name) => contents().delete(name)));
-      return false;
-    }
+    const put = { Item: item, ...ifFree, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
+    const { isDone, item: stored } = await table.putIf(put).catch((error: unknown) => {
+      throw isRejected(error) ? new NotStorable('A message was rejected', { cause: error }) : error;
+    });
+    if (isDone || isSame(stored, item)) return true;
+    await Promise.all(names.map((name) => contents().delete(name)));
+    return false;
   };
 
 /** DynamoDB's errors for an item that is too large, too deep, or not valid text. A retry gets the same error. */
@@ -75,16 +67,16 @@ const isRejected = (error: unknown): boolean =>
  * Whether the stored item equals the item of this write. Then this write succeeded before, but its response was lost,
  * and the SDK retried it.
  */
-const isSame = (stored: ConditionalCheckFailedException['Item'], item: Item): boolean =>
-  isDeepStrictEqual(stored, marshall(item, { removeUndefinedValues: true }));
+const isSame = (stored: Item | undefined, item: Item): boolean =>
+  isDeepStrictEqual(stored, unmarshall(marshall(item, { removeUndefinedValues: true })));
 
 const putWithKey =
   (table: Table): MessageStore['putWithKey'] =>
   async (chat, message, key) => {
     const work: Work = { is: 'turn', chatId: chat.id, position: message.position };
-    const failed = await failedConditionOf(table, (TableName) => [
-      ...idempotencyWrites(TableName, key, work),
-      putting(TableName, wholeItem(chat, message)),
+    const failed = await failedConditionOf(table, [
+      ...idempotencyWrites(key, work),
+      putting(wholeItem(chat, message)),
     ]);
     if (failed === undefined) return 'stored';
     return failed === 0 ? 'key-in-use' : 'position-taken';
@@ -94,9 +86,9 @@ const putAndRelease =
   (table: Table, contents: Contents): MessageStore['putAndRelease'] =>
   async (chat, leaseId, message) => {
     const { item, names } = await storeLargeTexts(contents, chat, message);
-    const failed = await failedConditionOf(table, (TableName) => [
-      { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
-      putting(TableName, item),
+    const failed = await failedConditionOf(table, [
+      { Update: releasing(chat, leaseId, message.position) },
+      putting(item),
     ]);
     if (failed === undefined) return 'stored';
     await Promise.all(names.map((name) => contents().delete(name)));
@@ -104,10 +96,7 @@ const putAndRelease =
   };
 
 /** @returns index of the write whose condition failed; undefined if the transaction is done */
-const failedConditionOf = (
-  table: Table,
-  writes: (TableName: string) => Write[],
-): Promise<number | undefined> =>
+const failedConditionOf = (table: Table, writes: readonly Write[]): Promise<number | undefined> =>
   transactWithRetry<number | undefined>(table, {
     attempts: attemptsToWrite,
     plan: async () => ({ writes, result: undefined }),
@@ -115,9 +104,9 @@ const failedConditionOf = (
   });
 
 /** The write of a message's item, on the condition that the position is free. */
-const putting = (TableName: string, Item: Item): Write => ({
-  Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(pk)' },
-});
+const putting = (Item: Item): Write => ({ Put: { Item, ...ifFree } });
+
+const ifFree = { ConditionExpression: 'attribute_not_exists(pk)' };
 
 const range = (table: Table, contents: Contents): MessageStore['range'] =>
   async function* (chat, { first, last, ascending }) {

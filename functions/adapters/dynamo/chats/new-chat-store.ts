@@ -38,7 +38,7 @@ async function create(
       const chat = chats[0] as Chat;
       const work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt } as const;
       return {
-        writes: (TableName) => [...idempotencyWrites(TableName, key, work), ...writes(TableName)],
+        writes: [...idempotencyWrites(key, work), ...writes],
         result: chat,
       };
     },

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
@@ -15,11 +13,7 @@ export function dynamoFileIndex(table: Table): FileIndex {
   return {
     async put(file) {
       await table.put({
-        Item: {
-          ...keys.file(file.workspaceId, file.uuid),
-          ...fileItem(file),
-          ...ttlOf(file),
-        },
+        Item: { ...keys.file(file.workspaceId, file.uuid), ...fileItem(file), ...ttlOf(file) },
       });
     },
     async get(workspaceId, uuid) {
@@ -37,24 +31,19 @@ export function dynamoFileIndex(table: Table): FileIndex {
 
 const preparationLeases = (table: Table): PreparationLeases => ({
   async takeLease({ workspaceId, uuid }, until, now) {
-    try {
-      await table.update({
-        Key: keys.file(workspaceId, uuid),
-        UpdateExpression: 'SET preparing_until = :until',
-        ConditionExpression:
-          'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
-        ExpressionAttributeValues: { ':until': until, ':now': now },
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // If the lease is this one, the response was lost, and the SDK has retried the write.
-      return error.Item === undefined || unmarshall(error.Item).preparing_until === until;
-    }
+    const { isDone, item } = await table.updateIf({
+      Key: keys.file(workspaceId, uuid),
+      UpdateExpression: 'SET preparing_until = :until',
+      ConditionExpression:
+        'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
+      ExpressionAttributeValues: { ':until': until, ':now': now },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    // If the lease is this one, the response was lost, and the SDK has retried the write.
+    return isDone || item === undefined || item.preparing_until === until;
   },
   async releaseLease({ workspaceId, uuid }, until) {
-    await updateIf(table, {
+    await table.updateIf({
       Key: keys.file(workspaceId, uuid),
       UpdateExpression: 'REMOVE preparing_until',
       ConditionExpression: 'preparing_until = :until',
@@ -82,17 +71,16 @@ const attach =
     // The SDK may have repeated the update. If the chat has attached the file before it was closed, that stays.
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
-      await transactIfFirst(table, async () => (TableName) => [
+      await transactIfFirst(table, () => [
         // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
         {
           Delete: {
-            TableName,
             Key: chatOfFile,
             ConditionExpression: 'attached = :attempt',
             ExpressionAttributeValues: { ':attempt': attempt },
           },
         },
-        { Delete: { TableName, Key: fileOfChat } },
+        { Delete: { Key: fileOfChat } },
       ]);
     return false;
   };
@@ -107,31 +95,21 @@ const settingAttached = (attempt: string, { ttl }: Item) => ({
 const isAttached =
   (table: Table): FileIndex['isAttached'] =>
   async ({ workspaceId, uuid }) => {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :chats)',
-      ExpressionAttributeValues: { ':pk': keys.file(workspaceId, uuid).pk, ':chats': 'CHAT#' },
-      Limit: 1,
-    });
-    for await (const page of pages) if (page.length > 0) return true;
+    const chats = startingWith({ ...keys.file(workspaceId, uuid), sk: 'CHAT#' });
+    for await (const page of table.queryPages({ ...chats, Limit: 1 })) if (page.length > 0) return true;
     return false;
   };
 
 const close =
   (table: Table): FileIndex['close'] =>
-  ({ workspaceId, uuid }) =>
-    updateIf(table, {
+  async ({ workspaceId, uuid }) => {
+    await table.updateIf({
       Key: keys.file(workspaceId, uuid),
       UpdateExpression: 'SET closed = :true',
       ConditionExpression: 'attribute_exists(pk)',
       ExpressionAttributeValues: { ':true': true },
     });
-
-/** Changes an item if its condition holds. */
-async function updateIf(table: Table, change: Parameters<Table['update']>[0]): Promise<void> {
-  await table.update(change).catch((error: unknown) => {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-  });
-}
+  };
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };

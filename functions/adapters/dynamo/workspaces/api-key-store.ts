@@ -1,44 +1,30 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  attributesOf,
+  fieldsOf,
+  type Item,
+  type Table,
+  type Write,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
 import type { Audit } from './audit-log.ts';
 
 const apiKeyOf = (item: Item): ApiKey => ({
-  id: item.id as string,
-  workspaceId: item.workspace_id as string,
-  hash: item.hash as string,
-  prefix: item.prefix as string,
-  lastFour: item.last_four as string,
-  name: item.name as string | null,
-  createdAt: item.created_at as string,
-  expiresAt: item.expires_at as string | null,
-  revokedAt: item.revoked_at as string | null,
-  lastUsedOn: (item.last_used_on as string | undefined) ?? null,
-});
-
-const itemOf = (key: ApiKey): Item => ({
-  id: key.id,
-  workspace_id: key.workspaceId,
-  hash: key.hash,
-  prefix: key.prefix,
-  last_four: key.lastFour,
-  name: key.name,
-  created_at: key.createdAt,
-  expires_at: key.expiresAt,
-  revoked_at: key.revokedAt,
+  lastUsedOn: null,
+  ...fieldsOf<Omit<ApiKey, 'lastUsedOn'>>(item),
 });
 
 /** Puts a new key, and two index entries by which operators find it: by workspace, and by id. */
-function keyPuts(TableName: string, key: ApiKey): Write[] {
+function keyPuts({ lastUsedOn, ...key }: ApiKey): Write[] {
   const pointer = { hash: key.hash };
   return [
-    { ...keys.apiKey(key.hash), ...itemOf(key) },
+    { ...keys.apiKey(key.hash), ...attributesOf(key) },
     { ...keys.apiKeyOfWorkspace(key.workspaceId, key.id), ...pointer },
     { ...keys.operatorsApiKey(key.id), ...pointer },
-  ].map((Item) => ({ Put: { TableName, Item } }));
+  ].map((Item) => ({ Put: { Item } }));
 }
 
 const auditedFields = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
@@ -70,9 +56,9 @@ async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
 const put =
   (table: Table, audit: Audit): ApiKeyStore['put'] =>
   async (key) => {
-    await table.transact((TableName) => [
-      ...keyPuts(TableName, key),
-      ...audit(TableName, {
+    await table.transact([
+      ...keyPuts(key),
+      ...audit({
         ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
         changes: auditedFields(key),
       }),
@@ -82,13 +68,8 @@ const put =
 const list =
   (table: Table): ApiKeyStore['list'] =>
   async (workspaceId) => {
-    const found: (ApiKey | undefined)[] = [];
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.apiKeyOfWorkspace(workspaceId, '').pk },
-    });
-    for await (const page of pages)
-      found.push(...(await Promise.all(page.map((item) => byHash(table, item.hash as string)))));
+    const pointers = await table.queryAll(allOf(keys.apiKeyOfWorkspace(workspaceId, '')));
+    const found = await Promise.all(pointers.map(({ hash }) => byHash(table, hash as string)));
     return found
       .filter((key) => key !== undefined)
       .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
@@ -99,17 +80,16 @@ const revoke =
   async (keyId, at) => {
     const key = await byId(table, keyId);
     if (key === undefined || key.revokedAt !== null) return key;
-    const isRevoked = await transactIfFirst(table, async () => (TableName) => [
+    const isRevoked = await transactIfFirst(table, () => [
       {
         Update: {
-          TableName,
           Key: keys.apiKey(key.hash),
           UpdateExpression: 'SET revoked_at = :at',
           ConditionExpression: 'revoked_at = :never',
           ExpressionAttributeValues: { ':at': at, ':never': null },
         },
       },
-      ...audit(TableName, {
+      ...audit({
         ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
         changes: { revoked_at: at },
       }),
@@ -121,18 +101,17 @@ const revoke =
 const replace =
   (table: Table, audit: Audit): ApiKeyStore['replace'] =>
   (old, expiresAt, key) =>
-    transactIfFirst(table, async () => (TableName) => [
+    transactIfFirst(table, () => [
       {
         Update: {
-          TableName,
           Key: keys.apiKey(old.hash),
           UpdateExpression: 'SET expires_at = :then',
           ConditionExpression: 'revoked_at = :never AND expires_at = :read',
           ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
         },
       },
-      ...keyPuts(TableName, key),
-      ...audit(TableName, {
+      ...keyPuts(key),
+      ...audit({
         ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
         changes: {
           ends: { from: old.expiresAt, to: expiresAt },
@@ -145,19 +124,15 @@ const replace =
 const markUsed =
   (table: Table): ApiKeyStore['markUsed'] =>
   async ({ hash }, day, signal) => {
-    try {
-      await table.update(
-        {
-          Key: keys.apiKey(hash),
-          UpdateExpression: 'SET last_used_on = :day',
-          ConditionExpression:
-            'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
-          ExpressionAttributeValues: { ':day': day },
-        },
-        signal,
-      );
-    } catch (error) {
-      // A concurrent request with this key has stored its last day of use already.
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    }
+    // A concurrent request with this key may have stored its last day of use already.
+    await table.updateIf(
+      {
+        Key: keys.apiKey(hash),
+        UpdateExpression: 'SET last_used_on = :day',
+        ConditionExpression:
+          'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
+        ExpressionAttributeValues: { ':day': day },
+      },
+      signal,
+    );
   };

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { between, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
@@ -73,37 +72,27 @@ export function dynamoUsageStore(
       for (const [name, amount] of added) total.amounts.set(name, (total.amounts.get(name) ?? 0) + amount);
       const amounts = [...total.amounts];
       const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsPerDay;
-      try {
-        await table.update({
-          Key: total.Key,
-          UpdateExpression: `SET #writes = :writes, #ttl = :ttl, ${amounts.map((_, index) => `#n${index} = :v${index}`).join(', ')}`,
-          ConditionExpression: 'attribute_not_exists(#writes) OR #writes < :writes',
-          ExpressionAttributeNames: {
-            ...{ '#writes': 'writes', '#ttl': 'ttl' },
-            ...Object.fromEntries(amounts.map(([name], index) => [`#n${index}`, name])),
-          },
-          ExpressionAttributeValues: {
-            ...{ ':writes': total.writes, ':ttl': expires },
-            ...Object.fromEntries(amounts.map(([, amount], index) => [`:v${index}`, amount])),
-          },
-        });
-      } catch (error) {
-        // This write, or a later one with its amounts, was made.
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      }
+      // If the condition fails, this write, or a later one with its amounts, was made.
+      await table.updateIf({
+        Key: total.Key,
+        UpdateExpression: `SET #writes = :writes, #ttl = :ttl, ${amounts.map((_, index) => `#n${index} = :v${index}`).join(', ')}`,
+        ConditionExpression: 'attribute_not_exists(#writes) OR #writes < :writes',
+        ExpressionAttributeNames: {
+          ...{ '#writes': 'writes', '#ttl': 'ttl' },
+          ...Object.fromEntries(amounts.map(([name], index) => [`#n${index}`, name])),
+        },
+        ExpressionAttributeValues: {
+          ...{ ':writes': total.writes, ':ttl': expires },
+          ...Object.fromEntries(amounts.map(([, amount], index) => [`:v${index}`, amount])),
+        },
+      });
     },
 
     async *between(workspaceId, from, to) {
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :from AND :to',
-        ExpressionAttributeValues: {
-          ':pk': keys.usage(workspaceId, '', '', null, '').pk,
-          ':from': from,
-          // `$` sorts after `#`, so after every key of that day.
-          ':to': `${to}$`,
-        },
-      });
-      for await (const page of pages) yield page.map((item) => dayOfUsage(workspaceId, item));
+      const { pk } = keys.usage(workspaceId, '', '', null, '');
+      // `$` sorts after `#`, so after every key of that day.
+      for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}$` })))
+        yield page.map((item) => dayOfUsage(workspaceId, item));
     },
   };
 }

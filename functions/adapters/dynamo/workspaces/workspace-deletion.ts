@@ -1,7 +1,6 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ScanKeys } from '#adapters/dynamo/table/scan-keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { type Item, keyOf, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { AuditAction } from '#domain/workspaces/audit.ts';
 import type { WorkspaceDeletion } from '#domain/workspaces/workspace-deletion.ts';
@@ -39,13 +38,11 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 
   async finish(workspaceId, { items, objects }) {
-    await transactIfFirst(table, async () => (TableName) => [
-      {
-        Delete: { TableName, Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' },
-      },
-      { Delete: { TableName, Key: keys.operatorsWorkspace(workspaceId) } },
-      { Delete: { TableName, Key: keys.operatorsRetention(workspaceId) } },
-      ...audit(TableName, {
+    await transactIfFirst(table, () => [
+      { Delete: { Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' } },
+      { Delete: { Key: keys.operatorsWorkspace(workspaceId) } },
+      { Delete: { Key: keys.operatorsRetention(workspaceId) } },
+      ...audit({
         ...{ action: deletedAction, workspaceId, target: workspaceId },
         changes: { items, objects },
       }),
@@ -56,14 +53,16 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
 const start =
   (table: Table): WorkspaceDeletion['start'] =>
   async (workspaceId, at) => {
-    const update = (UpdateExpression: string, ConditionExpression: string, values: Item) =>
-      updateIf(table, {
-        Key: keys.workspace(workspaceId),
-        UpdateExpression,
-        ConditionExpression,
-        ExpressionAttributeValues: { ':at': at, ...values },
-        ReturnValues: 'ALL_NEW',
-      });
+    const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
+      (
+        await table.updateIf({
+          Key: keys.workspace(workspaceId),
+          UpdateExpression,
+          ConditionExpression,
+          ExpressionAttributeValues: { ':at': at, ...values },
+          ReturnValues: 'ALL_NEW',
+        })
+      ).item;
     // An operator may have enabled the workspace after an earlier start: then functions may have written since.
     const item =
       (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
@@ -88,16 +87,6 @@ const start =
     );
   };
 
-/** Undefined if the condition of the update fails. */
-async function updateIf(table: Table, input: Parameters<Table['update']>[0]): Promise<Item | undefined> {
-  try {
-    return await table.update(input);
-  } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) return undefined;
-    throw error;
-  }
-}
-
 /** Whether an item belongs to the workspace. Its own item and its list entry do not count. */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
@@ -108,5 +97,3 @@ function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): bool
 }
 
 const isApiKey = ({ pk, sk }: Item): boolean => (pk as string).startsWith('KEY#') && sk === 'KEY';
-
-const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });

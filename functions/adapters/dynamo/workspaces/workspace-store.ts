@@ -1,5 +1,12 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  attributesOf,
+  type Item,
+  type Table,
+  type Write,
+  withoutNulls,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import {
   formatOpenBatches,
@@ -32,17 +39,11 @@ const workspaceOf = (item: Item): Workspace => ({
 /** Attributes of a whole item or of a change. In a change, null removes the attribute and undefined leaves it. */
 const itemOf = ({
   ownLimits = {},
+  openAiEnabled,
   ...workspace
 }: Omit<Partial<Workspace>, 'ownLimits'> & WorkspaceChanges): Item => ({
-  id: workspace.id,
-  name: workspace.name,
-  enabled: workspace.enabled,
-  whitelist_enabled: workspace.whitelistEnabled,
-  titles_enabled: workspace.titlesEnabled,
-  openai_enabled: workspace.openAiEnabled,
-  limits: workspace.limits,
-  retention_days: workspace.retentionDays,
-  created_at: workspace.createdAt,
+  ...attributesOf(workspace),
+  openai_enabled: openAiEnabled,
   ...Object.fromEntries(
     rateClasses.map((name) => [limitAttribute[name], textOf(ownLimits[name], formatRateLimit)]),
   ),
@@ -87,11 +88,11 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   list: list(table),
   isListed: isListed(table),
   listed: listed(table),
-  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (TableName, Item) => ({
-    Put: { TableName, Item },
+  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (Item) => ({
+    Put: { Item },
   })),
-  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (TableName, Key) => ({
-    Delete: { TableName, Key },
+  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({
+    Delete: { Key },
   })),
 });
 
@@ -104,20 +105,13 @@ const put =
   (table: Table, audit: Audit): WorkspaceStore['put'] =>
   async (workspace) => {
     const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
-    await table.transact((TableName) => [
+    await table.transact([
       {
-        Put: {
-          TableName,
-          Item: {
-            ...keys.workspace(workspaceId),
-            ...itemOf(workspace),
-            retention_days: workspace.retentionDays ?? undefined,
-          },
-        },
+        Put: { Item: { ...keys.workspace(workspaceId), ...withoutNulls(itemOf(workspace)) } },
       },
-      { Put: { TableName, Item: keys.operatorsWorkspace(workspaceId) } },
-      ...retentionWrites(TableName, workspaceId, workspace.retentionDays),
-      ...audit(TableName, {
+      { Put: { Item: keys.operatorsWorkspace(workspaceId) } },
+      ...retentionWrites(workspaceId, workspace.retentionDays),
+      ...audit({
         ...{ action: 'workspace created', workspaceId, target: workspaceId },
         changes: { name, whitelistEnabled, limits },
       }),
@@ -133,10 +127,10 @@ const update =
     // It may have been deleted since: an update would create its item.
     const ConditionExpression = 'attribute_exists(pk)';
     const Key = keys.workspace(workspaceId);
-    await transactIfFirst(table, async () => (TableName) => [
-      { Update: { TableName, Key, ConditionExpression, ...setOrRemove(changed) } },
-      ...retentionWrites(TableName, workspaceId, changes.retentionDays),
-      ...audit(TableName, {
+    await transactIfFirst(table, () => [
+      { Update: { Key, ConditionExpression, ...setOrRemove(changed) } },
+      ...retentionWrites(workspaceId, changes.retentionDays),
+      ...audit({
         ...{ action: 'workspace updated', workspaceId, target: workspaceId },
         changes: changesOf(before, changes),
       }),
@@ -145,12 +139,12 @@ const update =
   };
 
 /** The write of the entry by which the scheduled function finds the workspace. @param days undefined for no change */
-function retentionWrites(TableName: string, workspaceId: string, days: number | null | undefined): Write[] {
+function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
   const Key = keys.operatorsRetention(workspaceId);
   if (days === undefined) return [];
   return days === null
-    ? [{ Delete: { TableName, Key } }]
-    : [{ Put: { TableName, Item: { ...Key, workspace_id: workspaceId, days } } }];
+    ? [{ Delete: { Key } }]
+    : [{ Put: { Item: { ...Key, workspace_id: workspaceId, days } } }];
 }
 
 /** The expression that sets attributes, and removes those whose value is null. */
@@ -176,13 +170,8 @@ function setOrRemove(changed: readonly [name: string, value: unknown][]) {
 const list =
   (table: Table): WorkspaceStore['list'] =>
   async () => {
-    const workspaces: (Workspace | undefined)[] = [];
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.operatorsWorkspace('').pk },
-    });
-    for await (const page of pages)
-      workspaces.push(...(await Promise.all(page.map((item) => get(table, item.sk as string)))));
+    const items = await table.queryAll(allOf(keys.operatorsWorkspace('')));
+    const workspaces = await Promise.all(items.map(({ sk }) => get(table, sk as string)));
     return workspaces.filter((workspace) => workspace !== undefined);
   };
 
@@ -193,11 +182,8 @@ const isListed =
 
 const listed = (table: Table): WorkspaceStore['listed'] =>
   async function* (workspaceId) {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.whitelistEntry(workspaceId, '').pk },
-    });
-    for await (const page of pages) yield page.map(({ sk }) => sk as string);
+    for await (const page of table.queryPages(allOf(keys.whitelistEntry(workspaceId, ''))))
+      yield page.map(({ sk }) => sk as string);
   };
 
 const changeWhitelist =
@@ -205,16 +191,16 @@ const changeWhitelist =
     table: Table,
     audit: Audit,
     action: 'whitelist extended' | 'whitelist reduced',
-    write: (tableName: string, key: Key) => Write,
+    write: (key: Key) => Write,
   ) =>
   async (workspaceId: string, externalUserIds: readonly string[]): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
     const hashes = await hashUsers(table, workspaceId, distinct);
     for (let first = 0; first < distinct.length; first += usersPerTransaction) {
       const users = distinct.slice(first, first + usersPerTransaction);
-      await transactIfFirst(table, async () => (TableName) => [
-        ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
-        ...audit(TableName, {
+      await transactIfFirst(table, () => [
+        ...users.map((user) => write(keys.whitelistEntry(workspaceId, user))),
+        ...audit({
           ...{ action, workspaceId, target: workspaceId },
           changes: { users: hashes.slice(first, first + usersPerTransaction) },
         }),
