@@ -25,7 +25,7 @@ export function chartElements(reader: ChartReader): XmlElements {
   return {
     'c:chart': chart,
     'cx:chart': chart,
-    'c:userShapes': { open: ({ 'r:id': id }) => reader.readBox(id) },
+    'c:userShapes': ({ 'r:id': id }) => reader.readBox(id),
     ...titleElements(reader),
     ...seriesElements(reader, data),
     ...extendedElements(reader, data),
@@ -102,13 +102,11 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
     'c:xVal': into('categories'),
     'c:val': into('values'),
     'c:yVal': into('values'),
-    'c:pt': {
-      open: ({ idx }) => {
-        index = Number(idx);
-        // Categories may have several levels.
-        const inner = points?.get(index);
-        if (inner !== undefined) points?.set(index, `${inner} / `);
-      },
+    'c:pt': ({ idx }) => {
+      index = Number(idx);
+      // Categories may have several levels.
+      const inner = points?.get(index);
+      if (inner !== undefined) points?.set(index, `${inner} / `);
     },
     'c:v': {
       text: (fragment) => {

@@ -105,15 +105,11 @@ export class OfficePackage {
 
   private readContentTypes(types: Uint8Array): void {
     readXml(types, {
-      'ct:Default': {
-        open: ({ Extension = '', ContentType = '' }) => {
-          this.contentTypes.set(Extension.toLowerCase(), ContentType);
-        },
+      'ct:Default': ({ Extension = '', ContentType = '' }) => {
+        this.contentTypes.set(Extension.toLowerCase(), ContentType);
       },
-      'ct:Override': {
-        open: ({ PartName = '', ContentType = '' }) => {
-          this.contentTypes.set(PartName.toLowerCase(), ContentType);
-        },
+      'ct:Override': ({ PartName = '', ContentType = '' }) => {
+        this.contentTypes.set(PartName.toLowerCase(), ContentType);
       },
     });
   }

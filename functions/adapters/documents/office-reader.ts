@@ -90,14 +90,14 @@ export class OfficeReader {
       ...this.objectElements(),
       ...this.equationElements(),
       'a:t': textElement,
-      'a:br': { open: () => text.lineBreak() },
-      'a:fld': { open: ({ type }) => type !== 'slidenum' },
+      'a:br': () => text.lineBreak(),
+      'a:fld': ({ type }) => type !== 'slidenum',
       'a:p': { close: () => text.endParagraph({ isTight: true }) },
       'a:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'a:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
       'a:tc': { open: () => text.openCell(), close: () => text.closeCell() },
-      'dgm:relIds': { open: ({ 'r:dm': id }) => this.readBox(id) },
-      'v:textpath': { open: ({ string = '' }) => text.text(`${string} `) },
+      'dgm:relIds': ({ 'r:dm': id }) => this.readBox(id),
+      'v:textpath': ({ string = '' }) => text.text(`${string} `),
     };
   }
 
@@ -127,11 +127,9 @@ export class OfficeReader {
           if (!hasOperator) text.text('∫');
         },
       },
-      'm:chr': {
-        open: ({ 'm:val': character = '' }) => {
-          hasOperator = true;
-          text.text(character);
-        },
+      'm:chr': ({ 'm:val': character = '' }) => {
+        hasOperator = true;
+        text.text(character);
       },
       'm:m': {
         open: () => {
@@ -178,10 +176,8 @@ export class OfficeReader {
     return {
       'wp:docPr': described,
       'pic:cNvPr': described,
-      'p:cNvPr': {
-        open: ({ descr, title }) => {
-          description = descr || title;
-        },
+      'p:cNvPr': ({ descr, title }) => {
+        description = descr || title;
       },
       'pic:pic': picture,
       'p:pic': {
@@ -191,7 +187,7 @@ export class OfficeReader {
           this.text.endParagraph();
         },
       },
-      'v:imagedata': { open: ({ 'o:title': title }) => this.picture(title) },
+      'v:imagedata': ({ 'o:title': title }) => this.picture(title),
       'a:videoFile': playing('video'),
       'a:quickTimeFile': playing('video'),
       'a:audioFile': playing('audio clip'),
@@ -218,7 +214,7 @@ export class OfficeReader {
         },
         close,
       },
-      'o:OLEObject': { open: ({ ProgID }) => count(ProgID) },
+      'o:OLEObject': ({ ProgID }) => count(ProgID),
       'p:oleObj': {
         open: ({ progId }) => {
           this.uncounted += 1;

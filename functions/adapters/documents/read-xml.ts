@@ -4,15 +4,17 @@ import { bounds } from './bounds.ts';
 
 /** Names have the prefixes below, whatever prefixes the document has. */
 export interface XmlElement {
-  /** @returns false to skip the element's content and `close` */
-  open?(attributes: XmlAttributes): unknown;
+  open?: Open;
   /** Text directly in the element, in fragments. */
   text?(fragment: string): void;
   close?(): void;
 }
 
-export type XmlAttributes = Readonly<Record<string, string | undefined>>;
-export type XmlElements = Readonly<Record<string, XmlElement>>;
+/** @returns false to skip the element's content and `close` */
+type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
+
+/** A function is an element that is only opened. */
+export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
 /** Namespaces without their host and year: strict documents have another host and no year. */
 const prefixes = new Map([
@@ -139,7 +141,8 @@ class Walk {
       return;
     }
     const name = this.known(this.name, '');
-    const handler = Object.hasOwn(this.elements, name) ? this.elements[name] : undefined;
+    const element = Object.hasOwn(this.elements, name) ? this.elements[name] : undefined;
+    const handler = typeof element === 'function' ? { open: element } : element;
     const isSkipped = handler?.open?.(this.knownAttributes()) === false;
     if (isSkipped) this.skipped = this.names.length;
     this.handlers.push(isSkipped ? undefined : handler);
@@ -188,7 +191,7 @@ class Walk {
     return namespace === undefined || namespace === prefix ? name : namespace + name.slice(colon);
   }
 
-  private knownAttributes(): XmlAttributes {
+  private knownAttributes(): Parameters<Open>[0] {
     const known: Record<string, string> = Object.create(null);
     for (const [name, value] of this.attributes)
       known[name.includes(':') ? this.known(name, '') : name] = value;

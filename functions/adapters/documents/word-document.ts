@@ -74,29 +74,25 @@ export class WordDocument {
       ...this.paragraphElements(reader),
       ...this.fieldElements(reader),
       ...this.noteElements(reader),
-      'w:document': {
-        open: () => {
-          this.isDocument = true;
-        },
+      'w:document': () => {
+        this.isDocument = true;
       },
       'w:t': {
         text: (fragment) => {
           if (!this.isInInstruction()) text.text(fragment);
         },
       },
-      'w:tab': { open: () => text.tab() },
-      'w:ptab': { open: () => text.tab() },
-      'w:br': { open: () => text.lineBreak() },
-      'w:cr': { open: () => text.lineBreak() },
-      'w:noBreakHyphen': { open: () => text.text('-') },
-      'w:sym': {
-        open: ({ 'w:font': font = '', 'w:char': char = '' }) => text.text(symbol(font, char)),
-      },
+      'w:tab': () => text.tab(),
+      'w:ptab': () => text.tab(),
+      'w:br': () => text.lineBreak(),
+      'w:cr': () => text.lineBreak(),
+      'w:noBreakHyphen': () => text.text('-'),
+      'w:sym': ({ 'w:font': font = '', 'w:char': char = '' }) => text.text(symbol(font, char)),
       'w:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'w:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
       'w:tc': { open: () => text.openCell(), close: () => text.closeCell() },
-      'w:gridSpan': { open: ({ 'w:val': columns }) => text.spanColumns(Number(columns)) },
-      'w:gridBefore': { open: ({ 'w:val': columns }) => text.emptyCells(Number(columns)) },
+      'w:gridSpan': ({ 'w:val': columns }) => text.spanColumns(Number(columns)),
+      'w:gridBefore': ({ 'w:val': columns }) => text.emptyCells(Number(columns)),
       'w:trPr': {
         open: () => {
           inLineProperties = true;
@@ -106,14 +102,12 @@ export class WordDocument {
         },
       },
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
-      'w:subDoc': { open: () => reader.count('linked document') },
-      'w:altChunk': { open: ({ 'r:id': id }) => this.addChunk(id) },
+      'w:subDoc': () => reader.count('linked document'),
+      'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
       // What was deleted or moved away, the pronunciation of ruby text, earlier properties, and positions of tabs.
-      'w:del': {
-        open: () => {
-          if (inLineProperties) text.deleteTableLine();
-          return false;
-        },
+      'w:del': () => {
+        if (inLineProperties) text.deleteTableLine();
+        return false;
       },
       'w:moveFrom': skipped,
       'w:rt': skipped,
@@ -180,22 +174,20 @@ export class WordDocument {
         open: ({ 'w:instr': instruction = '' }) => this.links.push(link(linkAddress(instruction))),
         close: closeLink,
       },
-      'w:fldChar': {
-        open: ({ 'w:fldCharType': type }) => {
-          const field = this.fields.at(-1);
-          if (type === 'begin') {
-            this.fields.push({ instruction: '', isResult: false });
-            this.instructions += 1;
-          } else if (type === 'separate' && field?.isResult === false) {
-            field.isResult = true;
-            field.closeLink = link(linkAddress(field.instruction));
-            this.instructions -= 1;
-          } else if (type === 'end') {
-            field?.closeLink?.();
-            if (field?.isResult === false) this.instructions -= 1;
-            this.fields.pop();
-          }
-        },
+      'w:fldChar': ({ 'w:fldCharType': type }) => {
+        const field = this.fields.at(-1);
+        if (type === 'begin') {
+          this.fields.push({ instruction: '', isResult: false });
+          this.instructions += 1;
+        } else if (type === 'separate' && field?.isResult === false) {
+          field.isResult = true;
+          field.closeLink = link(linkAddress(field.instruction));
+          this.instructions -= 1;
+        } else if (type === 'end') {
+          field?.closeLink?.();
+          if (field?.isResult === false) this.instructions -= 1;
+          this.fields.pop();
+        }
       },
       'w:instrText': {
         text: (fragment) => {
@@ -210,16 +202,12 @@ export class WordDocument {
         },
         close: () => text.text(isChecked ? '[x] ' : '[ ] '),
       },
-      'w:default': {
-        open: ({ 'w:val': value = 'true' }) => {
-          isChecked = isOn(value);
-          selected = Number(value) || 0;
-        },
+      'w:default': ({ 'w:val': value = 'true' }) => {
+        isChecked = isOn(value);
+        selected = Number(value) || 0;
       },
-      'w:checked': {
-        open: ({ 'w:val': value = 'true' }) => {
-          isChecked = isOn(value);
-        },
+      'w:checked': ({ 'w:val': value = 'true' }) => {
+        isChecked = isOn(value);
       },
       'w:ddList': {
         open: () => {
@@ -228,12 +216,10 @@ export class WordDocument {
         },
         close: () => text.text(entries[selected] ?? ''),
       },
-      'w:result': {
-        open: ({ 'w:val': value }) => {
-          selected = Number(value);
-        },
+      'w:result': ({ 'w:val': value }) => {
+        selected = Number(value);
       },
-      'w:listEntry': { open: ({ 'w:val': entry = '' }) => entries.push(entry) },
+      'w:listEntry': ({ 'w:val': entry = '' }) => entries.push(entry),
     };
   }
 

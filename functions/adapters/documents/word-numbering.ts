@@ -125,36 +125,24 @@ export class WordNumbering {
   private styleElements(): XmlElements {
     let style: Style = { name: '' };
     return {
-      'w:style': {
-        open: ({ 'w:styleId': id = '' }) => {
-          style = { name: id };
-          this.styles.set(id, style);
-        },
+      'w:style': ({ 'w:styleId': id = '' }) => {
+        style = { name: id };
+        this.styles.set(id, style);
       },
-      'w:name': {
-        open: ({ 'w:val': name = '' }) => {
-          style.name = name;
-        },
+      'w:name': ({ 'w:val': name = '' }) => {
+        style.name = name;
       },
-      'w:basedOn': {
-        open: ({ 'w:val': id }) => {
-          style.basedOn = id;
-        },
+      'w:basedOn': ({ 'w:val': id }) => {
+        style.basedOn = id;
       },
-      'w:outlineLvl': {
-        open: ({ 'w:val': level }) => {
-          style.headingLevel = Number(level);
-        },
+      'w:outlineLvl': ({ 'w:val': level }) => {
+        style.headingLevel = Number(level);
       },
-      'w:numId': {
-        open: ({ 'w:val': list }) => {
-          style.list = list;
-        },
+      'w:numId': ({ 'w:val': list }) => {
+        style.list = list;
       },
-      'w:ilvl': {
-        open: ({ 'w:val': level }) => {
-          style.level = levelOf(level);
-        },
+      'w:ilvl': ({ 'w:val': level }) => {
+        style.level = levelOf(level);
       },
     };
   }
@@ -166,69 +154,45 @@ export class WordNumbering {
     let at = 0;
     let level: Level = usualLevel;
     return {
-      'w:abstractNum': {
-        open: ({ 'w:abstractNumId': id = '' }) => {
-          definition = id;
-          levels = new Map();
-          this.definitions.set(id, levels);
-        },
+      'w:abstractNum': ({ 'w:abstractNumId': id = '' }) => {
+        definition = id;
+        levels = new Map();
+        this.definitions.set(id, levels);
       },
-      'w:numStyleLink': {
-        open: ({ 'w:val': style = '' }) => this.styleOfDefinition.set(definition, style),
+      'w:numStyleLink': ({ 'w:val': style = '' }) => this.styleOfDefinition.set(definition, style),
+      'w:lvl': ({ 'w:ilvl': number }) => {
+        at = levelOf(number);
+        level = { start: 0, format: 'decimal', text: '', isLegal: false };
+        levels.set(at, level);
       },
-      'w:lvl': {
-        open: ({ 'w:ilvl': number }) => {
-          at = levelOf(number);
-          level = { start: 0, format: 'decimal', text: '', isLegal: false };
-          levels.set(at, level);
-        },
+      'w:pStyle': ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at),
+      'w:start': ({ 'w:val': start }) => {
+        level.start = Math.trunc(Number(start)) || 0;
       },
-      'w:pStyle': { open: ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at) },
-      'w:start': {
-        open: ({ 'w:val': start }) => {
-          level.start = Math.trunc(Number(start)) || 0;
-        },
+      'w:numFmt': ({ 'w:val': format = 'decimal' }) => {
+        level.format = format;
       },
-      'w:numFmt': {
-        open: ({ 'w:val': format = 'decimal' }) => {
-          level.format = format;
-        },
+      'w:lvlText': ({ 'w:val': text = '' }) => {
+        level.text = text.slice(0, longestLabel);
       },
-      'w:lvlText': {
-        open: ({ 'w:val': text = '' }) => {
-          level.text = text.slice(0, longestLabel);
-        },
+      'w:lvlRestart': ({ 'w:val': restartedBy }) => {
+        level.restartedBy = Number(restartedBy);
       },
-      'w:lvlRestart': {
-        open: ({ 'w:val': restartedBy }) => {
-          level.restartedBy = Number(restartedBy);
-        },
+      'w:isLgl': () => {
+        level.isLegal = true;
       },
-      'w:isLgl': {
-        open: () => {
-          level.isLegal = true;
-        },
+      'w:num': ({ 'w:numId': id = '' }) => {
+        levels = new Map();
+        list = { definition: '', levels, starts: new Map() };
+        this.lists.set(id, list);
       },
-      'w:num': {
-        open: ({ 'w:numId': id = '' }) => {
-          levels = new Map();
-          list = { definition: '', levels, starts: new Map() };
-          this.lists.set(id, list);
-        },
+      'w:abstractNumId': ({ 'w:val': id = '' }) => {
+        if (list !== undefined) list.definition = id;
       },
-      'w:abstractNumId': {
-        open: ({ 'w:val': id = '' }) => {
-          if (list !== undefined) list.definition = id;
-        },
+      'w:lvlOverride': ({ 'w:ilvl': number }) => {
+        at = levelOf(number);
       },
-      'w:lvlOverride': {
-        open: ({ 'w:ilvl': number }) => {
-          at = levelOf(number);
-        },
-      },
-      'w:startOverride': {
-        open: ({ 'w:val': start }) => list?.starts.set(at, Math.trunc(Number(start)) || 0),
-      },
+      'w:startOverride': ({ 'w:val': start }) => list?.starts.set(at, Math.trunc(Number(start)) || 0),
     };
   }
 }
