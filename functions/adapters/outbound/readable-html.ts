@@ -7,17 +7,7 @@ export interface ReadableText {
 }
 
 /** Elements whose content is not readable text. */
-const skippedElements = new Set([
-  'script',
-  'style',
-  'template',
-  'svg',
-  'iframe',
-  'noembed',
-  'noframes',
-  'object',
-  'canvas',
-]);
+const skippedElements = new Set('script style template svg iframe noembed noframes object canvas'.split(' '));
 
 /** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
 const minMainCharacters = 200;
