@@ -64,15 +64,16 @@ async function abortUploads(
   }
 }
 
-async function deleteObjects(
+/** Deletes all objects whose names start with the prefix. */
+export async function deleteObjects(
   client: S3Client,
   Bucket: string,
   Prefix: string,
-  onDeleted: OnDeleted,
+  onDeleted?: OnDeleted,
 ): Promise<void> {
   const pages = paginateListObjectsV2({ client, pageSize: objectsAtOnce }, { Bucket, Prefix });
   for await (const { Contents = [] } of pages) {
     await Promise.all(Contents.map(({ Key }) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
-    if (Contents.length > 0) await onDeleted(Contents.length);
+    if (Contents.length > 0) await onDeleted?.(Contents.length);
   }
 }
