@@ -10,8 +10,33 @@ const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
   record: record(table),
-  ofUser: ofUser(table),
-  remove: remove(table),
+  async *ofUser({ workspaceId, externalUserId }) {
+    const ratings = { ...keys.userRating(workspaceId, externalUserId, 0, 0), sk: 'RATING#' };
+    for await (const page of table.queryPages(startingWith(ratings)))
+      yield page.map((item) => fieldsOf<FeedbackOfUser>(item));
+  },
+
+  remove: (chat, position, externalUserId) =>
+    transactWithRetry(table, {
+      attempts,
+      plan: async () => {
+        const { workspaceId, id } = chat;
+        const Key = keys.feedback(workspaceId, id, position, externalUserId);
+        const previous = (await table.get(Key))?.type as FeedbackType | undefined;
+        return {
+          writes: [
+            { Delete: { Key: keys.userRating(workspaceId, externalUserId, id, position) } },
+            ...(previous === undefined
+              ? []
+              : [
+                  { Delete: { Key, ...isStill(previous) } },
+                  { Update: countOf(chat, position, undefined, previous) },
+                ]),
+          ],
+          result: undefined,
+        };
+      },
+    }),
 });
 
 const record =
@@ -40,37 +65,6 @@ const record =
         };
       },
       onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
-    });
-
-const ofUser = (table: Table): FeedbackStore['ofUser'] =>
-  async function* ({ workspaceId, externalUserId }) {
-    const ratings = { ...keys.userRating(workspaceId, externalUserId, 0, 0), sk: 'RATING#' };
-    for await (const page of table.queryPages(startingWith(ratings)))
-      yield page.map((item) => fieldsOf<FeedbackOfUser>(item));
-  };
-
-const remove =
-  (table: Table): FeedbackStore['remove'] =>
-  (chat, position, externalUserId) =>
-    transactWithRetry(table, {
-      attempts,
-      plan: async () => {
-        const { workspaceId, id } = chat;
-        const Key = keys.feedback(workspaceId, id, position, externalUserId);
-        const previous = (await table.get(Key))?.type as FeedbackType | undefined;
-        return {
-          writes: [
-            { Delete: { Key: keys.userRating(workspaceId, externalUserId, id, position) } },
-            ...(previous === undefined
-              ? []
-              : [
-                  { Delete: { Key, ...isStill(previous) } },
-                  { Update: countOf(chat, position, undefined, previous) },
-                ]),
-          ],
-          result: undefined,
-        };
-      },
     });
 
 /** Names feedback in a chat of nobody, so that an erasure of its user finds it. */

@@ -9,25 +9,36 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
 
-export function dynamoFileIndex(table: Table): FileIndex {
-  return {
-    async put(file) {
-      await table.put({
-        Item: { ...keys.file(file.workspaceId, file.uuid), ...fileItem(file), ...ttlOf(file) },
-      });
-    },
-    async get(workspaceId, uuid) {
-      const item = await table.get(keys.file(workspaceId, uuid));
-      return item && fileOf(item, workspaceId);
-    },
-    attach: attach(table),
-    detach: ({ workspaceId, uuid }, chatId) => table.deleteAll([keys.chatOfFile(workspaceId, uuid, chatId)]),
-    isAttached: isAttached(table),
-    close: close(table),
-    remove: ({ workspaceId, uuid }) => table.deleteAll([keys.file(workspaceId, uuid)]),
-    ...preparationLeases(table),
-  };
-}
+export const dynamoFileIndex = (table: Table): FileIndex => ({
+  async put(file) {
+    await table.put({
+      Item: { ...keys.file(file.workspaceId, file.uuid), ...fileItem(file), ...ttlOf(file) },
+    });
+  },
+  async get(workspaceId, uuid) {
+    const item = await table.get(keys.file(workspaceId, uuid));
+    return item && fileOf(item, workspaceId);
+  },
+  attach: attach(table),
+  detach: ({ workspaceId, uuid }, chatId) => table.deleteAll([keys.chatOfFile(workspaceId, uuid, chatId)]),
+  async isAttached({ workspaceId, uuid }) {
+    const chats = startingWith({ ...keys.file(workspaceId, uuid), sk: 'CHAT#' });
+    for await (const page of table.queryPages({ ...chats, Limit: 1 })) if (page.length > 0) return true;
+    return false;
+  },
+
+  async close({ workspaceId, uuid }) {
+    await table.updateIf({
+      Key: keys.file(workspaceId, uuid),
+      UpdateExpression: 'SET closed = :true',
+      ConditionExpression: 'attribute_exists(pk)',
+      ExpressionAttributeValues: { ':true': true },
+    });
+  },
+
+  remove: ({ workspaceId, uuid }) => table.deleteAll([keys.file(workspaceId, uuid)]),
+  ...preparationLeases(table),
+});
 
 const preparationLeases = (table: Table): PreparationLeases => ({
   async takeLease({ workspaceId, uuid }, until, now) {
@@ -91,25 +102,6 @@ const settingAttached = (attempt: string, { ttl }: Item) => ({
   ...(ttl !== undefined && { ExpressionAttributeNames: { '#ttl': 'ttl' } }),
   ExpressionAttributeValues: { ':attempt': attempt, ...(ttl !== undefined && { ':ttl': ttl }) },
 });
-
-const isAttached =
-  (table: Table): FileIndex['isAttached'] =>
-  async ({ workspaceId, uuid }) => {
-    const chats = startingWith({ ...keys.file(workspaceId, uuid), sk: 'CHAT#' });
-    for await (const page of table.queryPages({ ...chats, Limit: 1 })) if (page.length > 0) return true;
-    return false;
-  };
-
-const close =
-  (table: Table): FileIndex['close'] =>
-  async ({ workspaceId, uuid }) => {
-    await table.updateIf({
-      Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'SET closed = :true',
-      ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeValues: { ':true': true },
-    });
-  };
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };

@@ -34,96 +34,18 @@ const auditedFields = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
 });
 
 export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
+  ...auditedChanges(table, audit),
   byHash: (hash) => byHash(table, hash),
   byId: (keyId) => byId(table, keyId),
-  put: put(table, audit),
-  list: list(table),
-  revoke: revoke(table, audit),
-  replace: replace(table, audit),
-  markUsed: markUsed(table),
-});
-
-async function byHash(table: Table, hash: string): Promise<ApiKey | undefined> {
-  const item = await table.get(keys.apiKey(hash));
-  return item && apiKeyOf(item);
-}
-
-async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
-  const pointer = await table.get(keys.operatorsApiKey(keyId));
-  return pointer && byHash(table, pointer.hash as string);
-}
-
-const put =
-  (table: Table, audit: Audit): ApiKeyStore['put'] =>
-  async (key) => {
-    await table.transact([
-      ...keyPuts(key),
-      ...audit({
-        ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
-        changes: auditedFields(key),
-      }),
-    ]);
-  };
-
-const list =
-  (table: Table): ApiKeyStore['list'] =>
-  async (workspaceId) => {
+  async list(workspaceId) {
     const pointers = await table.queryAll(allOf(keys.apiKeyOfWorkspace(workspaceId, '')));
     const found = await Promise.all(pointers.map(({ hash }) => byHash(table, hash as string)));
     return found
       .filter((key) => key !== undefined)
       .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-  };
+  },
 
-const revoke =
-  (table: Table, audit: Audit): ApiKeyStore['revoke'] =>
-  async (keyId, at) => {
-    const key = await byId(table, keyId);
-    if (key === undefined || key.revokedAt !== null) return key;
-    const isRevoked = await transactIfFirst(table, () => [
-      {
-        Update: {
-          Key: keys.apiKey(key.hash),
-          UpdateExpression: 'SET revoked_at = :at',
-          ConditionExpression: 'revoked_at = :never',
-          ExpressionAttributeValues: { ':at': at, ':never': null },
-        },
-      },
-      ...audit({
-        ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
-        changes: { revoked_at: at },
-      }),
-    ]);
-    // Otherwise another caller has revoked it in the meantime.
-    return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
-  };
-
-const replace =
-  (table: Table, audit: Audit): ApiKeyStore['replace'] =>
-  (old, expiresAt, key) =>
-    transactIfFirst(table, () => [
-      {
-        Update: {
-          Key: keys.apiKey(old.hash),
-          UpdateExpression: 'SET expires_at = :then',
-          ConditionExpression: 'revoked_at = :never AND expires_at = :read',
-          ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
-        },
-      },
-      ...keyPuts(key),
-      ...audit({
-        ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
-        changes: {
-          ends: { from: old.expiresAt, to: expiresAt },
-          new_key_id: key.id,
-          ...auditedFields(key),
-        },
-      }),
-    ]);
-
-const markUsed =
-  (table: Table): ApiKeyStore['markUsed'] =>
-  async ({ hash }, day, signal) => {
+  async markUsed({ hash }, day, signal) {
     // A concurrent request with this key may have stored its last day of use already.
     await table.updateIf(
       {
@@ -135,4 +57,70 @@ const markUsed =
       },
       signal,
     );
-  };
+  },
+});
+
+const auditedChanges = (table: Table, audit: Audit) =>
+  ({
+    async put(key) {
+      await table.transact([
+        ...keyPuts(key),
+        ...audit({
+          ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
+          changes: auditedFields(key),
+        }),
+      ]);
+    },
+
+    async revoke(keyId, at) {
+      const key = await byId(table, keyId);
+      if (key === undefined || key.revokedAt !== null) return key;
+      const isRevoked = await transactIfFirst(table, () => [
+        {
+          Update: {
+            Key: keys.apiKey(key.hash),
+            UpdateExpression: 'SET revoked_at = :at',
+            ConditionExpression: 'revoked_at = :never',
+            ExpressionAttributeValues: { ':at': at, ':never': null },
+          },
+        },
+        ...audit({
+          ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
+          changes: { revoked_at: at },
+        }),
+      ]);
+      // Otherwise another caller has revoked it in the meantime.
+      return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
+    },
+
+    replace: (old, expiresAt, key) =>
+      transactIfFirst(table, () => [
+        {
+          Update: {
+            Key: keys.apiKey(old.hash),
+            UpdateExpression: 'SET expires_at = :then',
+            ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+            ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
+          },
+        },
+        ...keyPuts(key),
+        ...audit({
+          ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
+          changes: {
+            ends: { from: old.expiresAt, to: expiresAt },
+            new_key_id: key.id,
+            ...auditedFields(key),
+          },
+        }),
+      ]),
+  }) satisfies Partial<ApiKeyStore>;
+
+async function byHash(table: Table, hash: string): Promise<ApiKey | undefined> {
+  const item = await table.get(keys.apiKey(hash));
+  return item && apiKeyOf(item);
+}
+
+async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
+  const pointer = await table.get(keys.operatorsApiKey(keyId));
+  return pointer && byHash(table, pointer.hash as string);
+}

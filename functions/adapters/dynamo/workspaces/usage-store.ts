@@ -1,26 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { between, type Item, type Table } from '#adapters/dynamo/table/table.ts';
+import { attributesOf, between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
+  noCounts,
   noModelUsage,
   type UsageCounts,
   type Use,
   usageByModel,
 } from '#domain/workspaces/usage.ts';
 import type { UsageStore } from '#domain/workspaces/usage-store.ts';
-
-const attributes: Readonly<Record<keyof UsageCounts, string>> = {
-  turns: 'turns',
-  failedTurns: 'failed_turns',
-  batchRequests: 'batch_requests',
-  failedBatchRequests: 'failed_batch_requests',
-  uploads: 'uploads',
-  uploadedBytes: 'uploaded_bytes',
-  tests: 'tests',
-  failedTests: 'failed_tests',
-};
 
 /** Prefixes of the attributes of a model. Short, because an item above 1 KB costs two write units a turn. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
@@ -99,9 +89,7 @@ export function dynamoUsageStore(
 
 const amountsOf = ({ counts, calls }: Use): [name: string, amount: number][] =>
   [
-    ...Object.entries(counts).map(
-      ([name, amount]) => [attributes[name as keyof UsageCounts], amount] as const,
-    ),
+    ...Object.entries(attributesOf(counts)),
     ...Object.entries(usageByModel(calls)).flatMap(([model, used]) =>
       Object.entries(used).map(
         ([name, amount]) => [modelPrefixes[name as keyof ModelUsage] + model, amount] as const,
@@ -117,8 +105,9 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
       const model = name.slice(prefix.length);
       models[model] = { ...(models[model] ?? noModelUsage), [field]: item[name] as number };
     }
+  const stored = fieldsOf<UsageCounts>(item);
   const counts = Object.fromEntries(
-    Object.entries(attributes).map(([field, name]) => [field, (item[name] as number | undefined) ?? 0]),
+    Object.entries(noCounts).map(([name, none]) => [name, stored[name as keyof UsageCounts] ?? none]),
   ) as unknown as UsageCounts;
   return { workspaceId, day, apiKeyId, agentId: agentId === '' ? null : agentId, counts, models };
 }

@@ -14,7 +14,40 @@ const deletedAction: AuditAction = 'workspace deleted';
 
 /** @param audit writes entries for all workspaces alone, because nothing of the workspace may remain */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
-  start: start(table),
+  async start(workspaceId, at) {
+    const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
+      (
+        await table.updateIf({
+          Key: keys.workspace(workspaceId),
+          UpdateExpression,
+          ConditionExpression,
+          ExpressionAttributeValues: { ':at': at, ...values },
+          ReturnValues: 'ALL_NEW',
+        })
+      ).item;
+    // An operator may have enabled the workspace after an earlier start: then functions may have written since.
+    const item =
+      (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
+        ':off': false,
+        ':on': true,
+      })) ??
+      (await update(
+        'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
+        'attribute_exists(pk)',
+        {},
+      ));
+    // A run that has read it before ends long before the last pass.
+    await table.deleteAll([keys.operatorsRetention(workspaceId)]);
+    return (
+      item && {
+        startedAt: item.deletion_started_at as string,
+        deleted: {
+          items: (item.deletion_items as number | undefined) ?? 0,
+          objects: (item.deletion_objects as number | undefined) ?? 0,
+        },
+      }
+    );
+  },
 
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
@@ -49,43 +82,6 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
     ]);
   },
 });
-
-const start =
-  (table: Table): WorkspaceDeletion['start'] =>
-  async (workspaceId, at) => {
-    const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
-      (
-        await table.updateIf({
-          Key: keys.workspace(workspaceId),
-          UpdateExpression,
-          ConditionExpression,
-          ExpressionAttributeValues: { ':at': at, ...values },
-          ReturnValues: 'ALL_NEW',
-        })
-      ).item;
-    // An operator may have enabled the workspace after an earlier start: then functions may have written since.
-    const item =
-      (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
-        ':off': false,
-        ':on': true,
-      })) ??
-      (await update(
-        'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
-        'attribute_exists(pk)',
-        {},
-      ));
-    // A run that has read it before ends long before the last pass.
-    await table.deleteAll([keys.operatorsRetention(workspaceId)]);
-    return (
-      item && {
-        startedAt: item.deletion_started_at as string,
-        deleted: {
-          items: (item.deletion_items as number | undefined) ?? 0,
-          objects: (item.deletion_objects as number | undefined) ?? 0,
-        },
-      }
-    );
-  };
 
 /** Whether an item belongs to the workspace. Its own item and its list entry do not count. */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {

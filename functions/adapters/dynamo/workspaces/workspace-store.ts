@@ -12,7 +12,9 @@ import {
   formatOpenBatches,
   formatRateLimit,
   type Limits,
+  limitName,
   openBatchesLimit,
+  type RateClass,
   rateClasses,
   rateLimit,
 } from '#contract/rate-limits.ts';
@@ -45,24 +47,14 @@ const itemOf = ({
   ...attributesOf(workspace),
   openai_enabled: openAiEnabled,
   ...Object.fromEntries(
-    rateClasses.map((name) => [limitAttribute[name], textOf(ownLimits[name], formatRateLimit)]),
+    rateClasses.map((name) => [limitAttribute(name), textOf(ownLimits[name], formatRateLimit)]),
   ),
-  [limitAttribute.openBatches]: textOf(ownLimits.openBatches, formatOpenBatches),
+  [limitAttribute('openBatches')]: textOf(ownLimits.openBatches, formatOpenBatches),
 });
 
 /** Each limit has its own attribute, so that two operators can change different limits concurrently. */
-const limitAttribute: Record<keyof Limits, string> = {
-  reads: 'limit_reads',
-  writes: 'limit_writes',
-  sends: 'limit_sends',
-  uploads: 'limit_uploads',
-  batches: 'limit_batches',
-  uploadedMegabytes: 'limit_uploaded_megabytes',
-  batchRequests: 'limit_batch_requests',
-  modelCalls: 'limit_model_calls',
-  downloadedMegabytes: 'limit_downloaded_megabytes',
-  openBatches: 'limit_open_batches',
-};
+const limitAttribute = (name: RateClass | 'openBatches'): string =>
+  `limit_${name === 'openBatches' ? 'open_batches' : limitName(name, '_')}`;
 
 const textOf = <Limit>(
   limit: Limit | 'stage' | undefined,
@@ -72,9 +64,9 @@ const textOf = <Limit>(
 function ownLimitsOf(item: Item): Partial<Limits> {
   const own: Partial<Limits> = {};
   for (const name of rateClasses)
-    if (item[limitAttribute[name]] !== undefined) own[name] = rateLimit.parse(item[limitAttribute[name]]);
-  if (item[limitAttribute.openBatches] !== undefined)
-    own.openBatches = openBatchesLimit.parse(item[limitAttribute.openBatches]);
+    if (item[limitAttribute(name)] !== undefined) own[name] = rateLimit.parse(item[limitAttribute(name)]);
+  if (item[limitAttribute('openBatches')] !== undefined)
+    own.openBatches = openBatchesLimit.parse(item[limitAttribute('openBatches')]);
   return own;
 }
 
@@ -83,27 +75,7 @@ const usersPerTransaction = 100 - auditWrites;
 
 export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore => ({
   get: (workspaceId) => get(table, workspaceId),
-  put: put(table, audit),
-  update: update(table, audit),
-  list: list(table),
-  isListed: isListed(table),
-  listed: listed(table),
-  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (Item) => ({
-    Put: { Item },
-  })),
-  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({
-    Delete: { Key },
-  })),
-});
-
-async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
-  const item = await table.get(keys.workspace(workspaceId));
-  return item && workspaceOf(item);
-}
-
-const put =
-  (table: Table, audit: Audit): WorkspaceStore['put'] =>
-  async (workspace) => {
+  async put(workspace) {
     const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
     await table.transact([
       {
@@ -116,7 +88,34 @@ const put =
         changes: { name, whitelistEnabled, limits },
       }),
     ]);
-  };
+  },
+
+  update: update(table, audit),
+  async list() {
+    const items = await table.queryAll(allOf(keys.operatorsWorkspace('')));
+    const workspaces = await Promise.all(items.map(({ sk }) => get(table, sk as string)));
+    return workspaces.filter((workspace) => workspace !== undefined);
+  },
+
+  isListed: async (workspaceId, externalUserId) =>
+    (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined,
+  async *listed(workspaceId) {
+    for await (const page of table.queryPages(allOf(keys.whitelistEntry(workspaceId, ''))))
+      yield page.map(({ sk }) => sk as string);
+  },
+
+  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (Item) => ({
+    Put: { Item },
+  })),
+  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({
+    Delete: { Key },
+  })),
+});
+
+async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
+  const item = await table.get(keys.workspace(workspaceId));
+  return item && workspaceOf(item);
+}
 
 const update =
   (table: Table, audit: Audit): WorkspaceStore['update'] =>
@@ -166,25 +165,6 @@ function setOrRemove(changed: readonly [name: string, value: unknown][]) {
     }),
   };
 }
-
-const list =
-  (table: Table): WorkspaceStore['list'] =>
-  async () => {
-    const items = await table.queryAll(allOf(keys.operatorsWorkspace('')));
-    const workspaces = await Promise.all(items.map(({ sk }) => get(table, sk as string)));
-    return workspaces.filter((workspace) => workspace !== undefined);
-  };
-
-const isListed =
-  (table: Table): WorkspaceStore['isListed'] =>
-  async (workspaceId, externalUserId) =>
-    (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined;
-
-const listed = (table: Table): WorkspaceStore['listed'] =>
-  async function* (workspaceId) {
-    for await (const page of table.queryPages(allOf(keys.whitelistEntry(workspaceId, ''))))
-      yield page.map(({ sk }) => sk as string);
-  };
 
 const changeWhitelist =
   (
