@@ -36,9 +36,9 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
             Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId },
           },
         },
-        ...audit({
-          ...{ action: 'agent created', workspaceId: agent.workspaceId, target: agent.id },
-          changes: { name: agent.definition.name, llm_model: agent.definition.llm_model },
+        ...audit('agent created', agent.workspaceId, agent.id, {
+          name: agent.definition.name,
+          llm_model: agent.definition.llm_model,
         }),
       ]);
     },
@@ -47,7 +47,7 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
       const change = describe(agent, published, before && agentOf(before));
       const isSaved = await transactIfFirst(table, () => [
         ...saveWrites(agent, published),
-        ...audit({ ...change, workspaceId: agent.workspaceId, target: agent.id }),
+        ...audit(change.action, agent.workspaceId, agent.id, change.changes),
       ]);
       if (!isSaved) throw changedMeanwhile('saved');
     },
@@ -86,10 +86,7 @@ const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent
     },
   },
   ...publishedKeys(workspaceId, id).map((Key) => ({ Delete: { Key } })),
-  ...audit({
-    ...{ action: 'agent deleted', workspaceId, target: id },
-    changes: { name: definition.name },
-  }),
+  ...audit('agent deleted', workspaceId, id, { name: definition.name }),
 ];
 
 const publishedKeys = (workspaceId: string, agentId: string): [published: Key, entry: Key] => [

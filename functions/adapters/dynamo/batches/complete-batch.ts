@@ -1,6 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { counting } from '#adapters/dynamo/table/lists.ts';
-import type { Table, Write } from '#adapters/dynamo/table/table.ts';
+import { changing, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
@@ -29,28 +29,15 @@ export const complete =
       ];
     });
 
-function finalUpdate(batch: Batch, final: Final): Write {
-  const { status, completed, failed, completedAt, cancelledAt } = final;
-  const setTimes = [
-    ...(completedAt === null ? [] : [', completed_at = :completedAt']),
-    ...(cancelledAt === null ? [] : [', cancelled_at = :cancelledAt']),
-  ].join('');
+function finalUpdate(batch: Batch, { status, completed, failed, completedAt, cancelledAt }: Final): Write {
+  const times = { completed_at: completedAt ?? undefined, cancelled_at: cancelledAt ?? undefined };
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE slots`,
+      ...changing({ status, completed, failed, ...times, slots: null }, { ':before': batch.status }),
       // A cancel changes the final status, and another completion may have been first. A stop after the last result
       // changes nothing.
       ConditionExpression: '#status = :before',
-      ExpressionAttributeNames: { '#status': 'status' },
-      ExpressionAttributeValues: {
-        ':status': status,
-        ':completed': completed,
-        ':failed': failed,
-        ...(completedAt !== null && { ':completedAt': completedAt }),
-        ...(cancelledAt !== null && { ':cancelledAt': cancelledAt }),
-        ':before': batch.status,
-      },
     },
   };
 }

@@ -1,5 +1,5 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table } from '#adapters/dynamo/table/table.ts';
+import { changing, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
 import { chatOf } from './chat-item.ts';
@@ -14,19 +14,15 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
   rename: (chat, name, now) =>
     isUpdated(table, {
       Key: keyOf(chat),
-      UpdateExpression: 'SET #name = :name, updated_at = :now, renamed = :true',
+      ...changing({ name, updated_at: now, renamed: true }),
       ConditionExpression: 'attribute_exists(agent_id)',
-      ExpressionAttributeNames: { '#name': 'name' },
-      ExpressionAttributeValues: { ':name': name, ':now': now, ':true': true },
     }),
 
   setTitle: (chat, title, now) =>
     isUpdated(table, {
       Key: keyOf(chat),
-      UpdateExpression: 'SET #name = :name, updated_at = :now',
+      ...changing({ name: title, updated_at: now }),
       ConditionExpression: 'attribute_exists(agent_id) AND attribute_not_exists(renamed)',
-      ExpressionAttributeNames: { '#name': 'name' },
-      ExpressionAttributeValues: { ':name': title, ':now': now },
     }),
 
   async openTurn(chat) {
@@ -60,16 +56,16 @@ const leases = (table: Table) =>
       const { lease: before } = chat;
       const { isDone, item } = await table.updateIf({
         Key: keyOf(chat),
-        UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
+        ...changing(
+          { lease_id: lease.id, lease_until: lease.until },
+          {
+            ':count': chat.messageCount,
+            ...(before !== null && { ':before': before.id, ':ended': before.until }),
+          },
+        ),
         ConditionExpression: `message_count = :count AND ${
           before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
         }`,
-        ExpressionAttributeValues: {
-          ':lease': lease.id,
-          ':until': lease.until,
-          ':count': chat.messageCount,
-          ...(before !== null && { ':before': before.id, ':ended': before.until }),
-        },
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
       // If this request has written the lease, the response was lost, and the SDK retried the write.
@@ -85,9 +81,8 @@ const leases = (table: Table) =>
     async acknowledgeStop(chat, leaseId, until) {
       await table.updateIf({
         Key: keyOf(chat),
-        UpdateExpression: 'SET lease_until = :until',
+        ...changing({ lease_until: until }, { ':lease': leaseId }),
         ConditionExpression: 'lease_id = :lease',
-        ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
       });
     },
   }) satisfies Partial<ChatStore>;

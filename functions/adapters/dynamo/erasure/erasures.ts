@@ -15,15 +15,7 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     await table.transact([
       { Put: { Item: { ...purgeItem(erasure), ...countItemOf(erased) } } },
       // Anybody with a key may name users that never were: their erasures leave nothing that stays.
-      ...(isKnown
-        ? auditBy(
-            clock,
-            () => actor,
-          )({
-            ...{ action: 'user erased', workspaceId, target },
-            changes: {},
-          })
-        : []),
+      ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
   async erased(person) {

@@ -1,5 +1,5 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { allOf, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, changing, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Retention } from '#domain/erasure/services.ts';
 
 export const dynamoRetention = (table: Table): Retention => ({
@@ -15,9 +15,8 @@ export const dynamoRetention = (table: Table): Retention => ({
   async advance({ workspaceId, days }, after, at) {
     const { isDone } = await table.updateIf({
       Key: keys.operatorsRetention(workspaceId),
-      UpdateExpression: `SET walked_at = :at${after === null ? ' REMOVE walked_to' : ', walked_to = :after'}`,
+      ...changing({ walked_at: at, walked_to: after }, { ':days': days }),
       ConditionExpression: 'days = :days',
-      ExpressionAttributeValues: { ':at': at, ':days': days, ...(after !== null && { ':after': after }) },
     });
     return isDone;
   },

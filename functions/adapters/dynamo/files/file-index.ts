@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
@@ -30,9 +30,8 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
   async close({ workspaceId, uuid }) {
     await table.updateIf({
       Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'SET closed = :true',
+      ...changing({ closed: true }),
       ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeValues: { ':true': true },
     });
   },
 
@@ -44,10 +43,9 @@ const preparationLeases = (table: Table): PreparationLeases => ({
   async takeLease({ workspaceId, uuid }, until, now) {
     const { isDone, item } = await table.updateIf({
       Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'SET preparing_until = :until',
+      ...changing({ preparing_until: until }, { ':now': now }),
       ConditionExpression:
         'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
-      ExpressionAttributeValues: { ':until': until, ':now': now },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     // If the lease is this one, the response was lost, and the SDK has retried the write.
@@ -74,7 +72,7 @@ const attach =
     const attempt = randomUUID();
     const { attached } = await table.update({
       Key: chatOfFile,
-      ...settingAttached(attempt, ttlOf(file)),
+      ...changing({ attached: attempt, ...ttlOf(file) }),
       ReturnValues: 'ALL_OLD',
     });
     const item = await table.get(keys.file(workspaceId, uuid));
@@ -95,13 +93,6 @@ const attach =
       ]);
     return false;
   };
-
-/** The last attempt to attach, and the expiry of the item, if it has one. */
-const settingAttached = (attempt: string, { ttl }: Item) => ({
-  UpdateExpression: `SET attached = :attempt${ttl === undefined ? '' : ', #ttl = :ttl'}`,
-  ...(ttl !== undefined && { ExpressionAttributeNames: { '#ttl': 'ttl' } }),
-  ExpressionAttributeValues: { ':attempt': attempt, ...(ttl !== undefined && { ':ttl': ttl }) },
-});
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };

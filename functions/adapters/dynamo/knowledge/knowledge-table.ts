@@ -69,14 +69,9 @@ export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable
           ...remove.map((id) => ({
             Delete: { Key: keys.knowledgeDocument(workspaceId, id) },
           })),
-          ...audit({
-            action: 'knowledge changed',
-            workspaceId,
-            target: workspaceId,
-            changes: {
-              put: put.map(({ document: { id, name } }) => ({ document_id: id, name })),
-              removed: remove,
-            },
+          ...audit('knowledge changed', workspaceId, workspaceId, {
+            put: put.map(({ document: { id, name } }) => ({ document_id: id, name })),
+            removed: remove,
           }),
         ]);
         return true;

@@ -103,6 +103,29 @@ export const between = ({ pk, sk: first }: Key, { sk: last }: Pick<Key, 'sk'>) =
 
 export const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });
 
+/**
+ * The expressions of an update that sets attributes: null removes an attribute, undefined leaves it.
+ * @param values further ones, for a condition
+ */
+export function changing(attributes: Item, values: Item = {}) {
+  const changed = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  const set = changed.filter(([, value]) => value !== null);
+  const removed = changed.filter(([, value]) => value === null);
+  const clauses = [
+    { verb: 'SET', parts: set.map(([name]) => `#${name} = :${name}`) },
+    { verb: 'REMOVE', parts: removed.map(([name]) => `#${name}`) },
+  ];
+  const all = { ...Object.fromEntries(set.map(([name, value]) => [`:${name}`, value])), ...values };
+  return {
+    UpdateExpression: clauses
+      .filter(({ parts }) => parts.length > 0)
+      .map(({ verb, parts }) => `${verb} ${parts.join(', ')}`)
+      .join(' '),
+    ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
+    ...(Object.keys(all).length > 0 && { ExpressionAttributeValues: all }),
+  };
+}
+
 /** The fields of an object as attributes, with their names in snake case. */
 export const attributesOf = (fields: object): Item =>
   renamed(fields, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

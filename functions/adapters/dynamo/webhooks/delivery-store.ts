@@ -2,6 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   attributesOf,
   between,
+  changing,
   fieldsOf,
   type Item,
   type Table,
@@ -68,10 +69,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
       const isDone = await transactIfFirst(table, () => [
         { Put: { Item: deliveryItem(restarted), ...ifUnchanged(delivery) } },
         { Put: { Item: webhookEntry(delivery, at) } },
-        ...audit({
-          ...{ action: 'webhook resent', workspaceId: delivery.workspaceId, target: delivery.batchId },
-          changes: { round: restarted.round },
-        }),
+        ...audit('webhook resent', delivery.workspaceId, delivery.batchId, { round: restarted.round }),
       ]);
       return isDone ? restarted : undefined;
     },
@@ -81,15 +79,11 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         {
           Update: {
             Key: keys.batchWebhook(workspaceId, batchId),
-            UpdateExpression: 'SET webhook = :replacement',
+            ...changing({ webhook: replacement }, { ':read': read }),
             ConditionExpression: 'webhook = :read',
-            ExpressionAttributeValues: { ':replacement': replacement, ':read': read },
           },
         },
-        ...audit({
-          ...{ action: 'webhook secret replaced', workspaceId, target: batchId },
-          changes: {},
-        }),
+        ...audit('webhook secret replaced', workspaceId, batchId, {}),
       ]),
 
     async attempts(owner) {

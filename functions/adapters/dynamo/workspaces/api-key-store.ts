@@ -2,6 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   allOf,
   attributesOf,
+  changing,
   fieldsOf,
   type Item,
   type Table,
@@ -65,10 +66,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
     async put(key) {
       await table.transact([
         ...keyPuts(key),
-        ...audit({
-          ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
-          changes: auditedFields(key),
-        }),
+        ...audit('key created', key.workspaceId, key.id, auditedFields(key)),
       ]);
     },
 
@@ -79,15 +77,11 @@ const auditedChanges = (table: Table, audit: Audit) =>
         {
           Update: {
             Key: keys.apiKey(key.hash),
-            UpdateExpression: 'SET revoked_at = :at',
+            ...changing({ revoked_at: at }, { ':never': null }),
             ConditionExpression: 'revoked_at = :never',
-            ExpressionAttributeValues: { ':at': at, ':never': null },
           },
         },
-        ...audit({
-          ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
-          changes: { revoked_at: at },
-        }),
+        ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
       ]);
       // Otherwise another caller has revoked it in the meantime.
       return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
@@ -98,19 +92,15 @@ const auditedChanges = (table: Table, audit: Audit) =>
         {
           Update: {
             Key: keys.apiKey(old.hash),
-            UpdateExpression: 'SET expires_at = :then',
+            ...changing({ expires_at: expiresAt }, { ':never': null, ':read': old.expiresAt }),
             ConditionExpression: 'revoked_at = :never AND expires_at = :read',
-            ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
           },
         },
         ...keyPuts(key),
-        ...audit({
-          ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
-          changes: {
-            ends: { from: old.expiresAt, to: expiresAt },
-            new_key_id: key.id,
-            ...auditedFields(key),
-          },
+        ...audit('key rotated', old.workspaceId, old.id, {
+          ends: { from: old.expiresAt, to: expiresAt },
+          new_key_id: key.id,
+          ...auditedFields(key),
         }),
       ]),
   }) satisfies Partial<ApiKeyStore>;

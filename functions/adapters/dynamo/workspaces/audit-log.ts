@@ -2,11 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { between, fieldsOf, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import type { Clock } from '#domain/platform/clock.ts';
-import type { AuditEntry } from '#domain/workspaces/audit.ts';
+import type { AuditAction, AuditEntry } from '#domain/workspaces/audit.ts';
 import type { AuditLog } from '#domain/workspaces/audit-log.ts';
 
 /** Returns the audit items for a change's transaction: one for its workspace, one for all workspaces. */
-export type Audit = (change: Omit<AuditEntry, 'at' | 'actor'>) => Write[];
+export type Audit = (
+  action: AuditAction,
+  workspaceId: string,
+  target: string,
+  changes: AuditEntry['changes'],
+) => Write[];
 
 /** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
@@ -23,7 +28,7 @@ export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
 
 const auditWith =
   (clock: Clock, actor: () => string, keysOf: (...given: Parameters<typeof keys.audit>) => Key[]): Audit =>
-  ({ action, workspaceId, target, changes }) => {
+  (action, workspaceId, target, changes) => {
     const at = clock.now().toISOString();
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
     return keysOf(workspaceId, at, randomUUID()).map((key) => ({

@@ -75,10 +75,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
       { Delete: { Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' } },
       { Delete: { Key: keys.operatorsWorkspace(workspaceId) } },
       { Delete: { Key: keys.operatorsRetention(workspaceId) } },
-      ...audit({
-        ...{ action: deletedAction, workspaceId, target: workspaceId },
-        changes: { items, objects },
-      }),
+      ...audit(deletedAction, workspaceId, workspaceId, { items, objects }),
     ]);
   },
 });

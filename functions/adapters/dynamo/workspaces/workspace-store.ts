@@ -2,6 +2,7 @@ import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import {
   allOf,
   attributesOf,
+  changing,
   type Item,
   type Table,
   type Write,
@@ -83,10 +84,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
       },
       { Put: { Item: keys.operatorsWorkspace(workspaceId) } },
       ...retentionWrites(workspaceId, workspace.retentionDays),
-      ...audit({
-        ...{ action: 'workspace created', workspaceId, target: workspaceId },
-        changes: { name, whitelistEnabled, limits },
-      }),
+      ...audit('workspace created', workspaceId, workspaceId, { name, whitelistEnabled, limits }),
     ]);
   },
 
@@ -120,19 +118,16 @@ async function get(table: Table, workspaceId: string): Promise<Workspace | undef
 const update =
   (table: Table, audit: Audit): WorkspaceStore['update'] =>
   async (workspaceId, changes) => {
-    const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
+    const change = changing(itemOf(changes));
     const before = await get(table, workspaceId);
-    if (before === undefined || changed.length === 0) return before;
+    if (before === undefined || change.UpdateExpression === '') return before;
     // It may have been deleted since: an update would create its item.
     const ConditionExpression = 'attribute_exists(pk)';
     const Key = keys.workspace(workspaceId);
     await transactIfFirst(table, () => [
-      { Update: { Key, ConditionExpression, ...setOrRemove(changed) } },
+      { Update: { Key, ConditionExpression, ...change } },
       ...retentionWrites(workspaceId, changes.retentionDays),
-      ...audit({
-        ...{ action: 'workspace updated', workspaceId, target: workspaceId },
-        changes: changesOf(before, changes),
-      }),
+      ...audit('workspace updated', workspaceId, workspaceId, changesOf(before, changes)),
     ]);
     return get(table, workspaceId);
   };
@@ -144,26 +139,6 @@ function retentionWrites(workspaceId: string, days: number | null | undefined): 
   return days === null
     ? [{ Delete: { Key } }]
     : [{ Put: { Item: { ...Key, workspace_id: workspaceId, days } } }];
-}
-
-/** The expression that sets attributes, and removes those whose value is null. */
-function setOrRemove(changed: readonly [name: string, value: unknown][]) {
-  const set = changed.filter(([, value]) => value !== null);
-  const removed = changed.filter(([, value]) => value === null);
-  const clauses = [
-    { verb: 'SET', parts: set.map(([name]) => `#${name} = :${name}`) },
-    { verb: 'REMOVE', parts: removed.map(([name]) => `#${name}`) },
-  ];
-  return {
-    UpdateExpression: clauses
-      .filter(({ parts }) => parts.length > 0)
-      .map(({ verb, parts }) => `${verb} ${parts.join(', ')}`)
-      .join(' '),
-    ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
-    ...(set.length > 0 && {
-      ExpressionAttributeValues: Object.fromEntries(set.map(([name, value]) => [`:${name}`, value])),
-    }),
-  };
 }
 
 const changeWhitelist =
@@ -180,9 +155,8 @@ const changeWhitelist =
       const users = distinct.slice(first, first + usersPerTransaction);
       await transactIfFirst(table, () => [
         ...users.map((user) => write(keys.whitelistEntry(workspaceId, user))),
-        ...audit({
-          ...{ action, workspaceId, target: workspaceId },
-          changes: { users: hashes.slice(first, first + usersPerTransaction) },
+        ...audit(action, workspaceId, workspaceId, {
+          users: hashes.slice(first, first + usersPerTransaction),
         }),
       ]);
     }
