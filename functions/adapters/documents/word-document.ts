@@ -3,7 +3,7 @@ import type { LeftOut } from './left-out.ts';
 import type { OfficePackage } from './office-package.ts';
 import { OfficeReader, webAddress } from './office-reader.ts';
 import type { XmlElement, XmlElements } from './read-xml.ts';
-import { levelOf, WordNumbering } from './word-numbering.ts';
+import { byValue, levelOf, WordNumbering } from './word-numbering.ts';
 
 interface Paragraph {
   style?: string;
@@ -119,12 +119,7 @@ export class WordDocument {
   }
 
   private paragraphElements({ text }: OfficeReader): XmlElements {
-    const set = (change: (paragraph: Paragraph, value: string) => void): XmlElement => ({
-      open: ({ 'w:val': value = '' }) => {
-        const paragraph = this.paragraphs.at(-1);
-        if (paragraph !== undefined) change(paragraph, value);
-      },
-    });
+    const set = byValue((change: Paragraph) => Object.assign(this.paragraphs.at(-1) ?? {}, change));
     return {
       'w:p': {
         open: () => this.paragraphs.push({}),
@@ -138,18 +133,10 @@ export class WordDocument {
           this.endInstructions();
         },
       },
-      'w:pStyle': set((paragraph, style) => {
-        paragraph.style = style;
-      }),
-      'w:outlineLvl': set((paragraph, level) => {
-        paragraph.headingLevel = Number(level);
-      }),
-      'w:numId': set((paragraph, list) => {
-        paragraph.list = list;
-      }),
-      'w:ilvl': set((paragraph, level) => {
-        paragraph.level = levelOf(level);
-      }),
+      'w:pStyle': set((style = '') => ({ style })),
+      'w:outlineLvl': set((level = '') => ({ headingLevel: Number(level) })),
+      'w:numId': set((list = '') => ({ list })),
+      'w:ilvl': set((level) => ({ level: levelOf(level) })),
     };
   }
 

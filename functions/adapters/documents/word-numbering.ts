@@ -124,26 +124,17 @@ export class WordNumbering {
 
   private styleElements(): XmlElements {
     let style: Style = { name: '' };
+    const set = byValue((change: Partial<Style>) => Object.assign(style, change));
     return {
       'w:style': ({ 'w:styleId': id = '' }) => {
         style = { name: id };
         this.styles.set(id, style);
       },
-      'w:name': ({ 'w:val': name = '' }) => {
-        style.name = name;
-      },
-      'w:basedOn': ({ 'w:val': id }) => {
-        style.basedOn = id;
-      },
-      'w:outlineLvl': ({ 'w:val': level }) => {
-        style.headingLevel = Number(level);
-      },
-      'w:numId': ({ 'w:val': list }) => {
-        style.list = list;
-      },
-      'w:ilvl': ({ 'w:val': level }) => {
-        style.level = levelOf(level);
-      },
+      'w:name': set((name = '') => ({ name })),
+      'w:basedOn': set((basedOn) => ({ basedOn })),
+      'w:outlineLvl': set((level) => ({ headingLevel: Number(level) })),
+      'w:numId': set((list) => ({ list })),
+      'w:ilvl': set((level) => ({ level: levelOf(level) })),
     };
   }
 
@@ -152,7 +143,8 @@ export class WordNumbering {
     let levels: Levels = new Map();
     let list: List | undefined;
     let at = 0;
-    let level: Level = usualLevel;
+    let level: Level = { ...usualLevel };
+    const set = byValue((change: Partial<Level>) => Object.assign(level, change));
     return {
       'w:abstractNum': ({ 'w:abstractNumId': id = '' }) => {
         definition = id;
@@ -166,21 +158,11 @@ export class WordNumbering {
         levels.set(at, level);
       },
       'w:pStyle': ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at),
-      'w:start': ({ 'w:val': start }) => {
-        level.start = Math.trunc(Number(start)) || 0;
-      },
-      'w:numFmt': ({ 'w:val': format = 'decimal' }) => {
-        level.format = format;
-      },
-      'w:lvlText': ({ 'w:val': text = '' }) => {
-        level.text = text.slice(0, longestLabel);
-      },
-      'w:lvlRestart': ({ 'w:val': restartedBy }) => {
-        level.restartedBy = Number(restartedBy);
-      },
-      'w:isLgl': () => {
-        level.isLegal = true;
-      },
+      'w:start': set((start) => ({ start: Math.trunc(Number(start)) || 0 })),
+      'w:numFmt': set((format = 'decimal') => ({ format })),
+      'w:lvlText': set((text = '') => ({ text: text.slice(0, longestLabel) })),
+      'w:lvlRestart': set((restartedBy) => ({ restartedBy: Number(restartedBy) })),
+      'w:isLgl': set(() => ({ isLegal: true })),
       'w:num': ({ 'w:numId': id = '' }) => {
         levels = new Map();
         list = { definition: '', levels, starts: new Map() };
@@ -196,6 +178,13 @@ export class WordNumbering {
     };
   }
 }
+
+/** An element that changes something by its value. */
+export const byValue =
+  <Change>(apply: (change: Change) => unknown) =>
+  (changeOf: (value: string | undefined) => Change) =>
+  ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
+    apply(changeOf(value));
 
 /** A list that is not defined. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };

@@ -139,31 +139,23 @@ export const eraseRequest =
   async ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void> => {
     const Key = keys.batchRequests(workspaceId, id, Math.floor(requestIndex / requestsPerGroup));
     const entry = `requests[${requestIndex % requestsPerGroup}]`;
+    const change = (expression: string, field: string, condition = `attribute_exists(${entry}.#field)`) => ({
+      Key,
+      UpdateExpression: expression,
+      ConditionExpression: condition,
+      ExpressionAttributeNames: { '#field': field },
+    });
+    const empty = { ExpressionAttributeValues: { ':empty': '' } };
     const updates = [
+      change(`REMOVE ${entry}.#field`, 'name'),
+      { ...change(`SET ${entry}.#field = :empty`, 'message'), ...empty },
       {
-        Key,
-        UpdateExpression: `REMOVE ${entry}.#name`,
-        ConditionExpression: `attribute_exists(${entry}.#name)`,
-        ExpressionAttributeNames: { '#name': 'name' },
-      },
-      {
-        Key,
-        UpdateExpression: `SET ${entry}.message = :empty`,
-        ConditionExpression: `attribute_exists(${entry}.message)`,
-        ExpressionAttributeValues: { ':empty': '' },
-      },
-      {
+        ...change('SET #field = :empty', 'message', 'attribute_exists(pk)'),
+        ...empty,
         Key: keys.batchText(workspaceId, id, requestIndex),
-        UpdateExpression: 'SET message = :empty',
-        ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':empty': '' },
       },
       // The last one, because an erasure finds the request by it.
-      {
-        Key,
-        UpdateExpression: `REMOVE ${entry}.external_user_id`,
-        ConditionExpression: `attribute_exists(${entry}.external_user_id)`,
-      },
+      change(`REMOVE ${entry}.#field`, 'external_user_id'),
     ];
     for (const update of updates) await table.updateIf(update);
   };
