@@ -1,5 +1,5 @@
-import { Tokenizer } from 'htmlparser2';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import { readTags } from '../outbound/readable-html.ts';
 import { bounds } from './bounds.ts';
 
 /** Names have the prefixes below, whatever prefixes the document has. */
@@ -49,44 +49,9 @@ const prefixOf = (namespace: string): string | undefined =>
  * defines are not expanded, which prevents entity bombs ("billion laughs").
  */
 export function readXml(bytes: Uint8Array, elements: XmlElements): void {
-  const xml = decode(bytes);
   const walk = new Walk(elements);
-  let value = '';
-  const tokenizer = new Tokenizer(
-    { xmlMode: true, decodeEntities: true },
-    {
-      ontext: (start, end) => walk.text(xml.slice(start, end)),
-      ontextentity: (code) => walk.text(String.fromCodePoint(code)),
-      oncdata: (start, end, offset) => walk.text(xml.slice(start, end - offset)),
-      onopentagname: (start, end) => walk.openName(xml.slice(start, end)),
-      onattribname(start, end) {
-        walk.attributeName(xml.slice(start, end));
-        value = '';
-      },
-      onattribdata(start, end) {
-        value += xml.slice(start, end);
-      },
-      onattribentity(code) {
-        value += String.fromCodePoint(code);
-      },
-      onattribend: () => walk.attributeValue(value),
-      onopentagend: () => walk.open(),
-      onselfclosingtag() {
-        walk.open();
-        walk.close();
-      },
-      onclosetag(start, end) {
-        walk.closeName(xml.slice(start, end));
-        walk.close();
-      },
-      oncomment: () => undefined,
-      ondeclaration: () => undefined,
-      onprocessinginstruction: () => undefined,
-      onend: () => walk.end(),
-    },
-  );
-  tokenizer.write(xml);
-  tokenizer.end();
+  readTags(decode(bytes), walk, { xmlMode: true });
+  walk.end();
 }
 
 /** XML in an office document is UTF-8 or UTF-16. */
@@ -106,9 +71,6 @@ class Walk {
   private readonly bound: { depth: number; prefixes: string[] }[] = [];
   /** The depth of the element whose content is skipped. */
   private skipped = Number.POSITIVE_INFINITY;
-  private name = '';
-  private attribute = '';
-  private attributes: [name: string, value: string][] = [];
 
   constructor(elements: XmlElements) {
     this.elements = elements;
@@ -118,41 +80,30 @@ class Walk {
     this.handlers.at(-1)?.text?.(fragment);
   }
 
-  openName(name: string): void {
-    this.name = name;
-    this.attributes = [];
-  }
-
-  attributeName(name: string): void {
-    this.attribute = name;
-  }
-
-  attributeValue(value: string): void {
-    this.attributes.push([this.attribute, value]);
-  }
-
-  open(): void {
-    this.names.push(this.name);
+  open(name: string, attributes: ReadonlyMap<string, string>, selfClosing: boolean): void {
+    this.names.push(name);
     if (this.names.length > bounds.depth)
       throw new ExtractionFailure('tooLarge', 'cannot be read: its elements are nested too deeply');
-    this.bind();
-    if (this.names.length > this.skipped) {
-      this.handlers.push(undefined);
-      return;
-    }
-    const name = this.known(this.name, '');
+    this.bind(attributes);
+    if (this.names.length > this.skipped) this.handlers.push(undefined);
+    else this.openKnown(this.known(name), attributes);
+    if (selfClosing) this.closeLast();
+  }
+
+  private openKnown(name: string, attributes: ReadonlyMap<string, string>): void {
     const element = Object.hasOwn(this.elements, name) ? this.elements[name] : undefined;
     const handler = typeof element === 'function' ? { open: element } : element;
-    const isSkipped = handler?.open?.(this.knownAttributes()) === false;
+    const isSkipped = handler?.open?.(this.knownAttributes(attributes)) === false;
     if (isSkipped) this.skipped = this.names.length;
     this.handlers.push(isSkipped ? undefined : handler);
   }
 
-  closeName(name: string): void {
+  close(name: string): void {
     if (this.names.at(-1) !== name) throw new Error('It is not well-formed XML');
+    this.closeLast();
   }
 
-  close(): void {
+  private closeLast(): void {
     this.handlers.pop()?.close?.();
     if (this.skipped === this.names.length) this.skipped = Number.POSITIVE_INFINITY;
     while (this.bound.at(-1)?.depth === this.names.length)
@@ -164,8 +115,8 @@ class Walk {
     if (this.names.length > 0) throw new Error('It is cut off');
   }
 
-  private bind(): void {
-    const declared = this.attributes.filter(([name]) => name.startsWith('xmlns'));
+  private bind(attributes: ReadonlyMap<string, string>): void {
+    const declared = [...attributes].filter(([name]) => name.startsWith('xmlns'));
     if (declared.length === 0) return;
     for (const [name, namespace] of declared) {
       const prefix = name.slice('xmlns:'.length);
@@ -180,10 +131,10 @@ class Walk {
   }
 
   /** A prefix that is not declared, or stands for an unknown namespace, stands for itself. */
-  private known(name: string, unprefixed: string): string {
+  private known(name: string): string {
     const colon = name.indexOf(':');
     if (colon === -1) {
-      const namespace = this.bindings.get(unprefixed)?.at(-1);
+      const namespace = this.bindings.get('')?.at(-1);
       return namespace === undefined ? name : `${namespace}:${name}`;
     }
     const prefix = name.slice(0, colon);
@@ -191,10 +142,9 @@ class Walk {
     return namespace === undefined || namespace === prefix ? name : namespace + name.slice(colon);
   }
 
-  private knownAttributes(): Parameters<Open>[0] {
+  private knownAttributes(attributes: ReadonlyMap<string, string>): Parameters<Open>[0] {
     const known: Record<string, string> = Object.create(null);
-    for (const [name, value] of this.attributes)
-      known[name.includes(':') ? this.known(name, '') : name] = value;
+    for (const [name, value] of attributes) known[name.includes(':') ? this.known(name) : name] = value;
     return known;
   }
 }
