@@ -31,11 +31,7 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
     async create(agent) {
       await table.transact([
         { Put: { Item: itemOf(agent) } },
-        {
-          Put: {
-            Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId },
-          },
-        },
+        { Put: { Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId } } },
         ...audit('agent created', agent.workspaceId, agent.id, {
           name: agent.definition.name,
           llm_model: agent.definition.llm_model,

@@ -76,10 +76,7 @@ const changes = (table: Table, clock: Clock) =>
       const { first: number } = await nextNumbers(table, clock, numbers, 1);
       return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
         attempts: maxAttempts,
-        plan: async () => ({
-          writes: batchWrites({ batch, number, webhook }, mostOpen),
-          result: 'created',
-        }),
+        plan: async () => ({ writes: batchWrites({ batch, number, webhook }, mostOpen), result: 'created' }),
         onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
       });
     },

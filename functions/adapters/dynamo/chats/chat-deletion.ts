@@ -84,9 +84,7 @@ async function deleting(
           ...(unchanged ? isAsRead(chat) : { ConditionExpression: 'attribute_exists(agent_id)' }),
         },
       },
-      {
-        Put: { Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item) },
-      },
+      { Put: { Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item) } },
     ]),
     ...removals,
   ];

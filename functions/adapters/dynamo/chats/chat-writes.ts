@@ -97,10 +97,7 @@ export async function planChats(
     ...lists.map((listed) => entryOf(listed, first)),
   ];
   const counts = lists.map((listed) => countChange(listed, first, 1));
-  return {
-    chats,
-    writes: [...items.map((Item) => ({ Put: { Item } })), ...counting(counts)],
-  };
+  return { chats, writes: [...items.map((Item) => ({ Put: { Item } })), ...counting(counts)] };
 }
 
 /** A chat that is to be deleted, and the first id of its entries. */

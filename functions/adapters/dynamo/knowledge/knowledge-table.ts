@@ -55,10 +55,7 @@ export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable
         await table.transact([
           {
             Put: {
-              Item: {
-                ...keys.knowledgeHead(workspaceId),
-                ...attributesOf({ ...head, revision: from + 1 }),
-              },
+              Item: { ...keys.knowledgeHead(workspaceId), ...attributesOf({ ...head, revision: from + 1 }) },
               ConditionExpression: from === 0 ? 'attribute_not_exists(pk)' : 'revision = :from',
               ...(from > 0 && { ExpressionAttributeValues: { ':from': from } }),
             },
@@ -66,9 +63,7 @@ export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable
           ...put.map(({ document }) => ({
             Put: { Item: { ...keys.knowledgeDocument(workspaceId, document.id), ...attributesOf(document) } },
           })),
-          ...remove.map((id) => ({
-            Delete: { Key: keys.knowledgeDocument(workspaceId, id) },
-          })),
+          ...remove.map((id) => ({ Delete: { Key: keys.knowledgeDocument(workspaceId, id) } })),
           ...audit('knowledge changed', workspaceId, workspaceId, {
             put: put.map(({ document: { id, name } }) => ({ document_id: id, name })),
             removed: remove,

@@ -31,9 +31,7 @@ const auditWith =
   (action, workspaceId, target, changes) => {
     const at = clock.now().toISOString();
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
-    return keysOf(workspaceId, at, randomUUID()).map((key) => ({
-      Put: { Item: { ...key, ...entry } },
-    }));
+    return keysOf(workspaceId, at, randomUUID()).map((key) => ({ Put: { Item: { ...key, ...entry } } }));
   };
 
 export function dynamoAuditLog(table: Table): AuditLog {

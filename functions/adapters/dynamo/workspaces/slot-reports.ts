@@ -7,9 +7,7 @@ const retention = 600;
 
 export const dynamoSlotReports = (table: Table): SlotReports => ({
   put: ({ process, at, slots }) =>
-    table.put({
-      Item: { ...keys.slotReport(process), at, slots, ttl: Math.ceil(at / 1000) + retention },
-    }),
+    table.put({ Item: { ...keys.slotReport(process), at, slots, ttl: Math.ceil(at / 1000) + retention } }),
 
   async all() {
     const items = await table.queryAll(allOf(keys.slotReport('')));

@@ -79,9 +79,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   async put(workspace) {
     const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
     await table.transact([
-      {
-        Put: { Item: { ...keys.workspace(workspaceId), ...withoutNulls(itemOf(workspace)) } },
-      },
+      { Put: { Item: { ...keys.workspace(workspaceId), ...withoutNulls(itemOf(workspace)) } } },
       { Put: { Item: keys.operatorsWorkspace(workspaceId) } },
       ...retentionWrites(workspaceId, workspace.retentionDays),
       ...audit('workspace created', workspaceId, workspaceId, { name, whitelistEnabled, limits }),
@@ -102,12 +100,8 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
       yield page.map(({ sk }) => sk as string);
   },
 
-  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (Item) => ({
-    Put: { Item },
-  })),
-  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({
-    Delete: { Key },
-  })),
+  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (Item) => ({ Put: { Item } })),
+  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({ Delete: { Key } })),
 });
 
 async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
