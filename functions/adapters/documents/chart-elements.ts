@@ -1,5 +1,5 @@
 import type { DocumentText } from './document-text.ts';
-import type { XmlElement, XmlElements } from './read-xml.ts';
+import { during, type XmlElement, type XmlElements } from './read-xml.ts';
 
 interface ChartReader {
   text: DocumentText;
@@ -34,14 +34,9 @@ export function chartElements(reader: ChartReader): XmlElements {
 
 function titleElements({ text }: ChartReader): XmlElements {
   let mark = 'Chart';
-  const axis: XmlElement = {
-    open: () => {
-      mark = 'Axis';
-    },
-    close: () => {
-      mark = 'Chart';
-    },
-  };
+  const axis = during((isOpen) => {
+    mark = isOpen ? 'Axis' : 'Chart';
+  });
   const title: XmlElement = {
     open: () => text.openBlock(false),
     close: () => {

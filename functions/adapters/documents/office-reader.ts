@@ -3,7 +3,7 @@ import { chartElements } from './chart-elements.ts';
 import { DocumentText } from './document-text.ts';
 import type { LeftOut, LeftOutKind } from './left-out.ts';
 import type { OfficePackage } from './office-package.ts';
-import type { XmlElement, XmlElements } from './read-xml.ts';
+import { during, type XmlElement, type XmlElements } from './read-xml.ts';
 
 /** Reads parts of a Word document or a presentation. Both have the drawings, charts and equations of this file. */
 export class OfficeReader {
@@ -131,14 +131,9 @@ export class OfficeReader {
         hasOperator = true;
         text.text(character);
       },
-      'm:m': {
-        open: () => {
-          matrices += 1;
-        },
-        close: () => {
-          matrices -= 1;
-        },
-      },
+      'm:m': during((isOpen) => {
+        matrices += isOpen ? 1 : -1;
+      }),
       'm:mr': { close: () => text.text('\\\\ ') },
       'm:e': {
         close: () => {
@@ -200,27 +195,22 @@ export class OfficeReader {
 
   /** Embedded files. Their previews are no pictures of their own. */
   private objectElements(): XmlElements {
-    const close = (): void => {
-      this.uncounted -= 1;
-    };
+    const object = during((isOpen) => {
+      this.uncounted += isOpen ? 1 : -1;
+    });
     const count = (program = ''): void => {
       const kind = embeddedKinds.find(([name]) => program.startsWith(name))?.[1] ?? 'embedded object';
       if (this.uncounted === 1) this.leftOut.add(kind);
     };
     return {
-      'w:object': {
-        open: () => {
-          this.uncounted += 1;
-        },
-        close,
-      },
+      'w:object': object,
       'o:OLEObject': ({ ProgID }) => count(ProgID),
       'p:oleObj': {
-        open: ({ progId }) => {
-          this.uncounted += 1;
-          count(progId);
+        ...object,
+        open: (attributes) => {
+          object.open?.(attributes);
+          count(attributes.progId);
         },
-        close,
       },
     };
   }

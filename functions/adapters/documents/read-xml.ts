@@ -16,6 +16,12 @@ type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknow
 /** A function is an element that is only opened. */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
+/** An element that sets something while it is open. */
+export const during = (set: (isOpen: boolean) => void): XmlElement => ({
+  open: () => set(true),
+  close: () => set(false),
+});
+
 /** Namespaces without their host and year: strict documents have another host and no year. */
 const prefixes = new Map([
   ['package/content-types', 'ct'],
@@ -118,16 +124,13 @@ class Walk {
   private bind(attributes: ReadonlyMap<string, string>): void {
     const declared = [...attributes].filter(([name]) => name.startsWith('xmlns'));
     if (declared.length === 0) return;
-    for (const [name, namespace] of declared) {
-      const prefix = name.slice('xmlns:'.length);
-      const bindings = this.bindings.get(prefix);
-      if (bindings === undefined) this.bindings.set(prefix, [prefixOf(namespace)]);
-      else bindings.push(prefixOf(namespace));
+    const bound = declared.map(([name, namespace]) => ({ prefix: name.slice('xmlns:'.length), namespace }));
+    for (const { prefix, namespace } of bound) {
+      const bindings = this.bindings.get(prefix) ?? [];
+      bindings.push(prefixOf(namespace));
+      this.bindings.set(prefix, bindings);
     }
-    this.bound.push({
-      depth: this.names.length,
-      prefixes: declared.map(([name]) => name.slice('xmlns:'.length)),
-    });
+    this.bound.push({ depth: this.names.length, prefixes: bound.map(({ prefix }) => prefix) });
   }
 
   /** A prefix that is not declared, or stands for an unknown namespace, stands for itself. */

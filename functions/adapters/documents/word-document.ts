@@ -2,7 +2,7 @@ import { hex as dingbat } from 'dingbat-to-unicode';
 import type { LeftOut } from './left-out.ts';
 import type { OfficePackage } from './office-package.ts';
 import { OfficeReader, webAddress } from './office-reader.ts';
-import type { XmlElement, XmlElements } from './read-xml.ts';
+import { during, type XmlElement, type XmlElements } from './read-xml.ts';
 import { byValue, levelOf, WordNumbering } from './word-numbering.ts';
 
 interface Paragraph {
@@ -93,14 +93,9 @@ export class WordDocument {
       'w:tc': { open: () => text.openCell(), close: () => text.closeCell() },
       'w:gridSpan': ({ 'w:val': columns }) => text.spanColumns(Number(columns)),
       'w:gridBefore': ({ 'w:val': columns }) => text.emptyCells(Number(columns)),
-      'w:trPr': {
-        open: () => {
-          inLineProperties = true;
-        },
-        close: () => {
-          inLineProperties = false;
-        },
-      },
+      'w:trPr': during((isOpen) => {
+        inLineProperties = isOpen;
+      }),
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
       'w:subDoc': () => reader.count('linked document'),
       'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
