@@ -1,5 +1,5 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { changing, type Table } from '#adapters/dynamo/table/table.ts';
+import { changing, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
 import { chatOf } from './chat-item.ts';
@@ -72,11 +72,10 @@ const leases = (table: Table) =>
       return isDone || item?.lease_id === lease.id;
     },
 
-    renewLease: (chat, leaseId, until) =>
-      updateUnlessStopped(table, chat, leaseId, 'SET lease_until = :until', until),
+    renewLease: (chat, leaseId, until) => updateUnlessStopped(table, chat, leaseId, { lease_until: until }),
 
     stopLease: (chat, leaseId, until) =>
-      updateUnlessStopped(table, chat, leaseId, 'SET lease_until = :until, stop_lease = :lease', until),
+      updateUnlessStopped(table, chat, leaseId, { lease_until: until, stop_lease: leaseId }),
 
     async acknowledgeStop(chat, leaseId, until) {
       await table.updateIf({
@@ -119,14 +118,12 @@ async function updateUnlessStopped(
   table: Table,
   chat: Chat,
   leaseId: string,
-  UpdateExpression: string,
-  until: number,
+  changes: Item,
 ): Promise<boolean> {
   const { isDone, item } = await table.updateIf({
     Key: keyOf(chat),
-    UpdateExpression,
+    ...changing(changes, { ':lease': leaseId }),
     ConditionExpression: 'lease_id = :lease AND (attribute_not_exists(stop_lease) OR stop_lease <> :lease)',
-    ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   });
   return isDone || item?.lease_id === leaseId;

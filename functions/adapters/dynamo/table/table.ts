@@ -185,6 +185,12 @@ export function dynamoTable(
     );
     return Attributes === undefined ? {} : unmarshall(Attributes);
   };
+  const writeAll = async (writes: readonly WriteRequest[]): Promise<void> => {
+    const requests: Promise<void>[] = [];
+    for (let first = 0; first < writes.length; first += writesPerRequest)
+      requests.push(batchWrite(pause, client, name, writes.slice(first, first + writesPerRequest)));
+    await Promise.all(requests);
+  };
   return {
     pauseUpTo,
     get,
@@ -202,20 +208,8 @@ export function dynamoTable(
       }
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
-    putAll: (items) =>
-      batchWrites(
-        pause,
-        client,
-        name,
-        items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
-      ),
-    deleteAll: (keys) =>
-      batchWrites(
-        pause,
-        client,
-        name,
-        keys.map((key) => ({ DeleteRequest: { Key: marshalled(key) } })),
-      ),
+    putAll: (items) => writeAll(items.map((item) => ({ PutRequest: { Item: marshalled(item) } }))),
+    deleteAll: (keys) => writeAll(keys.map((key) => ({ DeleteRequest: { Key: marshalled(key) } }))),
     async transact(writes) {
       if (writes.length === 0) return;
       await client.send(
@@ -262,18 +256,6 @@ async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output
     }
     await backOff(pause, attempt);
   }
-}
-
-async function batchWrites(
-  pause: Pause,
-  client: DynamoDBClient,
-  name: string,
-  writes: readonly WriteRequest[],
-): Promise<void> {
-  const requests: WriteRequest[][] = [];
-  for (let first = 0; first < writes.length; first += writesPerRequest)
-    requests.push(writes.slice(first, first + writesPerRequest));
-  await Promise.all(requests.map((request) => batchWrite(pause, client, name, request)));
 }
 
 async function batchWrite(
