@@ -9,7 +9,32 @@ import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/feed
 const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
-  record: record(table),
+  record: (chat, position, feedback) =>
+    transactWithRetry(table, {
+      attempts,
+      plan: async () => {
+        const key = keys.feedback(chat.workspaceId, chat.id, position, feedback.externalUserId);
+        const previous = (await table.get(key))?.type as FeedbackType | undefined;
+        return {
+          writes: [
+            {
+              ConditionCheck: {
+                Key: keys.chat(chat.workspaceId, chat.id),
+                ConditionExpression: 'attribute_exists(agent_id)',
+              },
+            },
+            { Put: putOf(key, feedback, previous) },
+            ...(previous === feedback.type
+              ? []
+              : [{ Update: countOf(chat, position, feedback.type, previous) }]),
+            ...(chat.externalUserId === null ? [{ Put: { Item: userEntry(chat, position, feedback) } }] : []),
+          ],
+          result: true,
+        };
+      },
+      onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
+    }),
+
   async *ofUser({ workspaceId, externalUserId }) {
     const ratings = { ...keys.userRating(workspaceId, externalUserId, 0, 0), sk: 'RATING#' };
     for await (const page of table.queryPages(startingWith(ratings)))
@@ -38,34 +63,6 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
       },
     }),
 });
-
-const record =
-  (table: Table): FeedbackStore['record'] =>
-  (chat, position, feedback) =>
-    transactWithRetry(table, {
-      attempts,
-      plan: async () => {
-        const key = keys.feedback(chat.workspaceId, chat.id, position, feedback.externalUserId);
-        const previous = (await table.get(key))?.type as FeedbackType | undefined;
-        return {
-          writes: [
-            {
-              ConditionCheck: {
-                Key: keys.chat(chat.workspaceId, chat.id),
-                ConditionExpression: 'attribute_exists(agent_id)',
-              },
-            },
-            { Put: putOf(key, feedback, previous) },
-            ...(previous === feedback.type
-              ? []
-              : [{ Update: countOf(chat, position, feedback.type, previous) }]),
-            ...(chat.externalUserId === null ? [{ Put: { Item: userEntry(chat, position, feedback) } }] : []),
-          ],
-          result: true,
-        };
-      },
-      onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
-    });
 
 /** Names feedback in a chat of nobody, so that an erasure of its user finds it. */
 const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({

@@ -19,7 +19,37 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const item = await table.get(keys.file(workspaceId, uuid));
     return item && fileOf(item, workspaceId);
   },
-  attach: attach(table),
+  async attach(file, chatId) {
+    const { workspaceId, uuid, scope } = file;
+    const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
+    const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
+    // First, so that a purge of the chat finds the other item, also after a crash.
+    await table.put({ Item: { ...fileOfChat, scope, ...ttlOf(file) } });
+    const attempt = randomUUID();
+    const { attached } = await table.update({
+      Key: chatOfFile,
+      ...changing({ attached: attempt, ...ttlOf(file) }),
+      ReturnValues: 'ALL_OLD',
+    });
+    const item = await table.get(keys.file(workspaceId, uuid));
+    if (item !== undefined && item.closed === undefined) return true;
+    // The SDK may have repeated the update. If the chat has attached the file before it was closed, that stays.
+    const isNew = attached === undefined || attached === attempt;
+    if (isNew)
+      await transactIfFirst(table, () => [
+        // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
+        {
+          Delete: {
+            Key: chatOfFile,
+            ConditionExpression: 'attached = :attempt',
+            ExpressionAttributeValues: { ':attempt': attempt },
+          },
+        },
+        { Delete: { Key: fileOfChat } },
+      ]);
+    return false;
+  },
+
   detach: ({ workspaceId, uuid }, chatId) => table.deleteAll([keys.chatOfFile(workspaceId, uuid, chatId)]),
   async isAttached({ workspaceId, uuid }) {
     const chats = startingWith({ ...keys.file(workspaceId, uuid), sk: 'CHAT#' });
@@ -60,39 +90,6 @@ const preparationLeases = (table: Table): PreparationLeases => ({
     });
   },
 });
-
-const attach =
-  (table: Table): FileIndex['attach'] =>
-  async (file, chatId) => {
-    const { workspaceId, uuid, scope } = file;
-    const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
-    const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
-    // First, so that a purge of the chat finds the other item, also after a crash.
-    await table.put({ Item: { ...fileOfChat, scope, ...ttlOf(file) } });
-    const attempt = randomUUID();
-    const { attached } = await table.update({
-      Key: chatOfFile,
-      ...changing({ attached: attempt, ...ttlOf(file) }),
-      ReturnValues: 'ALL_OLD',
-    });
-    const item = await table.get(keys.file(workspaceId, uuid));
-    if (item !== undefined && item.closed === undefined) return true;
-    // The SDK may have repeated the update. If the chat has attached the file before it was closed, that stays.
-    const isNew = attached === undefined || attached === attempt;
-    if (isNew)
-      await transactIfFirst(table, () => [
-        // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
-        {
-          Delete: {
-            Key: chatOfFile,
-            ConditionExpression: 'attached = :attempt',
-            ExpressionAttributeValues: { ':attempt': attempt },
-          },
-        },
-        { Delete: { Key: fileOfChat } },
-      ]);
-    return false;
-  };
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };

@@ -28,14 +28,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         allAttempts: delivery.allAttempts + 1,
         nextAt,
       };
-      const attempt: DeliveryAttempt = {
-        number: started.allAttempts,
-        round: started.round,
-        at,
-        duration: null,
-        status: null,
-        failure: null,
-      };
+      const attempt: DeliveryAttempt = { number: started.allAttempts, round: started.round, at, ...notEnded };
       const isStarted = await transactIfFirst(table, () => [
         { Put: { Item: deliveryItem(started), ...ifUnchanged(delivery) } },
         { Put: { Item: attemptItem(delivery, attempt) } },
@@ -93,6 +86,8 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
   };
 }
 
+const notEnded = { duration: null, status: null, failure: null };
+
 /** Condition: no other caller has changed the delivery since it was read. */
 const ifUnchanged = ({ state, round, attempts }: WebhookDelivery): Item => ({
   ConditionExpression: '#state = :state AND #round = :round AND attempts = :attempts',
@@ -117,6 +112,6 @@ const attemptItem = (
 
 const attemptOf = (item: Item): DeliveryAttempt => ({
   number: Number((item.sk as string).split('#')[1]),
-  ...{ duration: null, status: null, failure: null },
+  ...notEnded,
   ...fieldsOf<Pick<DeliveryAttempt, 'round' | 'at'>>(item),
 });

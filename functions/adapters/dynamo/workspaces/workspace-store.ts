@@ -86,7 +86,21 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
     ]);
   },
 
-  update: update(table, audit),
+  async update(workspaceId, changes) {
+    const change = changing(itemOf(changes));
+    const before = await get(table, workspaceId);
+    if (before === undefined || change.UpdateExpression === '') return before;
+    // It may have been deleted since: an update would create its item.
+    const ConditionExpression = 'attribute_exists(pk)';
+    const Key = keys.workspace(workspaceId);
+    await transactIfFirst(table, () => [
+      { Update: { Key, ConditionExpression, ...change } },
+      ...retentionWrites(workspaceId, changes.retentionDays),
+      ...audit('workspace updated', workspaceId, workspaceId, changesOf(before, changes)),
+    ]);
+    return get(table, workspaceId);
+  },
+
   async list() {
     const items = await table.queryAll(allOf(keys.operatorsWorkspace('')));
     const workspaces = await Promise.all(items.map(({ sk }) => get(table, sk as string)));
@@ -108,23 +122,6 @@ async function get(table: Table, workspaceId: string): Promise<Workspace | undef
   const item = await table.get(keys.workspace(workspaceId));
   return item && workspaceOf(item);
 }
-
-const update =
-  (table: Table, audit: Audit): WorkspaceStore['update'] =>
-  async (workspaceId, changes) => {
-    const change = changing(itemOf(changes));
-    const before = await get(table, workspaceId);
-    if (before === undefined || change.UpdateExpression === '') return before;
-    // It may have been deleted since: an update would create its item.
-    const ConditionExpression = 'attribute_exists(pk)';
-    const Key = keys.workspace(workspaceId);
-    await transactIfFirst(table, () => [
-      { Update: { Key, ConditionExpression, ...change } },
-      ...retentionWrites(workspaceId, changes.retentionDays),
-      ...audit('workspace updated', workspaceId, workspaceId, changesOf(before, changes)),
-    ]);
-    return get(table, workspaceId);
-  };
 
 /** The write of the entry by which the scheduled function finds the workspace. @param days undefined for no change */
 function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
