@@ -1,17 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import {
-  DeleteObjectCommand,
-  GetObjectCommand,
-  PutObjectCommand,
-  paginateListObjectsV2,
-  type S3Client,
-} from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
-
-/** The objects of one page of a list, which are deleted concurrently. */
-const objectsAtOnce = 50;
+import { deleteObjects } from './s3-workspace-objects.ts';
 
 /** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerCharacter = 3;
@@ -55,15 +47,6 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
     async delete(name) {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: name }));
     },
-    async deleteOf(chat) {
-      const pages = paginateListObjectsV2(
-        { client, pageSize: objectsAtOnce },
-        { Bucket: bucket, Prefix: prefixOf(chat) },
-      );
-      for await (const { Contents = [] } of pages)
-        await Promise.all(
-          Contents.map(({ Key }) => client.send(new DeleteObjectCommand({ Bucket: bucket, Key }))),
-        );
-    },
+    deleteOf: (chat) => deleteObjects(client, bucket, prefixOf(chat)),
   };
 }

@@ -1,10 +1,11 @@
-import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, type S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { create as contentDisposition } from 'content-disposition';
 import { limits } from '#contract/limits.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import { presign } from './presign.ts';
 import { s3FileWriter } from './s3-file-writer.ts';
+import { getObject } from './s3-workspace-objects.ts';
 
 const urlSeconds = limits.fileUrlMinutes * 60;
 
@@ -13,15 +14,9 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
     `files/${workspaceId}/${uuid}`;
   return {
     start: (file) => s3FileWriter(client, { Bucket, Key: keyOf(file) }, file.contentType),
-    async read(file) {
-      try {
-        const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: keyOf(file) }));
-        return Body as unknown as AsyncIterable<Uint8Array>;
-      } catch (error) {
-        if (error instanceof NoSuchKey) return undefined;
-        throw error;
-      }
-    },
+    read: async (file) =>
+      (await getObject(client, { Bucket, Key: keyOf(file) }))?.Body as AsyncIterable<Uint8Array> | undefined,
+
     async delete(file) {
       await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(file) }));
     },

@@ -1,16 +1,10 @@
-import {
-  DeleteObjectCommand,
-  GetObjectCommand,
-  type GetObjectCommandOutput,
-  NoSuchKey,
-  PutObjectCommand,
-  type S3Client,
-} from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { preparedImageBytes } from '#domain/files/image-fitter.ts';
 import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { preparedJson, readPreparedJson } from './prepared-json.ts';
 import { presign } from './presign.ts';
+import { getObject } from './s3-workspace-objects.ts';
 
 type Kind = 'content.json' | 'image';
 
@@ -21,20 +15,9 @@ const keyOf = (
 ): string => `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
 export function s3PreparedAttachments(client: S3Client, Bucket: string): PreparedAttachments {
-  const open = async (
-    Key: string,
-    abortSignal?: AbortSignal,
-  ): Promise<GetObjectCommandOutput | undefined> => {
-    try {
-      return await client.send(new GetObjectCommand({ Bucket, Key }), abortSignal && { abortSignal });
-    } catch (error) {
-      if (error instanceof NoSuchKey) return undefined;
-      throw error;
-    }
-  };
   return {
     async get(file, bounds, signal) {
-      const body = (await open(keyOf(file, 'content.json'), signal))?.Body;
+      const body = (await getObject(client, { Bucket, Key: keyOf(file, 'content.json') }, signal))?.Body;
       // If the parser stops early, the connection closes and the rest is not transferred.
       return body && readPreparedJson(body as unknown as AsyncIterable<Uint8Array>, bounds);
     },
@@ -44,7 +27,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
       await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType: 'application/json' }));
     },
     async getImage(file) {
-      const image = await open(keyOf(file, 'image'));
+      const image = await getObject(client, { Bucket, Key: keyOf(file, 'image') });
       if (image?.Body === undefined) throw new Error('A prepared image is missing');
       // A hostile file may control the function that has written it.
       if ((image.ContentLength ?? 0) > preparedImageBytes) throw new Error('A prepared image is too large');

@@ -1,9 +1,12 @@
 import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
+  GetObjectCommand,
+  type GetObjectCommandOutput,
   ListMultipartUploadsCommand,
   type ListMultipartUploadsCommandInput,
   type ListMultipartUploadsCommandOutput,
+  NoSuchKey,
   paginateListObjectsV2,
   type S3Client,
 } from '@aws-sdk/client-s3';
@@ -64,15 +67,30 @@ async function abortUploads(
   }
 }
 
-async function deleteObjects(
+/** Deletes all objects whose names start with the prefix. */
+export async function deleteObjects(
   client: S3Client,
   Bucket: string,
   Prefix: string,
-  onDeleted: OnDeleted,
+  onDeleted?: OnDeleted,
 ): Promise<void> {
   const pages = paginateListObjectsV2({ client, pageSize: objectsAtOnce }, { Bucket, Prefix });
   for await (const { Contents = [] } of pages) {
     await Promise.all(Contents.map(({ Key }) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
-    if (Contents.length > 0) await onDeleted(Contents.length);
+    if (Contents.length > 0) await onDeleted?.(Contents.length);
+  }
+}
+
+/** @returns undefined if there is no such object */
+export async function getObject(
+  client: S3Client,
+  address: { Bucket: string; Key: string },
+  abortSignal?: AbortSignal,
+): Promise<GetObjectCommandOutput | undefined> {
+  try {
+    return await client.send(new GetObjectCommand(address), abortSignal && { abortSignal });
+  } catch (error) {
+    if (error instanceof NoSuchKey) return undefined;
+    throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { AISDKError, APICallError } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
+import { fieldsOf, jsonIn } from './models/completions/fields.ts';
 
 /**
  * Maps an error of a model's answer to a ModelFailure, without the provider's text: that may quote the prompt, and
@@ -56,7 +57,7 @@ function failureOfStatus(
   body: string,
   now: number,
 ): ModelFailure {
-  const data = parsed(body);
+  const data = jsonIn(body);
   const exception = headers['x-amzn-errortype'];
   const names = namesOf(data, exception);
   const kind = kindOf(status, names, body);
@@ -68,17 +69,9 @@ function failureOfStatus(
   );
 }
 
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
 /** A provider's errors inside the stream are plain objects; only some have the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
-  const { statusCode, code } = fieldsOf(error);
+  const { statusCode, code } = fieldsOf(error) ?? {};
   const number = Number(statusCode ?? code);
   const status = Number.isInteger(number) && number >= 400 ? number : undefined;
   const names = namesOf(error);
@@ -138,23 +131,20 @@ const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 424]);
 
 /** The names of an error: OpenAI's `type` and `code`, at the top level or inside `error`, and AWS's exception name. */
 function namesOf(data: unknown, exception = ''): string {
-  const { error } = fieldsOf(data);
-  const { type, code } = fieldsOf(error ?? data);
+  const { error } = fieldsOf(data) ?? {};
+  const { type, code } = fieldsOf(error ?? data) ?? {};
   return [type, code, exception].filter((name) => typeof name === 'string').join(' ');
 }
 
 /** ` (type …, code …)` for the log. A server may put a sentence there, which may quote the prompt: it is left out. */
 function typeAndCodeOf(data: unknown, exception?: string): string {
-  const { error } = fieldsOf(data);
-  const { type = exception?.split(':')[0], code } = fieldsOf(error ?? data);
+  const { error } = fieldsOf(data) ?? {};
+  const { type = exception?.split(':')[0], code } = fieldsOf(error ?? data) ?? {};
   const found = Object.entries({ type, code })
     .map(([name, value]) => [name, typeof value === 'number' ? String(value) : value] as const)
     .filter(([, value]) => typeof value === 'string' && /^[\w.-]{1,64}$/.test(value));
   return found.length === 0 ? '' : ` (${found.map(([name, value]) => `${name} ${value}`).join(', ')})`;
 }
-
-const fieldsOf = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? { ...value } : {};
 
 /** The first network code of the error or its causes, such as ECONNREFUSED or UND_ERR_SOCKET. */
 export function networkCodeOf(error: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import type { DocumentText } from './document-text.ts';
-import type { XmlElement, XmlElements } from './read-xml.ts';
+import { during, type XmlElement, type XmlElements } from './read-xml.ts';
 
 interface ChartReader {
   text: DocumentText;
@@ -25,7 +25,7 @@ export function chartElements(reader: ChartReader): XmlElements {
   return {
     'c:chart': chart,
     'cx:chart': chart,
-    'c:userShapes': { open: ({ 'r:id': id }) => reader.readBox(id) },
+    'c:userShapes': ({ 'r:id': id }) => reader.readBox(id),
     ...titleElements(reader),
     ...seriesElements(reader, data),
     ...extendedElements(reader, data),
@@ -34,14 +34,9 @@ export function chartElements(reader: ChartReader): XmlElements {
 
 function titleElements({ text }: ChartReader): XmlElements {
   let mark = 'Chart';
-  const axis: XmlElement = {
-    open: () => {
-      mark = 'Axis';
-    },
-    close: () => {
-      mark = 'Chart';
-    },
-  };
+  const axis = during((isOpen) => {
+    mark = isOpen ? 'Axis' : 'Chart';
+  });
   const title: XmlElement = {
     open: () => text.openBlock(false),
     close: () => {
@@ -102,13 +97,11 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
     'c:xVal': into('categories'),
     'c:val': into('values'),
     'c:yVal': into('values'),
-    'c:pt': {
-      open: ({ idx }) => {
-        index = Number(idx);
-        // Categories may have several levels.
-        const inner = points?.get(index);
-        if (inner !== undefined) points?.set(index, `${inner} / `);
-      },
+    'c:pt': ({ idx }) => {
+      index = Number(idx);
+      // Categories may have several levels.
+      const inner = points?.get(index);
+      if (inner !== undefined) points?.set(index, `${inner} / `);
     },
     'c:v': {
       text: (fragment) => {

@@ -14,24 +14,14 @@ export interface Relation {
 
 /** What may be unpacked and read of a document, together with the documents in it. */
 export class ReadingAllowance {
-  private unpacked = 0;
-  private read = 0;
+  private readonly used = { unpacked: 0, read: 0 };
 
   /** @throws ExtractionFailure `tooLarge` */
-  useToUnpack(bytes: number): void {
-    this.unpacked += bytes;
-    rejectTooMuch(this.unpacked);
+  use(what: 'unpacked' | 'read', bytes: number): void {
+    this.used[what] += bytes;
+    if (this.used[what] > bounds.partsBytes)
+      throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
   }
-
-  /** @throws ExtractionFailure `tooLarge` */
-  useToRead(bytes: number): void {
-    this.read += bytes;
-    rejectTooMuch(this.read);
-  }
-}
-
-function rejectTooMuch(bytes: number): void {
-  if (bytes > bounds.partsBytes) throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
 }
 
 /** An office document: parts that are related to each other (Open Packaging Conventions). */
@@ -98,22 +88,18 @@ export class OfficePackage {
   read(part: string, elements: XmlElements): boolean {
     const bytes = this.parts.get(part);
     if (bytes === undefined) return false;
-    this.allowance.useToRead(bytes.length);
+    this.allowance.use('read', bytes.length);
     readXml(bytes, elements);
     return true;
   }
 
   private readContentTypes(types: Uint8Array): void {
     readXml(types, {
-      'ct:Default': {
-        open: ({ Extension = '', ContentType = '' }) => {
-          this.contentTypes.set(Extension.toLowerCase(), ContentType);
-        },
+      'ct:Default': ({ Extension = '', ContentType = '' }) => {
+        this.contentTypes.set(Extension.toLowerCase(), ContentType);
       },
-      'ct:Override': {
-        open: ({ PartName = '', ContentType = '' }) => {
-          this.contentTypes.set(PartName.toLowerCase(), ContentType);
-        },
+      'ct:Override': ({ PartName = '', ContentType = '' }) => {
+        this.contentTypes.set(PartName.toLowerCase(), ContentType);
       },
     });
   }

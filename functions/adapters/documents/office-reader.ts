@@ -3,7 +3,7 @@ import { chartElements } from './chart-elements.ts';
 import { DocumentText } from './document-text.ts';
 import type { LeftOut, LeftOutKind } from './left-out.ts';
 import type { OfficePackage } from './office-package.ts';
-import type { XmlElement, XmlElements } from './read-xml.ts';
+import { during, type XmlElement, type XmlElements } from './read-xml.ts';
 
 /** Reads parts of a Word document or a presentation. Both have the drawings, charts and equations of this file. */
 export class OfficeReader {
@@ -90,14 +90,14 @@ export class OfficeReader {
       ...this.objectElements(),
       ...this.equationElements(),
       'a:t': textElement,
-      'a:br': { open: () => text.lineBreak() },
-      'a:fld': { open: ({ type }) => type !== 'slidenum' },
+      'a:br': () => text.lineBreak(),
+      'a:fld': ({ type }) => type !== 'slidenum',
       'a:p': { close: () => text.endParagraph({ isTight: true }) },
       'a:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'a:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
       'a:tc': { open: () => text.openCell(), close: () => text.closeCell() },
-      'dgm:relIds': { open: ({ 'r:dm': id }) => this.readBox(id) },
-      'v:textpath': { open: ({ string = '' }) => text.text(`${string} `) },
+      'dgm:relIds': ({ 'r:dm': id }) => this.readBox(id),
+      'v:textpath': ({ string = '' }) => text.text(`${string} `),
     };
   }
 
@@ -127,20 +127,13 @@ export class OfficeReader {
           if (!hasOperator) text.text('∫');
         },
       },
-      'm:chr': {
-        open: ({ 'm:val': character = '' }) => {
-          hasOperator = true;
-          text.text(character);
-        },
+      'm:chr': ({ 'm:val': character = '' }) => {
+        hasOperator = true;
+        text.text(character);
       },
-      'm:m': {
-        open: () => {
-          matrices += 1;
-        },
-        close: () => {
-          matrices -= 1;
-        },
-      },
+      'm:m': during((isOpen) => {
+        matrices += isOpen ? 1 : -1;
+      }),
       'm:mr': { close: () => text.text('\\\\ ') },
       'm:e': {
         close: () => {
@@ -178,10 +171,8 @@ export class OfficeReader {
     return {
       'wp:docPr': described,
       'pic:cNvPr': described,
-      'p:cNvPr': {
-        open: ({ descr, title }) => {
-          description = descr || title;
-        },
+      'p:cNvPr': ({ descr, title }) => {
+        description = descr || title;
       },
       'pic:pic': picture,
       'p:pic': {
@@ -191,7 +182,7 @@ export class OfficeReader {
           this.text.endParagraph();
         },
       },
-      'v:imagedata': { open: ({ 'o:title': title }) => this.picture(title) },
+      'v:imagedata': ({ 'o:title': title }) => this.picture(title),
       'a:videoFile': playing('video'),
       'a:quickTimeFile': playing('video'),
       'a:audioFile': playing('audio clip'),
@@ -204,27 +195,22 @@ export class OfficeReader {
 
   /** Embedded files. Their previews are no pictures of their own. */
   private objectElements(): XmlElements {
-    const close = (): void => {
-      this.uncounted -= 1;
-    };
+    const object = during((isOpen) => {
+      this.uncounted += isOpen ? 1 : -1;
+    });
     const count = (program = ''): void => {
       const kind = embeddedKinds.find(([name]) => program.startsWith(name))?.[1] ?? 'embedded object';
       if (this.uncounted === 1) this.leftOut.add(kind);
     };
     return {
-      'w:object': {
-        open: () => {
-          this.uncounted += 1;
-        },
-        close,
-      },
-      'o:OLEObject': { open: ({ ProgID }) => count(ProgID) },
+      'w:object': object,
+      'o:OLEObject': ({ ProgID }) => count(ProgID),
       'p:oleObj': {
-        open: ({ progId }) => {
-          this.uncounted += 1;
-          count(progId);
+        ...object,
+        open: (attributes) => {
+          object.open?.(attributes);
+          count(attributes.progId);
         },
-        close,
       },
     };
   }

@@ -11,7 +11,7 @@ import { bounds } from './bounds.ts';
 export function openArchive(
   bytes: Uint8Array,
   isWanted: (name: string) => boolean,
-  allowance: { useToUnpack(bytes: number): void },
+  allowance: { use(what: 'unpacked', bytes: number): void },
 ): Map<string, Uint8Array> {
   rejectEncrypted(bytes);
   let count = 0;
@@ -23,7 +23,7 @@ export function openArchive(
       if (!isWanted(partName(name))) return false;
       if (originalSize > bounds.partBytes)
         throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
-      allowance.useToUnpack(originalSize);
+      allowance.use('unpacked', originalSize);
       return true;
     },
   });

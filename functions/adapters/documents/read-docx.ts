@@ -14,7 +14,7 @@ import { WordDocument } from './word-document.ts';
  */
 export async function readDocx(bytes: Uint8Array): Promise<Extracted> {
   const leftOut = new LeftOut();
-  const text = await documentText(bytes, leftOut, new ReadingAllowance(), 1);
+  const text = await documentText(bytes, { leftOut, allowance: new ReadingAllowance(), level: 1 });
   return { text, pageOffsets: [], notices: leftOut.notices() };
 }
 
@@ -23,23 +23,24 @@ const readTypes = new Set([
   ...['chart', 'chartEx', 'chartUserShapes', 'diagramData', 'aFChunk'],
 ]);
 
-async function documentText(
-  bytes: Uint8Array,
-  leftOut: LeftOut,
-  allowance: ReadingAllowance,
-  level: number,
-): Promise<string> {
+interface Reading {
+  leftOut: LeftOut;
+  allowance: ReadingAllowance;
+  /** Levels of documents in a document, with this one. */
+  level: number;
+}
+
+async function documentText(bytes: Uint8Array, reading: Reading): Promise<string> {
+  const { leftOut, allowance } = reading;
   const opened = new OfficePackage(bytes, 'word/document.xml', (type) => readTypes.has(type), allowance);
   const chunks = new Map<string, string>();
   for (const part of opened.ofType('aFChunk')) {
     const chunk = opened.part(part);
     if (chunk === undefined) continue;
-    const text = await chunkText(chunk, opened.contentType(part), leftOut, allowance, level).catch(
-      (error) => {
-        if (error instanceof ExtractionFailure && error.kind === 'tooLarge') throw error;
-        return undefined;
-      },
-    );
+    const text = await chunkText(chunk, opened.contentType(part), reading).catch((error) => {
+      if (error instanceof ExtractionFailure && error.kind === 'tooLarge') throw error;
+      return undefined;
+    });
     if (text === undefined) leftOut.add('embedded document');
     else chunks.set(part, text);
   }
@@ -53,15 +54,13 @@ async function documentText(
 async function chunkText(
   bytes: Uint8Array,
   contentType: string,
-  leftOut: LeftOut,
-  allowance: ReadingAllowance,
-  level: number,
+  reading: Reading,
 ): Promise<string | undefined> {
   const isArchive = bytes[0] === 0x50 && bytes[1] === 0x4b;
   const isRtf = bytes[0] === 0x7b && bytes[1] === 0x5c;
-  if (isRtf || (isArchive && level === bounds.documents)) return undefined;
-  if (isArchive) return documentText(bytes, leftOut, allowance, level + 1);
-  if (contentType.startsWith('message/')) return mailText(bytes, leftOut);
+  if (isRtf || (isArchive && reading.level === bounds.documents)) return undefined;
+  if (isArchive) return documentText(bytes, { ...reading, level: reading.level + 1 });
+  if (contentType.startsWith('message/')) return mailText(bytes, reading.leftOut);
   if (contentType.startsWith('text/plain')) return readPlainText(bytes).text;
   return (await readHtml(bytes)).text;
 }

@@ -87,34 +87,24 @@ class Presentation {
     let isPlaceholder = false;
     let link: (() => void) | undefined;
     return {
-      'p:presentation': {
-        open: () => {
-          this.isPresentation = true;
-        },
+      'p:presentation': () => {
+        this.isPresentation = true;
       },
-      'p:sldId': { open: ({ 'r:id': id = '' }) => this.order.push(id) },
-      'p:sld': {
-        open: ({ show = '1' }) => {
-          this.isHidden = show === '0' || show === 'false';
-          return !this.isHidden;
-        },
+      'p:sldId': ({ 'r:id': id = '' }) => this.order.push(id),
+      'p:sld': ({ show = '1' }) => {
+        this.isHidden = show === '0' || show === 'false';
+        return !this.isHidden;
       },
       // The placeholders of a background have the texts that an author sees, such as `Click to edit`.
-      'p:sp': {
-        open: () => {
-          isPlaceholder = false;
-        },
+      'p:sp': () => {
+        isPlaceholder = false;
       },
-      'p:ph': {
-        open: () => {
-          isPlaceholder = true;
-        },
+      'p:ph': () => {
+        isPlaceholder = true;
       },
-      'p:txBody': {
-        open: () => {
-          text.endTight();
-          return !(this.isBackground && isPlaceholder);
-        },
+      'p:txBody': () => {
+        text.endTight();
+        return !(this.isBackground && isPlaceholder);
       },
       'a:r': {
         close: () => {
@@ -122,13 +112,11 @@ class Presentation {
           link = undefined;
         },
       },
-      'a:hlinkClick': {
-        open: ({ 'r:id': id }) => {
-          const address = this.reader.webAddress(id);
-          if (address === undefined) return;
-          const opened = text.openLink(address);
-          link = () => text.closeLink(opened);
-        },
+      'a:hlinkClick': ({ 'r:id': id }) => {
+        const address = this.reader.webAddress(id);
+        if (address === undefined) return;
+        const opened = text.openLink(address);
+        link = () => text.closeLink(opened);
       },
       ...this.commentElements(text),
     };
@@ -151,8 +139,8 @@ class Presentation {
     const author = ({ id = '', name = '' }: Readonly<Record<string, string | undefined>>) =>
       this.authors.set(id, name.trim());
     return {
-      'p:cmAuthor': { open: author },
-      'p188:author': { open: author },
+      'p:cmAuthor': author,
+      'p188:author': author,
       'p:cm': { open: ({ authorId }) => comment(authorId), close: endComment },
       'p:text': { text: (fragment) => text.text(fragment) },
       'p188:cm': { open: ({ authorId }) => comment(authorId), close: endComment },

@@ -1,18 +1,26 @@
-import { Tokenizer } from 'htmlparser2';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import { readTags } from '../outbound/readable-html.ts';
 import { bounds } from './bounds.ts';
 
 /** Names have the prefixes below, whatever prefixes the document has. */
 export interface XmlElement {
-  /** @returns false to skip the element's content and `close` */
-  open?(attributes: XmlAttributes): unknown;
+  open?: Open;
   /** Text directly in the element, in fragments. */
   text?(fragment: string): void;
   close?(): void;
 }
 
-export type XmlAttributes = Readonly<Record<string, string | undefined>>;
-export type XmlElements = Readonly<Record<string, XmlElement>>;
+/** @returns false to skip the element's content and `close` */
+type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
+
+/** A function is an element that is only opened. */
+export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
+
+/** An element that sets something while it is open. */
+export const during = (set: (isOpen: boolean) => void): XmlElement => ({
+  open: () => set(true),
+  close: () => set(false),
+});
 
 /** Namespaces without their host and year: strict documents have another host and no year. */
 const prefixes = new Map([
@@ -47,44 +55,9 @@ const prefixOf = (namespace: string): string | undefined =>
  * defines are not expanded, which prevents entity bombs ("billion laughs").
  */
 export function readXml(bytes: Uint8Array, elements: XmlElements): void {
-  const xml = decode(bytes);
   const walk = new Walk(elements);
-  let value = '';
-  const tokenizer = new Tokenizer(
-    { xmlMode: true, decodeEntities: true },
-    {
-      ontext: (start, end) => walk.text(xml.slice(start, end)),
-      ontextentity: (code) => walk.text(String.fromCodePoint(code)),
-      oncdata: (start, end, offset) => walk.text(xml.slice(start, end - offset)),
-      onopentagname: (start, end) => walk.openName(xml.slice(start, end)),
-      onattribname(start, end) {
-        walk.attributeName(xml.slice(start, end));
-        value = '';
-      },
-      onattribdata(start, end) {
-        value += xml.slice(start, end);
-      },
-      onattribentity(code) {
-        value += String.fromCodePoint(code);
-      },
-      onattribend: () => walk.attributeValue(value),
-      onopentagend: () => walk.open(),
-      onselfclosingtag() {
-        walk.open();
-        walk.close();
-      },
-      onclosetag(start, end) {
-        walk.closeName(xml.slice(start, end));
-        walk.close();
-      },
-      oncomment: () => undefined,
-      ondeclaration: () => undefined,
-      onprocessinginstruction: () => undefined,
-      onend: () => walk.end(),
-    },
-  );
-  tokenizer.write(xml);
-  tokenizer.end();
+  readTags(decode(bytes), walk, { xmlMode: true });
+  walk.end();
 }
 
 /** XML in an office document is UTF-8 or UTF-16. */
@@ -104,9 +77,6 @@ class Walk {
   private readonly bound: { depth: number; prefixes: string[] }[] = [];
   /** The depth of the element whose content is skipped. */
   private skipped = Number.POSITIVE_INFINITY;
-  private name = '';
-  private attribute = '';
-  private attributes: [name: string, value: string][] = [];
 
   constructor(elements: XmlElements) {
     this.elements = elements;
@@ -116,40 +86,30 @@ class Walk {
     this.handlers.at(-1)?.text?.(fragment);
   }
 
-  openName(name: string): void {
-    this.name = name;
-    this.attributes = [];
-  }
-
-  attributeName(name: string): void {
-    this.attribute = name;
-  }
-
-  attributeValue(value: string): void {
-    this.attributes.push([this.attribute, value]);
-  }
-
-  open(): void {
-    this.names.push(this.name);
+  open(name: string, attributes: ReadonlyMap<string, string>, selfClosing: boolean): void {
+    this.names.push(name);
     if (this.names.length > bounds.depth)
       throw new ExtractionFailure('tooLarge', 'cannot be read: its elements are nested too deeply');
-    this.bind();
-    if (this.names.length > this.skipped) {
-      this.handlers.push(undefined);
-      return;
-    }
-    const name = this.known(this.name, '');
-    const handler = Object.hasOwn(this.elements, name) ? this.elements[name] : undefined;
-    const isSkipped = handler?.open?.(this.knownAttributes()) === false;
+    this.bind(attributes);
+    if (this.names.length > this.skipped) this.handlers.push(undefined);
+    else this.openKnown(this.known(name), attributes);
+    if (selfClosing) this.closeLast();
+  }
+
+  private openKnown(name: string, attributes: ReadonlyMap<string, string>): void {
+    const element = Object.hasOwn(this.elements, name) ? this.elements[name] : undefined;
+    const handler = typeof element === 'function' ? { open: element } : element;
+    const isSkipped = handler?.open?.(this.knownAttributes(attributes)) === false;
     if (isSkipped) this.skipped = this.names.length;
     this.handlers.push(isSkipped ? undefined : handler);
   }
 
-  closeName(name: string): void {
+  close(name: string): void {
     if (this.names.at(-1) !== name) throw new Error('It is not well-formed XML');
+    this.closeLast();
   }
 
-  close(): void {
+  private closeLast(): void {
     this.handlers.pop()?.close?.();
     if (this.skipped === this.names.length) this.skipped = Number.POSITIVE_INFINITY;
     while (this.bound.at(-1)?.depth === this.names.length)
@@ -161,26 +121,23 @@ class Walk {
     if (this.names.length > 0) throw new Error('It is cut off');
   }
 
-  private bind(): void {
-    const declared = this.attributes.filter(([name]) => name.startsWith('xmlns'));
+  private bind(attributes: ReadonlyMap<string, string>): void {
+    const declared = [...attributes].filter(([name]) => name.startsWith('xmlns'));
     if (declared.length === 0) return;
-    for (const [name, namespace] of declared) {
-      const prefix = name.slice('xmlns:'.length);
-      const bindings = this.bindings.get(prefix);
-      if (bindings === undefined) this.bindings.set(prefix, [prefixOf(namespace)]);
-      else bindings.push(prefixOf(namespace));
+    const bound = declared.map(([name, namespace]) => ({ prefix: name.slice('xmlns:'.length), namespace }));
+    for (const { prefix, namespace } of bound) {
+      const bindings = this.bindings.get(prefix) ?? [];
+      bindings.push(prefixOf(namespace));
+      this.bindings.set(prefix, bindings);
     }
-    this.bound.push({
-      depth: this.names.length,
-      prefixes: declared.map(([name]) => name.slice('xmlns:'.length)),
-    });
+    this.bound.push({ depth: this.names.length, prefixes: bound.map(({ prefix }) => prefix) });
   }
 
   /** A prefix that is not declared, or stands for an unknown namespace, stands for itself. */
-  private known(name: string, unprefixed: string): string {
+  private known(name: string): string {
     const colon = name.indexOf(':');
     if (colon === -1) {
-      const namespace = this.bindings.get(unprefixed)?.at(-1);
+      const namespace = this.bindings.get('')?.at(-1);
       return namespace === undefined ? name : `${namespace}:${name}`;
     }
     const prefix = name.slice(0, colon);
@@ -188,10 +145,9 @@ class Walk {
     return namespace === undefined || namespace === prefix ? name : namespace + name.slice(colon);
   }
 
-  private knownAttributes(): XmlAttributes {
+  private knownAttributes(attributes: ReadonlyMap<string, string>): Parameters<Open>[0] {
     const known: Record<string, string> = Object.create(null);
-    for (const [name, value] of this.attributes)
-      known[name.includes(':') ? this.known(name, '') : name] = value;
+    for (const [name, value] of attributes) known[name.includes(':') ? this.known(name) : name] = value;
     return known;
   }
 }

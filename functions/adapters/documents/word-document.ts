@@ -2,8 +2,8 @@ import { hex as dingbat } from 'dingbat-to-unicode';
 import type { LeftOut } from './left-out.ts';
 import type { OfficePackage } from './office-package.ts';
 import { OfficeReader, webAddress } from './office-reader.ts';
-import type { XmlElement, XmlElements } from './read-xml.ts';
-import { levelOf, WordNumbering } from './word-numbering.ts';
+import { during, type XmlElement, type XmlElements } from './read-xml.ts';
+import { byValue, levelOf, WordNumbering } from './word-numbering.ts';
 
 interface Paragraph {
   style?: string;
@@ -74,46 +74,35 @@ export class WordDocument {
       ...this.paragraphElements(reader),
       ...this.fieldElements(reader),
       ...this.noteElements(reader),
-      'w:document': {
-        open: () => {
-          this.isDocument = true;
-        },
+      'w:document': () => {
+        this.isDocument = true;
       },
       'w:t': {
         text: (fragment) => {
           if (!this.isInInstruction()) text.text(fragment);
         },
       },
-      'w:tab': { open: () => text.tab() },
-      'w:ptab': { open: () => text.tab() },
-      'w:br': { open: () => text.lineBreak() },
-      'w:cr': { open: () => text.lineBreak() },
-      'w:noBreakHyphen': { open: () => text.text('-') },
-      'w:sym': {
-        open: ({ 'w:font': font = '', 'w:char': char = '' }) => text.text(symbol(font, char)),
-      },
+      'w:tab': () => text.tab(),
+      'w:ptab': () => text.tab(),
+      'w:br': () => text.lineBreak(),
+      'w:cr': () => text.lineBreak(),
+      'w:noBreakHyphen': () => text.text('-'),
+      'w:sym': ({ 'w:font': font = '', 'w:char': char = '' }) => text.text(symbol(font, char)),
       'w:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'w:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
       'w:tc': { open: () => text.openCell(), close: () => text.closeCell() },
-      'w:gridSpan': { open: ({ 'w:val': columns }) => text.spanColumns(Number(columns)) },
-      'w:gridBefore': { open: ({ 'w:val': columns }) => text.emptyCells(Number(columns)) },
-      'w:trPr': {
-        open: () => {
-          inLineProperties = true;
-        },
-        close: () => {
-          inLineProperties = false;
-        },
-      },
+      'w:gridSpan': ({ 'w:val': columns }) => text.spanColumns(Number(columns)),
+      'w:gridBefore': ({ 'w:val': columns }) => text.emptyCells(Number(columns)),
+      'w:trPr': during((isOpen) => {
+        inLineProperties = isOpen;
+      }),
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
-      'w:subDoc': { open: () => reader.count('linked document') },
-      'w:altChunk': { open: ({ 'r:id': id }) => this.addChunk(id) },
+      'w:subDoc': () => reader.count('linked document'),
+      'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
       // What was deleted or moved away, the pronunciation of ruby text, earlier properties, and positions of tabs.
-      'w:del': {
-        open: () => {
-          if (inLineProperties) text.deleteTableLine();
-          return false;
-        },
+      'w:del': () => {
+        if (inLineProperties) text.deleteTableLine();
+        return false;
       },
       'w:moveFrom': skipped,
       'w:rt': skipped,
@@ -125,12 +114,7 @@ export class WordDocument {
   }
 
   private paragraphElements({ text }: OfficeReader): XmlElements {
-    const set = (change: (paragraph: Paragraph, value: string) => void): XmlElement => ({
-      open: ({ 'w:val': value = '' }) => {
-        const paragraph = this.paragraphs.at(-1);
-        if (paragraph !== undefined) change(paragraph, value);
-      },
-    });
+    const set = byValue((change: Paragraph) => Object.assign(this.paragraphs.at(-1) ?? {}, change));
     return {
       'w:p': {
         open: () => this.paragraphs.push({}),
@@ -144,18 +128,10 @@ export class WordDocument {
           this.endInstructions();
         },
       },
-      'w:pStyle': set((paragraph, style) => {
-        paragraph.style = style;
-      }),
-      'w:outlineLvl': set((paragraph, level) => {
-        paragraph.headingLevel = Number(level);
-      }),
-      'w:numId': set((paragraph, list) => {
-        paragraph.list = list;
-      }),
-      'w:ilvl': set((paragraph, level) => {
-        paragraph.level = levelOf(level);
-      }),
+      'w:pStyle': set((style = '') => ({ style })),
+      'w:outlineLvl': set((level = '') => ({ headingLevel: Number(level) })),
+      'w:numId': set((list = '') => ({ list })),
+      'w:ilvl': set((level) => ({ level: levelOf(level) })),
     };
   }
 
@@ -180,22 +156,20 @@ export class WordDocument {
         open: ({ 'w:instr': instruction = '' }) => this.links.push(link(linkAddress(instruction))),
         close: closeLink,
       },
-      'w:fldChar': {
-        open: ({ 'w:fldCharType': type }) => {
-          const field = this.fields.at(-1);
-          if (type === 'begin') {
-            this.fields.push({ instruction: '', isResult: false });
-            this.instructions += 1;
-          } else if (type === 'separate' && field?.isResult === false) {
-            field.isResult = true;
-            field.closeLink = link(linkAddress(field.instruction));
-            this.instructions -= 1;
-          } else if (type === 'end') {
-            field?.closeLink?.();
-            if (field?.isResult === false) this.instructions -= 1;
-            this.fields.pop();
-          }
-        },
+      'w:fldChar': ({ 'w:fldCharType': type }) => {
+        const field = this.fields.at(-1);
+        if (type === 'begin') {
+          this.fields.push({ instruction: '', isResult: false });
+          this.instructions += 1;
+        } else if (type === 'separate' && field?.isResult === false) {
+          field.isResult = true;
+          field.closeLink = link(linkAddress(field.instruction));
+          this.instructions -= 1;
+        } else if (type === 'end') {
+          field?.closeLink?.();
+          if (field?.isResult === false) this.instructions -= 1;
+          this.fields.pop();
+        }
       },
       'w:instrText': {
         text: (fragment) => {
@@ -210,16 +184,12 @@ export class WordDocument {
         },
         close: () => text.text(isChecked ? '[x] ' : '[ ] '),
       },
-      'w:default': {
-        open: ({ 'w:val': value = 'true' }) => {
-          isChecked = isOn(value);
-          selected = Number(value) || 0;
-        },
+      'w:default': ({ 'w:val': value = 'true' }) => {
+        isChecked = isOn(value);
+        selected = Number(value) || 0;
       },
-      'w:checked': {
-        open: ({ 'w:val': value = 'true' }) => {
-          isChecked = isOn(value);
-        },
+      'w:checked': ({ 'w:val': value = 'true' }) => {
+        isChecked = isOn(value);
       },
       'w:ddList': {
         open: () => {
@@ -228,12 +198,10 @@ export class WordDocument {
         },
         close: () => text.text(entries[selected] ?? ''),
       },
-      'w:result': {
-        open: ({ 'w:val': value }) => {
-          selected = Number(value);
-        },
+      'w:result': ({ 'w:val': value }) => {
+        selected = Number(value);
       },
-      'w:listEntry': { open: ({ 'w:val': entry = '' }) => entries.push(entry) },
+      'w:listEntry': ({ 'w:val': entry = '' }) => entries.push(entry),
     };
   }
 

@@ -124,38 +124,17 @@ export class WordNumbering {
 
   private styleElements(): XmlElements {
     let style: Style = { name: '' };
+    const set = byValue((change: Partial<Style>) => Object.assign(style, change));
     return {
-      'w:style': {
-        open: ({ 'w:styleId': id = '' }) => {
-          style = { name: id };
-          this.styles.set(id, style);
-        },
+      'w:style': ({ 'w:styleId': id = '' }) => {
+        style = { name: id };
+        this.styles.set(id, style);
       },
-      'w:name': {
-        open: ({ 'w:val': name = '' }) => {
-          style.name = name;
-        },
-      },
-      'w:basedOn': {
-        open: ({ 'w:val': id }) => {
-          style.basedOn = id;
-        },
-      },
-      'w:outlineLvl': {
-        open: ({ 'w:val': level }) => {
-          style.headingLevel = Number(level);
-        },
-      },
-      'w:numId': {
-        open: ({ 'w:val': list }) => {
-          style.list = list;
-        },
-      },
-      'w:ilvl': {
-        open: ({ 'w:val': level }) => {
-          style.level = levelOf(level);
-        },
-      },
+      'w:name': set((name = '') => ({ name })),
+      'w:basedOn': set((basedOn) => ({ basedOn })),
+      'w:outlineLvl': set((level) => ({ headingLevel: Number(level) })),
+      'w:numId': set((list) => ({ list })),
+      'w:ilvl': set((level) => ({ level: levelOf(level) })),
     };
   }
 
@@ -164,74 +143,48 @@ export class WordNumbering {
     let levels: Levels = new Map();
     let list: List | undefined;
     let at = 0;
-    let level: Level = usualLevel;
+    let level: Level = { ...usualLevel };
+    const set = byValue((change: Partial<Level>) => Object.assign(level, change));
     return {
-      'w:abstractNum': {
-        open: ({ 'w:abstractNumId': id = '' }) => {
-          definition = id;
-          levels = new Map();
-          this.definitions.set(id, levels);
-        },
+      'w:abstractNum': ({ 'w:abstractNumId': id = '' }) => {
+        definition = id;
+        levels = new Map();
+        this.definitions.set(id, levels);
       },
-      'w:numStyleLink': {
-        open: ({ 'w:val': style = '' }) => this.styleOfDefinition.set(definition, style),
+      'w:numStyleLink': ({ 'w:val': style = '' }) => this.styleOfDefinition.set(definition, style),
+      'w:lvl': ({ 'w:ilvl': number }) => {
+        at = levelOf(number);
+        level = { start: 0, format: 'decimal', text: '', isLegal: false };
+        levels.set(at, level);
       },
-      'w:lvl': {
-        open: ({ 'w:ilvl': number }) => {
-          at = levelOf(number);
-          level = { start: 0, format: 'decimal', text: '', isLegal: false };
-          levels.set(at, level);
-        },
+      'w:pStyle': ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at),
+      'w:start': set((start) => ({ start: Math.trunc(Number(start)) || 0 })),
+      'w:numFmt': set((format = 'decimal') => ({ format })),
+      'w:lvlText': set((text = '') => ({ text: text.slice(0, longestLabel) })),
+      'w:lvlRestart': set((restartedBy) => ({ restartedBy: Number(restartedBy) })),
+      'w:isLgl': set(() => ({ isLegal: true })),
+      'w:num': ({ 'w:numId': id = '' }) => {
+        levels = new Map();
+        list = { definition: '', levels, starts: new Map() };
+        this.lists.set(id, list);
       },
-      'w:pStyle': { open: ({ 'w:val': style = '' }) => this.levelOfStyle.set(style, at) },
-      'w:start': {
-        open: ({ 'w:val': start }) => {
-          level.start = Math.trunc(Number(start)) || 0;
-        },
+      'w:abstractNumId': ({ 'w:val': id = '' }) => {
+        if (list !== undefined) list.definition = id;
       },
-      'w:numFmt': {
-        open: ({ 'w:val': format = 'decimal' }) => {
-          level.format = format;
-        },
+      'w:lvlOverride': ({ 'w:ilvl': number }) => {
+        at = levelOf(number);
       },
-      'w:lvlText': {
-        open: ({ 'w:val': text = '' }) => {
-          level.text = text.slice(0, longestLabel);
-        },
-      },
-      'w:lvlRestart': {
-        open: ({ 'w:val': restartedBy }) => {
-          level.restartedBy = Number(restartedBy);
-        },
-      },
-      'w:isLgl': {
-        open: () => {
-          level.isLegal = true;
-        },
-      },
-      'w:num': {
-        open: ({ 'w:numId': id = '' }) => {
-          levels = new Map();
-          list = { definition: '', levels, starts: new Map() };
-          this.lists.set(id, list);
-        },
-      },
-      'w:abstractNumId': {
-        open: ({ 'w:val': id = '' }) => {
-          if (list !== undefined) list.definition = id;
-        },
-      },
-      'w:lvlOverride': {
-        open: ({ 'w:ilvl': number }) => {
-          at = levelOf(number);
-        },
-      },
-      'w:startOverride': {
-        open: ({ 'w:val': start }) => list?.starts.set(at, Math.trunc(Number(start)) || 0),
-      },
+      'w:startOverride': ({ 'w:val': start }) => list?.starts.set(at, Math.trunc(Number(start)) || 0),
     };
   }
 }
+
+/** An element that changes something by its value. */
+export const byValue =
+  <Change>(apply: (change: Change) => unknown) =>
+  (changeOf: (value: string | undefined) => Change) =>
+  ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
+    apply(changeOf(value));
 
 /** A list that is not defined. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };

@@ -1,11 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  DeleteObjectCommand,
-  GetObjectCommand,
-  NoSuchKey,
-  PutObjectCommand,
-  type S3Client,
-} from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { getObject } from '#adapters/s3-workspace-objects.ts';
 
 /** Stored indexes. Each is written once, under a unique name, and never changes. */
 export interface IndexObjects {
@@ -23,15 +18,8 @@ export function s3IndexObjects(client: S3Client, Bucket: string): IndexObjects {
       await client.send(new PutObjectCommand({ Bucket, Key, Body: object, ContentType: 'application/gzip' }));
       return Key;
     },
-    async get(name) {
-      try {
-        const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: name }));
-        return await Body?.transformToByteArray();
-      } catch (error) {
-        if (error instanceof NoSuchKey) return undefined;
-        throw error;
-      }
-    },
+    get: async (name) => (await getObject(client, { Bucket, Key: name }))?.Body?.transformToByteArray(),
+
     async delete(name) {
       await client.send(new DeleteObjectCommand({ Bucket, Key: name }));
     },

@@ -7,17 +7,7 @@ export interface ReadableText {
 }
 
 /** Elements whose content is not readable text. */
-const skippedElements = new Set([
-  'script',
-  'style',
-  'template',
-  'svg',
-  'iframe',
-  'noembed',
-  'noframes',
-  'object',
-  'canvas',
-]);
+const skippedElements = new Set('script style template svg iframe noembed noframes object canvas'.split(' '));
 
 /** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
 const minMainCharacters = 200;
@@ -39,63 +29,79 @@ const allAddressesCharacters = 5_000_000;
  */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);
-  const tag: Tag = { name: '', attributes: new Map() };
-  let attribute = '';
-  let value = '';
-  const open = (selfClosing: boolean) => reader.open(tag, selfClosing);
+  readTags(html, reader, { nameOf: htmlName, isRead: (attribute) => readAttributes.has(attribute) });
+  return reader.finish();
+}
+
+type Attributes = ReadonlyMap<string, string>;
+
+interface TagReader {
+  text(fragment: string): void;
+  /** Of attributes with the same name, the first one counts. */
+  open(name: string, attributes: Attributes, selfClosing: boolean): void;
+  close(name: string): void;
+}
+
+const noAttributes: Attributes = new Map();
+
+/**
+ * Reads the tags of HTML or XML once.
+ * @param options.nameOf the form in which the reader gets names
+ * @param options.isRead whether the reader gets the attribute
+ */
+export function readTags(
+  markup: string,
+  reader: TagReader,
+  { xmlMode = false, nameOf = (name: string) => name, isRead = (_attribute: string) => true },
+): void {
+  let [name, attribute, value] = ['', '', ''];
+  let attributes: Map<string, string> | undefined;
+  const open = (selfClosing: boolean) => reader.open(name, attributes ?? noAttributes, selfClosing);
   const tokenizer = new Tokenizer(
-    { decodeEntities: true },
+    { xmlMode, decodeEntities: true },
     {
-      ontext: (start, end) => reader.text(html.slice(start, end)),
+      ontext: (start, end) => reader.text(markup.slice(start, end)),
       ontextentity: (code) => reader.text(String.fromCodePoint(code)),
+      oncdata: (start, end, offset) => xmlMode && reader.text(markup.slice(start, end - offset)),
       onopentagname(start, end) {
-        tag.name = nameIn(html, start, end);
-        tag.attributes = noAttributes;
+        name = nameOf(markup.slice(start, end));
+        attributes = undefined;
       },
       onattribname(start, end) {
-        attribute = nameIn(html, start, end);
+        attribute = nameOf(markup.slice(start, end));
         value = '';
       },
       onattribdata(start, end) {
-        if (readAttributes.has(attribute)) value += html.slice(start, end);
+        if (isRead(attribute)) value += markup.slice(start, end);
       },
       onattribentity(code) {
-        if (readAttributes.has(attribute)) value += String.fromCodePoint(code);
+        if (isRead(attribute)) value += String.fromCodePoint(code);
       },
       onattribend() {
-        if (!readAttributes.has(attribute) || tag.attributes.has(attribute)) return;
-        if (tag.attributes === noAttributes) tag.attributes = new Map();
-        (tag.attributes as Map<string, string>).set(attribute, value);
+        if (!isRead(attribute) || attributes?.has(attribute)) return;
+        attributes ??= new Map();
+        attributes.set(attribute, value);
       },
       onopentagend: () => open(false),
       onselfclosingtag: () => open(true),
-      onclosetag: (start, end) => reader.close(nameIn(html, start, end)),
-      oncdata: () => undefined,
+      onclosetag: (start, end) => reader.close(nameOf(markup.slice(start, end))),
       oncomment: () => undefined,
       ondeclaration: () => undefined,
       onprocessinginstruction: () => undefined,
       onend: () => undefined,
     },
   );
-  tokenizer.write(html);
+  tokenizer.write(markup);
   tokenizer.end();
-  return reader.finish();
 }
 
-interface Tag {
-  name: string;
-  attributes: ReadonlyMap<string, string>;
-}
-
-const noAttributes: ReadonlyMap<string, string> = new Map();
 const readAttributes = new Set(['href', 'alt']);
 
 /** No relevant element has a longer name; the longest are blockquote and figcaption. Longer names become ''. */
 const longestName = 16;
-const nameIn = (html: string, start: number, end: number): string =>
-  end - start > longestName ? '' : html.slice(start, end).toLowerCase();
+const htmlName = (name: string): string => (name.length > longestName ? '' : name.toLowerCase());
 
-class PageReader {
+class PageReader implements TagReader {
   private readonly layout = new TextLayout();
   /** The text since the last tag. The tokenizer emits it in fragments, at worst one character each. */
   private fragments = '';
@@ -116,7 +122,7 @@ class PageReader {
     if (this.skipped === undefined) this.fragments += fragment;
   }
 
-  open({ name, attributes }: Tag, selfClosing: boolean): void {
+  open(name: string, attributes: Attributes, selfClosing: boolean): void {
     this.layOutText();
     if (this.skipped !== undefined) {
       if (name === this.skipped.name && !selfClosing) this.skipped.depth += 1;

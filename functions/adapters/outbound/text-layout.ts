@@ -1,39 +1,15 @@
 /** Block elements, with the number of line breaks before and after each. */
 const breaks = new Map<string, 1 | 2>();
-for (const name of ['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'dl', 'pre', 'table', 'blockquote'])
+for (const name of 'p h1 h2 h3 h4 h5 h6 ul ol dl pre table blockquote'.split(' ')) breaks.set(name, 2);
+for (const name of 'article section main header footer nav aside figure form hr'.split(' '))
   breaks.set(name, 2);
-for (const name of ['article', 'section', 'main', 'header', 'footer', 'nav', 'aside', 'figure', 'form', 'hr'])
-  breaks.set(name, 2);
-for (const name of [
-  'div',
-  'li',
-  'tr',
-  'dt',
-  'dd',
-  'address',
-  'body',
-  'center',
-  'details',
-  'summary',
-  'dialog',
-])
+for (const name of 'div li tr dt dd address body center details summary dialog'.split(' '))
   breaks.set(name, 1);
-for (const name of [
-  'fieldset',
-  'legend',
-  'figcaption',
-  'hgroup',
-  'menu',
-  'option',
-  'search',
-  'caption',
-  'br',
-])
+for (const name of 'fieldset legend figcaption hgroup menu option search caption br'.split(' '))
   breaks.set(name, 1);
 
-const headings = new Map(
-  ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((name, index) => [name, '#'.repeat(index + 1)]),
-);
+const headingPrefix = (name: string): string =>
+  /^h[1-6]$/.test(name) ? `${'#'.repeat(Number(name[1]))} ` : '';
 
 /** Lays out text in lines as elements open and close: collapses spaces, separates blocks, writes links as Markdown. */
 export class TextLayout {
@@ -55,12 +31,12 @@ export class TextLayout {
     if (name === 'tr') this.cells = 0;
     else if (name === 'pre') this.preformatted += 1;
     else if (name === 'li') this.prefix = '- ';
-    else this.prefix = headings.has(name) ? `${headings.get(name)} ` : this.prefix;
+    else this.prefix = headingPrefix(name) || this.prefix;
   }
 
   close(name: string): void {
     if (name === 'pre') this.preformatted = Math.max(0, this.preformatted - 1);
-    if (headings.has(name) || name === 'li') this.prefix = '';
+    if (headingPrefix(name) !== '' || name === 'li') this.prefix = '';
     this.addBreaks(name);
   }
 

@@ -7,6 +7,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { trimTitle } from '../title.ts';
+import { jsonIn } from './completions/fields.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 const quotedCharacters = 200;
@@ -112,7 +113,7 @@ function objectAtStart(text: string): string {
   const start = text.trimStart();
   if (!start.startsWith('{')) return '{}';
   const candidate = start.slice(0, endOfObject(start));
-  return isJson(candidate) ? candidate : start;
+  return jsonIn(candidate) === undefined ? start : candidate;
 }
 
 /** The index after the brace that closes the first one. Only the text up to there can be a JSON object. */
@@ -128,15 +129,6 @@ function endOfObject(text: string): number {
     if (depth === 0) return at + 1;
   }
   return text.length;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Tool results after the last user message. */

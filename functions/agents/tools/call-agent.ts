@@ -26,10 +26,7 @@ export const callAgent = (
     return isKnown ? undefined : `agent_id names no agent of the workspace: ${agent_id}`;
   },
   input: () => input,
-  start: ({ message }, { agent_id }) => ({
-    content: 'Asking another agent',
-    args: { agent_id, message },
-  }),
+  start: ({ message }, { agent_id }) => ({ content: 'Asking another agent', args: { agent_id, message } }),
   async run({ message }, use) {
     const { agent_id } = use.config;
     if (use.agents.some(({ agentId }) => agentId === agent_id))

@@ -39,10 +39,7 @@ export const chatTexts =
       for (const { message } of page.filter((rated) => isInPrompt(rated.message))) {
         signal.throwIfAborted();
         if (!search.addMessage(message))
-          return {
-            texts: search.texts,
-            notes: [...search.notesOnFiles(), search.noteOnMessages(last)],
-          };
+          return { texts: search.texts, notes: [...search.notesOnFiles(), search.noteOnMessages(last)] };
         if (message.role === 'user') await search.addFiles(message.attachments);
       }
     return { texts: search.texts, notes: search.notesOnFiles() };

@@ -46,12 +46,7 @@ async function searchDocuments(
   const passages = await knowledge.search(workspaceId, query, config.max_passages);
   const results = passages?.map(({ found: { text, document, offset, page }, score }) => ({
     text,
-    source: {
-      document_id: document.id,
-      name: document.name,
-      ...(page !== undefined && { page }),
-      offset,
-    },
+    source: { document_id: document.id, name: document.name, ...(page !== undefined && { page }), offset },
     score: scoreOf(score),
   }));
   return outcome(results ?? [], results === undefined ? 'The knowledge base is empty' : undefined);

@@ -1,68 +1,49 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import {
+  attributesOf,
+  type Item,
+  keyOf,
+  startingWith,
+  type Table,
+  type Write,
+  where,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { ServiceError } from '#contract/errors.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentStore } from '#domain/agents/agent-store.ts';
 import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
-import { agentOf, agentPages, dynamoAgentReader, versionOf } from './agent-reader.ts';
+import { agentOf, dynamoAgentReader, versionOf } from './agent-reader.ts';
 
 const itemOf = (agent: Agent): Item => ({
   ...keys.agent(agent.workspaceId, agent.id),
-  id: agent.id,
-  workspace_id: agent.workspaceId,
-  publish_state: agent.publishState,
-  definition: agent.definition,
-  newest_version: agent.newestVersion,
-  published_version_id: agent.publishedVersionId,
-  published_at: agent.publishedAt,
-  created_at: agent.createdAt,
-  updated_at: agent.updatedAt,
-  revision: agent.revision,
-});
-
-const versionItemOf = (version: AgentVersion): Item => ({
-  id: version.id,
-  agent_id: version.agentId,
-  workspace_id: version.workspaceId,
-  number: version.number,
-  definition: version.definition,
-  published_at: version.publishedAt,
-  agent_created_at: version.agentCreatedAt,
-  copy_of: version.copyOf,
+  ...attributesOf(agent),
 });
 
 export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
   return {
     ...dynamoAgentReader(table),
     async list(workspaceId) {
-      const agents: Agent[] = [];
-      for await (const page of agentPages(table, keys.agent(workspaceId, '')))
-        agents.push(...page.map(agentOf));
-      return agents.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+      const items = await table.queryAll(startingWith(keys.agent(workspaceId, '')));
+      return items.map(agentOf).sort((one, other) => one.createdAt.localeCompare(other.createdAt));
     },
     async create(agent) {
-      await table.transact((TableName) => [
-        { Put: { TableName, Item: itemOf(agent) } },
-        {
-          Put: {
-            TableName,
-            Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId },
-          },
-        },
-        ...audit(TableName, {
-          ...{ action: 'agent created', workspaceId: agent.workspaceId, target: agent.id },
-          changes: { name: agent.definition.name, llm_model: agent.definition.llm_model },
+      await table.transact([
+        { Put: { Item: itemOf(agent) } },
+        { Put: { Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId } } },
+        ...audit('agent created', agent.workspaceId, agent.id, {
+          name: agent.definition.name,
+          llm_model: agent.definition.llm_model,
         }),
       ]);
     },
     async save(agent, published) {
       const before = await table.get(keys.agent(agent.workspaceId, agent.id));
       const change = describe(agent, published, before && agentOf(before));
-      const isSaved = await transactIfFirst(table, async () => (TableName) => [
-        ...saveWrites(TableName, agent, published),
-        ...audit(TableName, { ...change, workspaceId: agent.workspaceId, target: agent.id }),
+      const isSaved = await transactIfFirst(table, () => [
+        ...saveWrites(agent, published),
+        ...audit(change.action, agent.workspaceId, agent.id, change.changes),
       ]);
       if (!isSaved) throw changedMeanwhile('saved');
     },
@@ -74,10 +55,10 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
       for await (const page of versionPages(table, workspaceId, agentId)) yield page.map(versionOf);
     },
     async delete(workspaceId, agentId, agent) {
-      if (agent !== undefined && !(await transactIfFirst(table, async () => deletion(audit, agent))))
+      if (agent !== undefined && !(await transactIfFirst(table, () => deletion(audit, agent))))
         throw changedMeanwhile('deleted');
       for await (const page of versionPages(table, workspaceId, agentId))
-        await table.deleteAll(page.map(({ pk, sk }): Key => ({ pk: pk as string, sk: sk as string })));
+        await table.deleteAll(page.map(keyOf));
       // Last, because a further call finds the versions by it.
       await table.deleteAll([keys.operatorsAgent(agentId)]);
     },
@@ -87,33 +68,22 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
 const changedMeanwhile = (done: string) =>
   new ServiceError('badRequest', `The agent was changed by someone else meanwhile; nothing was ${done}`);
 
-function versionPages(table: Table, workspaceId: string, agentId: string): AsyncGenerator<Item[]> {
-  const { pk, sk } = keys.agentVersion(workspaceId, agentId, 0);
-  return table.queryPages({
-    // Nothing else of the partition sorts after a version.
-    KeyConditionExpression: 'pk = :pk AND sk > :sk',
-    ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
-  });
-}
+/** Nothing else of the partition sorts after a version. */
+const versionPages = (table: Table, workspaceId: string, agentId: string): AsyncGenerator<Item[]> =>
+  table.queryPages(where('sk > :sk', keys.agentVersion(workspaceId, agentId, 0)));
 
 /** Without the versions: there may be more than a transaction can have. */
-const deletion =
-  (audit: Audit, { workspaceId, id, revision, definition }: Agent) =>
-  (TableName: string): Write[] => [
-    {
-      Delete: {
-        TableName,
-        Key: keys.agent(workspaceId, id),
-        ConditionExpression: 'revision = :revision',
-        ExpressionAttributeValues: { ':revision': revision },
-      },
+const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent): Write[] => [
+  {
+    Delete: {
+      Key: keys.agent(workspaceId, id),
+      ConditionExpression: 'revision = :revision',
+      ExpressionAttributeValues: { ':revision': revision },
     },
-    ...publishedKeys(workspaceId, id).map((Key) => ({ Delete: { TableName, Key } })),
-    ...audit(TableName, {
-      ...{ action: 'agent deleted', workspaceId, target: id },
-      changes: { name: definition.name },
-    }),
-  ];
+  },
+  ...publishedKeys(workspaceId, id).map((Key) => ({ Delete: { Key } })),
+  ...audit('agent deleted', workspaceId, id, { name: definition.name }),
+];
 
 const publishedKeys = (workspaceId: string, agentId: string): [published: Key, entry: Key] => [
   keys.publishedAgent(workspaceId, agentId),
@@ -154,25 +124,23 @@ const entryOf = (version: AgentVersion): Item => ({
   version_bytes: Buffer.byteLength(JSON.stringify(version.definition)),
 });
 
-function saveWrites(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
+function saveWrites(agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
   const [publishedKey, entryKey] = publishedKeys(agent.workspaceId, agent.id);
   const draft: Write = {
     Put: {
-      TableName,
       Item: itemOf({ ...agent, revision: agent.revision + 1 }),
       ConditionExpression: 'revision = :revision',
       ExpressionAttributeValues: { ':revision': agent.revision },
     },
   };
   if (published === 'unchanged') return [draft];
-  if (published === null)
-    return [draft, ...[publishedKey, entryKey].map((Key) => ({ Delete: { TableName, Key } }))];
-  const item = versionItemOf(published);
+  if (published === null) return [draft, ...[publishedKey, entryKey].map((Key) => ({ Delete: { Key } }))];
+  const item = attributesOf(published);
   const versionKey = keys.agentVersion(agent.workspaceId, agent.id, published.number);
   return [
     draft,
-    { Put: { TableName, Item: { ...publishedKey, ...item } } },
-    { Put: { TableName, Item: { ...entryKey, ...entryOf(published) } } },
-    { Put: { TableName, Item: { ...versionKey, ...item } } },
+    { Put: { Item: { ...publishedKey, ...item } } },
+    { Put: { Item: { ...entryKey, ...entryOf(published) } } },
+    { Put: { Item: { ...versionKey, ...item } } },
   ];
 }

@@ -1,54 +1,35 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item } from '#adapters/dynamo/table/table.ts';
-import type { BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
+import { attributesOf, fieldsOf, type Item, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import type { WebhookEvent } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 
 /** A new batch: without slots and counts. */
-export const storedBatch = (batch: Batch): Item => ({
-  ...keys.batch(batch.workspaceId, batch.id),
-  id: batch.id,
-  workspace_id: batch.workspaceId,
-  agent_id: batch.agentId,
-  api_key_id: batch.apiKeyId,
-  status: batch.status,
-  total: batch.total,
-  created_at: batch.createdAt,
-  expires_at: batch.expiresAt,
-  run: batch.executionNumber,
-  ...{ next: 0, made: 0, slots: {} },
-  ...(batch.webhookEvents.length > 0 && { events: batch.webhookEvents }),
-});
+export function storedBatch(batch: Batch): Item {
+  const { completed, failed, completedAt, cancelledAt, stop, ...stored } = batch;
+  const { webhookEvents, executionNumber, slotsMade, ...same } = stored;
+  return {
+    ...keys.batch(batch.workspaceId, batch.id),
+    ...attributesOf(same),
+    ...{ run: executionNumber, next: 0, made: 0, slots: {} },
+    ...(webhookEvents.length > 0 && { events: webhookEvents }),
+  };
+}
 
-export const batchOf = (item: Item): Batch => ({
-  id: item.id as string,
-  workspaceId: item.workspace_id as string,
-  agentId: item.agent_id as string,
-  apiKeyId: item.api_key_id as string,
-  status: item.status as BatchStatus,
-  total: item.total as number,
-  completed: (item.completed as number | undefined) ?? 0,
-  failed: (item.failed as number | undefined) ?? 0,
-  createdAt: item.created_at as string,
-  expiresAt: item.expires_at as string,
-  completedAt: (item.completed_at as string | undefined) ?? null,
-  cancelledAt: (item.cancelled_at as string | undefined) ?? null,
-  stop:
-    item.stop_reason === undefined
-      ? null
-      : { reason: item.stop_reason as StopReason, at: item.stopped_at as string },
-  webhookEvents: (item.events as WebhookEvent[] | undefined) ?? [],
-  executionNumber: item.run as number,
-  next: item.next as number,
-  slotsMade: item.made as number,
-  slots: Object.fromEntries(
-    Object.entries((item.slots as Record<string, Item> | undefined) ?? {}).map(([number, slot]) => [
-      number,
-      slotOf(slot),
-    ]),
-  ),
-});
+export function batchOf(item: Item): Batch {
+  const { number, run, made, events, slots, stop_reason: reason, stopped_at: at, ...same } = item;
+  const slotItems = Object.entries((slots as Record<string, Item> | undefined) ?? {});
+  return {
+    ...{ completed: 0, failed: 0, completedAt: null, cancelledAt: null },
+    ...fieldsOf<Batch>(same),
+    stop: reason === undefined ? null : { reason: reason as StopReason, at: at as string },
+    webhookEvents: (events as WebhookEvent[] | undefined) ?? [],
+    executionNumber: run as number,
+    slotsMade: made as number,
+    slots: Object.fromEntries(slotItems.map(([name, slot]) => [name, slotOf(slot)])),
+  };
+}
 
 const slotOf = (slot: Item): Slot => ({
   epoch: slot.e as number,
@@ -78,11 +59,10 @@ export const storedBatchItem = (
   attempt: item.attempt,
   ...(item.brokenReplies > 0 && { broken: item.brokenReplies }),
   ...(item.lostAttempts > 0 && { lost: item.lostAttempts }),
-  ...(item.due !== null && { due: item.due }),
-  ...(item.chatId !== null && { chat: item.chatId }),
-  ...(item.messagePosition !== null && { message: item.messagePosition }),
-  ...(item.error !== null && { error: item.error }),
-  ...(item.incomplete !== null && { incomplete: item.incomplete }),
+  ...withoutNulls({
+    ...{ due: item.due, chat: item.chatId, message: item.messagePosition },
+    ...{ error: item.error, incomplete: item.incomplete },
+  }),
   ...(item.calls.length > 0 && { calls: item.calls }),
   ...(item.processedAt !== null && { at: Date.parse(item.processedAt) }),
 });

@@ -1,11 +1,12 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
-import type { Batch, BatchRequest, ManifestEntry } from '#domain/batches/batch.ts';
+import { type Item, startingWith, type Table, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import {
+  type Batch,
+  type BatchRequest,
+  type ManifestEntry,
+  requestsPerGroup,
+} from '#domain/batches/batch.ts';
 import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.ts';
-
-/** Ten texts of 1 KB in one item cost 11 write units; one by one, with keys and names, they would cost 20. */
-const requestsPerGroup = 10;
 
 /**
  * If the texts of a request group have more bytes, each text has its own item. An item has at most 400 KB; the other
@@ -63,12 +64,12 @@ const entryOf = (request: BatchRequest, apart: boolean): Item => ({
   custom_id: request.customId,
   agent_id: request.agentId,
   ...(!apart && { message: request.message }),
-  ...(request.externalUserId !== null && { external_user_id: request.externalUserId }),
   ...(request.name !== request.customId && { name: request.name }),
   ...(request.attachedFileUuids.length > 0 && { files: request.attachedFileUuids }),
-  ...(request.historyId !== null && { history_id: request.historyId }),
-  ...(request.next !== null && { next: request.next }),
-  ...(request.previous !== null && { previous: request.previous }),
+  ...withoutNulls({
+    ...{ external_user_id: request.externalUserId, history_id: request.historyId },
+    ...{ next: request.next, previous: request.previous },
+  }),
 });
 
 function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: number): Item[] {
@@ -81,11 +82,7 @@ function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: num
       bytes = 0;
     }
     bytes += size;
-    parts.at(-1)?.push({
-      id: customId,
-      ...(historyId !== null && { history: historyId }),
-      ...(next !== null && { next }),
-    });
+    parts.at(-1)?.push(withoutNulls({ id: customId, history: historyId, next }));
   }
   return parts.map((entries, part) => ({
     ...keys.batchManifest(batch.workspaceId, batch.id, part),
@@ -122,14 +119,8 @@ export async function readRequests(
 export const dynamoRequestEraser = (table: Table): RequestEraser => ({
   erase: eraseRequest(table),
   async *ofUser({ workspaceId, externalUserId }) {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :batches)',
-      ExpressionAttributeValues: {
-        ':pk': keys.userBatch(workspaceId, externalUserId, '', '').pk,
-        ':batches': 'BATCH#',
-      },
-    });
-    for await (const page of pages)
+    const batches = { ...keys.userBatch(workspaceId, externalUserId, '', ''), sk: 'BATCH#' };
+    for await (const page of table.queryPages(startingWith(batches)))
       yield page.map(({ sk, requests }): RequestsOfUser => {
         const [, createdAt = '', batchId = ''] = (sk as string).split('#');
         return { batchId, createdAt, requestIndexes: requests as number[] };
@@ -148,39 +139,25 @@ export const eraseRequest =
   async ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void> => {
     const Key = keys.batchRequests(workspaceId, id, Math.floor(requestIndex / requestsPerGroup));
     const entry = `requests[${requestIndex % requestsPerGroup}]`;
+    const change = (expression: string, field: string, condition = `attribute_exists(${entry}.#field)`) => ({
+      Key,
+      UpdateExpression: expression,
+      ConditionExpression: condition,
+      ExpressionAttributeNames: { '#field': field },
+    });
     const empty = { ExpressionAttributeValues: { ':empty': '' } };
     const updates = [
+      change(`REMOVE ${entry}.#field`, 'name'),
+      { ...change(`SET ${entry}.#field = :empty`, 'message'), ...empty },
       {
-        Key,
-        UpdateExpression: `REMOVE ${entry}.#name`,
-        ConditionExpression: `attribute_exists(${entry}.#name)`,
-        ExpressionAttributeNames: { '#name': 'name' },
-      },
-      {
-        Key,
-        UpdateExpression: `SET ${entry}.message = :empty`,
-        ConditionExpression: `attribute_exists(${entry}.message)`,
+        ...change('SET #field = :empty', 'message', 'attribute_exists(pk)'),
         ...empty,
-      },
-      {
         Key: keys.batchText(workspaceId, id, requestIndex),
-        UpdateExpression: 'SET message = :empty',
-        ConditionExpression: 'attribute_exists(pk)',
-        ...empty,
       },
       // The last one, because an erasure finds the request by it.
-      {
-        Key,
-        UpdateExpression: `REMOVE ${entry}.external_user_id`,
-        ConditionExpression: `attribute_exists(${entry}.external_user_id)`,
-      },
+      change(`REMOVE ${entry}.#field`, 'external_user_id'),
     ];
-    for (const update of updates)
-      try {
-        await table.update(update);
-      } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      }
+    for (const update of updates) await table.updateIf(update);
   };
 
 async function readRequest(

@@ -1,7 +1,6 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { allOf, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
@@ -20,48 +19,94 @@ const maxAttempts = 20;
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   ...slotTransitions(table),
   complete: complete(table),
-  incrementExecutionNumber: incrementExecutionNumber(table),
-  saveTaskToken: saveTaskToken(table),
+  ...changes(table, clock),
   claim: claim(table, clock),
   replaceItem: replaceItem(table),
-  create: create(table, clock),
   countOpen: async (workspaceId) =>
     ((await table.get(keys.openBatches(workspaceId)))?.n as number | undefined) ?? 0,
-  get: get(table),
-  page: page(table),
+  async get(workspaceId, batchId) {
+    const item = await table.get(keys.batch(workspaceId, batchId));
+    return item && batchOf(item);
+  },
+
+  async page(workspaceId, { status }, page) {
+    const read = async (ids: string[]): Promise<Batch[]> =>
+      (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
+    if (status !== undefined && isOpen({ status })) {
+      const { limit, offset } = page;
+      const open = (await read(await openIds(table, workspaceId))).filter((batch) => batch.status === status);
+      return { total: open.length, batches: open.slice(offset, offset + limit), ends: undefined };
+    }
+    const list = keys.batchList(workspaceId, status ?? 'all');
+    const newestFirst = { ...page, ascending: false };
+    const reading = { count: 'n', numbersIn: ({ sk }: Item) => [Number(sk)] };
+    const { total, listed, ends } = await readPage(table, list, newestFirst, reading);
+    return { total, batches: await read(listed.map(({ entry }) => entry.id as string)), ends };
+  },
+
   manifest: (batch) => readManifest(table, batch),
   requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
-  item: item(table),
-  allItems: allItems(table),
+  async item({ workspaceId, id }, requestIndex) {
+    const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
+    return found && itemOf(found);
+  },
+
+  async allItems(batch) {
+    const partitions = Array.from({ length: Math.min(batchItemPartitions, batch.total) }, (_, index) =>
+      table.queryAll(allOf(keys.batchItem(batch.workspaceId, batch.id, index))),
+    );
+    return (await Promise.all(partitions)).flat().map(itemOf);
+  },
+
   taskToken: async ({ workspaceId, id }) =>
     (await table.get(keys.batchToken(workspaceId, id)))?.token as string | undefined,
   webhook: async ({ workspaceId, id }) =>
     (await table.get(keys.batchWebhook(workspaceId, id)))?.webhook as Webhook | undefined,
-  workspaceOf: workspaceOf(table),
+  async workspaceOf(batchId) {
+    const item = await table.get(keys.operatorsBatch(batchId));
+    return item?.workspace_id as string | undefined;
+  },
 });
 
-const create =
-  (table: Table, clock: Clock): BatchStore['create'] =>
-  async (batch, requests, webhook, mostOpen) => {
-    await table.putAll(requestItems(batch, requests));
-    const numbers = keys.lastNumber(batch.workspaceId, 'BATCHES');
-    const { first: number } = await nextNumbers(table, clock, numbers, 1);
-    return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
-      attempts: maxAttempts,
-      plan: async () => ({
-        writes: (TableName) => batchWrites(TableName, { batch, number, webhook }, mostOpen),
-        result: 'created',
-      }),
-      onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
-    });
-  };
+const changes = (table: Table, clock: Clock) =>
+  ({
+    async create(batch, requests, webhook, mostOpen) {
+      await table.putAll(requestItems(batch, requests));
+      const numbers = keys.lastNumber(batch.workspaceId, 'BATCHES');
+      const { first: number } = await nextNumbers(table, clock, numbers, 1);
+      return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {
+        attempts: maxAttempts,
+        plan: async () => ({ writes: batchWrites({ batch, number, webhook }, mostOpen), result: 'created' }),
+        onConditionFailed: ([exists]) => ({ result: exists === true ? 'exists' : 'too-many' }),
+      });
+    },
+
+    async incrementExecutionNumber(batch) {
+      const item = await updateBatch(table, batch, {
+        set: ['run = :next'],
+        condition: 'run = :run',
+        values: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
+      });
+      return item && batchOf(item);
+    },
+
+    async saveTaskToken({ workspaceId, id }, token, enteredAt) {
+      await table.putIf({
+        Item: {
+          ...keys.batchToken(workspaceId, id),
+          ...{ token, entered_at: enteredAt, ttl: Math.floor(Date.parse(enteredAt) / 1000) + tokenSeconds },
+        },
+        ConditionExpression: 'attribute_not_exists(pk) OR entered_at <= :at',
+        ExpressionAttributeValues: { ':at': enteredAt },
+      });
+    },
+  }) satisfies Partial<BatchStore>;
 
 /**
  * Puts a new batch, its webhook, and the index entries by which it is found. The first two writes have conditions: that
  * there is no such batch, and that the workspace may have one more.
  */
 function batchWrites(
-  TableName: string,
   { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },
   mostOpen: number | null,
 ): Write[] {
@@ -78,110 +123,18 @@ function batchWrites(
     ...(webhook === null ? [] : ofWebhook),
   ];
   return [
-    {
-      Put: {
-        TableName,
-        Item: { ...storedBatch(batch), number },
-        ConditionExpression: 'attribute_not_exists(pk)',
-      },
-    },
-    openBatchesUpdate(TableName, workspaceId, 1, mostOpen),
-    ...items.map((Item) => ({ Put: { TableName, Item } })),
-    ...counting(TableName, [{ list: all, first: number, added: new Map([['n', 1]]) }]),
+    { Put: { Item: { ...storedBatch(batch), number }, ConditionExpression: 'attribute_not_exists(pk)' } },
+    openBatchesUpdate(workspaceId, 1, mostOpen),
+    ...items.map((Item) => ({ Put: { Item } })),
+    ...counting([{ list: all, first: number, added: new Map([['n', 1]]) }]),
   ];
 }
-
-const incrementExecutionNumber =
-  (table: Table): BatchStore['incrementExecutionNumber'] =>
-  async (batch) => {
-    const item = await updateBatch(table, batch, {
-      set: ['run = :next'],
-      condition: 'run = :run',
-      values: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
-    });
-    return item && batchOf(item);
-  };
 
 /** Seconds that a token is stored: longer than the longest batch. */
 const tokenSeconds = 30 * 24 * 60 * 60;
 
-const saveTaskToken =
-  (table: Table): BatchStore['saveTaskToken'] =>
-  async ({ workspaceId, id }, token, enteredAt) => {
-    try {
-      await table.put({
-        Item: {
-          ...keys.batchToken(workspaceId, id),
-          ...{ token, entered_at: enteredAt, ttl: Math.floor(Date.parse(enteredAt) / 1000) + tokenSeconds },
-        },
-        ConditionExpression: 'attribute_not_exists(pk) OR entered_at <= :at',
-        ExpressionAttributeValues: { ':at': enteredAt },
-      });
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    }
-  };
-
-const get =
-  (table: Table): BatchStore['get'] =>
-  async (workspaceId, batchId) => {
-    const item = await table.get(keys.batch(workspaceId, batchId));
-    return item && batchOf(item);
-  };
-
-const page =
-  (table: Table): BatchStore['page'] =>
-  async (workspaceId, { status }, page) => {
-    const read = async (ids: string[]): Promise<Batch[]> =>
-      (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
-    if (status !== undefined && isOpen({ status })) {
-      const { limit, offset } = page;
-      const open = (await read(await openIds(table, workspaceId))).filter((batch) => batch.status === status);
-      return { total: open.length, batches: open.slice(offset, offset + limit), ends: undefined };
-    }
-    const list = keys.batchList(workspaceId, status ?? 'all');
-    const newestFirst = { ...page, ascending: false };
-    const reading = { count: 'n', numbersIn: ({ sk }: Item) => [Number(sk)] };
-    const { total, listed, ends } = await readPage(table, list, newestFirst, reading);
-    return { total, batches: await read(listed.map(({ entry }) => entry.id as string)), ends };
-  };
-
-const item =
-  (table: Table): BatchStore['item'] =>
-  async ({ workspaceId, id }, requestIndex) => {
-    const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
-    return found && itemOf(found);
-  };
-
-const allItems =
-  (table: Table): BatchStore['allItems'] =>
-  async (batch) => {
-    const partitions = Array.from(
-      { length: Math.min(batchItemPartitions, batch.total) },
-      async (_, index) => {
-        const pages = table.queryPages({
-          KeyConditionExpression: 'pk = :pk',
-          ExpressionAttributeValues: { ':pk': keys.batchItem(batch.workspaceId, batch.id, index).pk },
-        });
-        return (await Array.fromAsync(pages)).flat().map(itemOf);
-      },
-    );
-    return (await Promise.all(partitions)).flat();
-  };
-
-const workspaceOf =
-  (table: Table): BatchStore['workspaceOf'] =>
-  async (batchId) => {
-    const item = await table.get(keys.operatorsBatch(batchId));
-    return item?.workspace_id as string | undefined;
-  };
-
 /** Ids of the workspace's open batches, newest first. */
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
-  const pages = table.queryPages({
-    KeyConditionExpression: 'pk = :pk',
-    ExpressionAttributeValues: { ':pk': keys.batchList(workspaceId, 'open').entry(0).pk },
-    ScanIndexForward: false,
-  });
-  return (await Array.fromAsync(pages)).flat().map(({ id }) => id as string);
+  const open = allOf(keys.batchList(workspaceId, 'open').entry(0));
+  return (await table.queryAll({ ...open, ScanIndexForward: false })).map(({ id }) => id as string);
 }

@@ -1,6 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { counting } from '#adapters/dynamo/table/lists.ts';
-import type { Table, Write } from '#adapters/dynamo/table/table.ts';
+import { changing, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
@@ -16,50 +16,33 @@ export const complete =
   (batch, final, delivery) =>
     transactIfFirst(table, async () => {
       const { workspaceId, id } = batch;
-      const number = (await table.getNamed(keys.batch(batch.workspaceId, batch.id))).number as number;
+      const number = (await table.getNamed(keys.batch(workspaceId, id))).number as number;
       const list = keys.batchList(workspaceId, final.status);
-      return (TableName) => [
-        finalUpdate(TableName, batch, final),
-        openBatchesUpdate(TableName, workspaceId, -1, null),
-        { Delete: { TableName, Key: keys.batchList(workspaceId, 'open').entry(number) } },
-        { Delete: { TableName, Key: keys.operatorsOpenBatch(id) } },
-        ...deliveryPuts(TableName, delivery),
-        { Put: { TableName, Item: { ...list.entry(number), id } } },
-        ...counting(TableName, [{ list, first: number, added: new Map([['n', 1]]) }]),
+      return [
+        finalUpdate(batch, final),
+        openBatchesUpdate(workspaceId, -1, null),
+        { Delete: { Key: keys.batchList(workspaceId, 'open').entry(number) } },
+        { Delete: { Key: keys.operatorsOpenBatch(id) } },
+        ...deliveryPuts(delivery),
+        { Put: { Item: { ...list.entry(number), id } } },
+        ...counting([{ list, first: number, added: new Map([['n', 1]]) }]),
       ];
     });
 
-function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
-  const { status, completed, failed, completedAt, cancelledAt } = final;
-  const setTimes = [
-    ...(completedAt === null ? [] : [', completed_at = :completedAt']),
-    ...(cancelledAt === null ? [] : [', cancelled_at = :cancelledAt']),
-  ].join('');
+function finalUpdate(batch: Batch, { status, completed, failed, completedAt, cancelledAt }: Final): Write {
+  const times = { completed_at: completedAt ?? undefined, cancelled_at: cancelledAt ?? undefined };
   return {
     Update: {
-      TableName,
       Key: keys.batch(batch.workspaceId, batch.id),
-      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE slots`,
+      ...changing({ status, completed, failed, ...times, slots: null }, { ':before': batch.status }),
       // A cancel changes the final status, and another completion may have been first. A stop after the last result
       // changes nothing.
       ConditionExpression: '#status = :before',
-      ExpressionAttributeNames: { '#status': 'status' },
-      ExpressionAttributeValues: {
-        ':status': status,
-        ':completed': completed,
-        ':failed': failed,
-        ...(completedAt !== null && { ':completedAt': completedAt }),
-        ...(cancelledAt !== null && { ':cancelledAt': cancelledAt }),
-        ':before': batch.status,
-      },
     },
   };
 }
 
-const deliveryPuts = (TableName: string, delivery: WebhookDelivery | null): Write[] =>
+const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
   delivery === null
     ? []
-    : [
-        { Put: { TableName, Item: deliveryItem(delivery) } },
-        { Put: { TableName, Item: webhookEntry(delivery, delivery.nextAt) } },
-      ];
+    : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];

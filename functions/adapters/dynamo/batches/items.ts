@@ -1,5 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -17,44 +15,38 @@ const maxWrites = 100;
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
 /** Stores items with the chats that they need, in as few transactions as hold them. */
-export const claim =
-  (table: Table, clock: Clock): BatchTransitions['claim'] =>
-  (batch, claims, lease) =>
-    claimAll(table, clock, batch, claims, lease);
+export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
+  async function claimAll(batch, claims, lease): Promise<Claimed> {
+    if (claims.length === 0) return [];
+    let wanted = claims;
+    let others: readonly Claim[] = [];
+    const claimed = await transactWithRetry<Claimed>(table, {
+      attempts: attemptsToClaim,
+      plan: async () => {
+        let planned = await plan(table, clock, batch, wanted, lease);
+        while (planned.writes.length > maxWrites) {
+          const half = Math.ceil(wanted.length / 2);
+          others = [...wanted.slice(half), ...others];
+          wanted = wanted.slice(0, half);
+          planned = await plan(table, clock, batch, wanted, lease);
+        }
+        return planned;
+      },
+      onConditionFailed: (isTaken) => {
+        wanted = wanted.filter((_, index) => isTaken[index] !== true);
+        return wanted.length === 0 ? { result: [] } : undefined;
+      },
+    });
+    return [...claimed, ...(await claimAll(batch, others, lease))];
+  };
 
-type ChatLease = Parameters<BatchTransitions['claim']>[2];
-
-async function claimAll(
+async function plan(
   table: Table,
   clock: Clock,
   batch: Batch,
   claims: readonly Claim[],
-  lease: ChatLease,
-): Promise<Claimed> {
-  if (claims.length === 0) return [];
-  let wanted = claims;
-  let others: readonly Claim[] = [];
-  const claimed = await transactWithRetry<Claimed>(table, {
-    attempts: attemptsToClaim,
-    plan: async () => {
-      let planned = await plan(table, clock, batch, wanted, lease);
-      while (planned.writes('').length > maxWrites) {
-        const half = Math.ceil(wanted.length / 2);
-        others = [...wanted.slice(half), ...others];
-        wanted = wanted.slice(0, half);
-        planned = await plan(table, clock, batch, wanted, lease);
-      }
-      return planned;
-    },
-    onConditionFailed: (isTaken) => {
-      wanted = wanted.filter((_, index) => isTaken[index] !== true);
-      return wanted.length === 0 ? { result: [] } : undefined;
-    },
-  });
-  return [...claimed, ...(await claimAll(table, clock, batch, others, lease))];
-}
-
-async function plan(table: Table, clock: Clock, batch: Batch, claims: readonly Claim[], lease: ChatLease) {
+  lease: Parameters<BatchTransitions['claim']>[2],
+) {
   const withChats = claims.flatMap(({ item: { requestIndex }, newChat }) =>
     newChat === null ? [] : [{ requestIndex, newChat }],
   );
@@ -70,15 +62,11 @@ async function plan(table: Table, clock: Clock, batch: Batch, claims: readonly C
   });
   return {
     result,
-    writes: (TableName: string) => [
+    writes: [
       ...result.map(({ item }) => ({
-        Put: {
-          TableName,
-          Item: storedBatchItem(batch, item),
-          ConditionExpression: 'attribute_not_exists(pk)',
-        },
+        Put: { Item: storedBatchItem(batch, item), ConditionExpression: 'attribute_not_exists(pk)' },
       })),
-      ...planned.writes(TableName),
+      ...planned.writes,
     ],
   };
 }
@@ -86,24 +74,18 @@ async function plan(table: Table, clock: Clock, batch: Batch, claims: readonly C
 export const replaceItem =
   (table: Table): BatchTransitions['replaceItem'] =>
   async (batch, before, item) => {
-    try {
-      await table.put({
-        Item: storedBatchItem(batch, item),
-        ...(before === undefined
-          ? { ConditionExpression: 'attribute_not_exists(pk)' }
-          : {
-              // Each owner of a request makes another attempt.
-              ConditionExpression: 'attempt = :attempt AND #status = :status',
-              ExpressionAttributeNames: { '#status': 'status' },
-              ExpressionAttributeValues: { ':attempt': before.attempt, ':status': before.status },
-            }),
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      const stored = error.Item && unmarshall(error.Item);
-      // An item of the same owner with the same status is this write, whose response was lost.
-      return stored?.e === item.epoch && stored.status === item.status;
-    }
+    const { isDone, item: stored } = await table.putIf({
+      Item: storedBatchItem(batch, item),
+      ...(before === undefined
+        ? { ConditionExpression: 'attribute_not_exists(pk)' }
+        : {
+            // Each owner of a request makes another attempt.
+            ConditionExpression: 'attempt = :attempt AND #status = :status',
+            ExpressionAttributeNames: { '#status': 'status' },
+            ExpressionAttributeValues: { ':attempt': before.attempt, ':status': before.status },
+          }),
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    // An item of the same owner with the same status is this write, whose response was lost.
+    return isDone || (stored?.e === item.epoch && stored.status === item.status);
   };

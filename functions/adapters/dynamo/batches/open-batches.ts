@@ -2,14 +2,8 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Write } from '#adapters/dynamo/table/table.ts';
 
 /** @param most the condition fails if there are so many already */
-export const openBatchesUpdate = (
-  TableName: string,
-  workspaceId: string,
-  added: 1 | -1,
-  most: number | null,
-): Write => ({
+export const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
-    TableName,
     Key: keys.openBatches(workspaceId),
     UpdateExpression: 'ADD n :added',
     ...(most !== null && { ConditionExpression: 'attribute_not_exists(n) OR n < :most' }),

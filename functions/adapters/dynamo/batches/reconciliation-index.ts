@@ -1,5 +1,5 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, between, fieldsOf, type Item, type Table, where } from '#adapters/dynamo/table/table.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
 import type {
   OpenBatchEntry,
@@ -16,25 +16,16 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
   const { pk: webhooks } = keys.operatorsWebhook('', '', '');
   return {
     async openBatches() {
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk',
-        ExpressionAttributeValues: { ':pk': keys.operatorsOpenBatch('').pk },
-      });
-      return (await Array.fromAsync(pages)).flat().map(openBatchOf);
+      return (await table.queryAll(allOf(keys.operatorsOpenBatch('')))).map(openBatchOf);
     },
 
-    removeOpenBatch: ({ batchId }) =>
-      table.transact((TableName) => [{ Delete: { TableName, Key: keys.operatorsOpenBatch(batchId) } }]),
+    removeOpenBatch: ({ batchId }) => table.transact([{ Delete: { Key: keys.operatorsOpenBatch(batchId) } }]),
 
     async *workspacesWithWebhooks() {
       // Sorts before every id. DynamoDB accepts no empty value of a key.
       let after = ' ';
       for (;;) {
-        const pages = table.queryPages({
-          KeyConditionExpression: 'pk = :pk AND sk > :after',
-          ExpressionAttributeValues: { ':pk': webhooks, ':after': after },
-          Limit: 1,
-        });
+        const pages = table.queryPages({ ...where('sk > :sk', { pk: webhooks, sk: after }), Limit: 1 });
         const first = (await pages.next()).value?.[0];
         if (first === undefined) return;
         const workspaceId = first.workspace_id as string;
@@ -44,40 +35,27 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
     },
 
     async *webhooksDue(workspaceId, until) {
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
-        ExpressionAttributeValues: {
-          ':pk': webhooks,
-          ':first': keys.operatorsWebhook(workspaceId, '', '').sk,
-          ':last': keys.operatorsWebhook(workspaceId, until, '').sk,
-        },
-        Limit: webhooksPerPage,
-      });
-      for await (const page of pages) yield* page.map(webhookOf);
+      const due = between(
+        keys.operatorsWebhook(workspaceId, '', ''),
+        keys.operatorsWebhook(workspaceId, until, ''),
+      );
+      const pages = table.queryPages({ ...due, Limit: webhooksPerPage });
+      for await (const page of pages) yield* page.map((item) => fieldsOf<WebhookEntry>(item));
     },
 
     moveWebhook: (entry, due) =>
-      table.transact((TableName) => [
-        { Delete: { TableName, Key: keyOf(entry) } },
-        { Put: { TableName, Item: webhookEntry(entry, due) } },
-      ]),
-    removeWebhook: (entry) => table.transact((TableName) => [{ Delete: { TableName, Key: keyOf(entry) } }]),
+      table.transact([{ Delete: { Key: keyOfEntry(entry) } }, { Put: { Item: webhookEntry(entry, due) } }]),
+    removeWebhook: (entry) => table.transact([{ Delete: { Key: keyOfEntry(entry) } }]),
   };
 }
 
 /** The character after `#`, which separates the parts of a key: it sorts after all keys of a workspace. */
 const afterSeparator = '$';
 
-const keyOf = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
+const keyOfEntry = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
   keys.operatorsWebhook(workspaceId, due, batchId);
 
 const openBatchOf = (item: Item): OpenBatchEntry => ({
   workspaceId: item.workspace_id as string,
   batchId: item.sk as string,
-});
-
-const webhookOf = (item: Item): WebhookEntry => ({
-  workspaceId: item.workspace_id as string,
-  batchId: item.batch_id as string,
-  due: item.due as string,
 });

@@ -1,5 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
@@ -13,45 +11,40 @@ type SlotTransitions = Pick<
   'topUp' | 'acquire' | 'take' | 'renew' | 'pass' | 'retire' | 'stop'
 >;
 
-export interface BatchUpdate {
+interface BatchUpdate {
   set?: readonly string[];
   remove?: readonly string[];
   condition: string;
   names?: Record<string, string>;
-  values?: Item;
+  values: Item;
   returns?: 'ALL_OLD' | 'ALL_NEW';
+  /**
+   * Whether the item, as it is after the condition has failed, shows that this write was made before: the SDK repeats a
+   * write whose response was lost.
+   */
+  isDone?: (item: Item) => boolean;
 }
 
-/**
- * Changes the item of a batch.
- * @param isDone whether the item, as it is after the condition has failed, shows that this write was made before: the SDK
- * repeats a write whose response was lost
- * @returns the item; undefined if the condition failed
- */
+/** Changes the item of a batch. @returns the item; undefined if the condition failed */
 export async function updateBatch(
   table: Table,
   { workspaceId, id }: BatchKey,
-  { set = [], remove = [], condition, names, values, returns = 'ALL_NEW' }: BatchUpdate,
-  isDone: (item: Item) => boolean = () => false,
+  { set = [], remove = [], condition, names, values, returns = 'ALL_NEW', isDone }: BatchUpdate,
 ): Promise<Item | undefined> {
-  try {
-    return await table.update({
-      Key: keys.batch(workspaceId, id),
-      UpdateExpression: [
-        ...(set.length > 0 ? [`SET ${set.join(', ')}`] : []),
-        ...(remove.length > 0 ? [`REMOVE ${remove.join(', ')}`] : []),
-      ].join(' '),
-      ConditionExpression: condition,
-      ...(names !== undefined && { ExpressionAttributeNames: names }),
-      ...(values !== undefined && { ExpressionAttributeValues: values }),
-      ReturnValues: returns,
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-    });
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    const item = error.Item && unmarshall(error.Item);
-    return item !== undefined && isDone(item) ? item : undefined;
-  }
+  const updated = await table.updateIf({
+    Key: keys.batch(workspaceId, id),
+    UpdateExpression: [
+      ...(set.length > 0 ? [`SET ${set.join(', ')}`] : []),
+      ...(remove.length > 0 ? [`REMOVE ${remove.join(', ')}`] : []),
+    ].join(' '),
+    ConditionExpression: condition,
+    ...(names !== undefined && { ExpressionAttributeNames: names }),
+    ExpressionAttributeValues: values,
+    ReturnValues: returns,
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  });
+  const { item } = updated;
+  return updated.isDone || (item !== undefined && isDone?.(item)) ? item : undefined;
 }
 
 const slotIn = (item: Item, number: number): Item | undefined =>
@@ -70,18 +63,17 @@ export const slotTransitions = (table: Table): SlotTransitions => ({
     const change = topUp(batch, slots, until);
     const { ':after': made } = change.values;
     const hasTime = (item: Item, number: number): boolean => slotIn(item, number)?.t === until;
-    return batchAfter(
-      table,
-      batch,
-      change,
-      (item) => item.made === made && slots.every((number) => hasTime(item, number)),
-    );
+    return batchAfter(table, batch, {
+      ...change,
+      isDone: (item) => item.made === made && slots.every((number) => hasTime(item, number)),
+    });
   },
-  acquire: acquire(table),
-  take: take(table),
+  ...changes(table),
   renew: (batch, { number, epoch }, until) =>
     batchAfter(table, batch, {
-      ...{ ...ofOwner(number), set: ['slots.#k.t = :t'], values: { ':e': epoch, ':t': until } },
+      ...ofOwner(number),
+      set: ['slots.#k.t = :t'],
+      values: { ':e': epoch, ':t': until },
     }),
   pass: (batch, { number, epoch }, { until, isClean }) =>
     batchAfter(table, batch, {
@@ -91,22 +83,18 @@ export const slotTransitions = (table: Table): SlotTransitions => ({
       values: { ':e': epoch, ':t': until, ':x': isClean },
     }),
   retire: (batch, { number, epoch }) =>
-    batchAfter(
-      table,
-      batch,
-      { ...ofOwner(number), remove: ['slots.#k'], values: { ':e': epoch } },
-      (item) => slotIn(item, number) === undefined,
-    ),
-  stop: stop(table),
+    batchAfter(table, batch, {
+      ...ofOwner(number),
+      remove: ['slots.#k'],
+      values: { ':e': epoch },
+      isDone: (item) => slotIn(item, number) === undefined,
+    }),
 });
 
-const acquire =
-  (table: Table): SlotTransitions['acquire'] =>
-  async (batch, { number, epoch }, { name, until }) => {
-    const item = await updateBatch(
-      table,
-      batch,
-      {
+const changes = (table: Table) =>
+  ({
+    async acquire(batch, { number, epoch }, { name, until }) {
+      const item = await updateBatch(table, batch, {
         set: [
           ...['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x'],
           'slots.#k.t = :t',
@@ -115,30 +103,24 @@ const acquire =
         ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
         values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',
-      },
-      // Then it is read as it was left by this write: not clean.
-      (stored) => slotIn(stored, number)?.w === name,
-    );
-    if (item === undefined) return undefined;
-    const read = batchOf(item);
-    const before = read.slots[number];
-    if (before === undefined) throw new Error(`The batch ${batch.id} has no slot ${number}`);
-    const owned = { ...before, epoch: epoch + 1, owner: name, takes: 0, isClean: false, until };
-    return {
-      batch: { ...read, slots: { ...read.slots, [number]: owned } },
-      slot: { number, epoch: epoch + 1 },
-      wasClean: before.isClean,
-    };
-  };
+        // Then it is read as it was left by this write: not clean.
+        isDone: (stored) => slotIn(stored, number)?.w === name,
+      });
+      if (item === undefined) return undefined;
+      const read = batchOf(item);
+      const before = read.slots[number];
+      if (before === undefined) throw new Error(`The batch ${batch.id} has no slot ${number}`);
+      const owned = { ...before, epoch: epoch + 1, owner: name, takes: 0, isClean: false, until };
+      return {
+        batch: { ...read, slots: { ...read.slots, [number]: owned } },
+        slot: { number, epoch: epoch + 1 },
+        wasClean: before.isClean,
+      };
+    },
 
-const take =
-  (table: Table): SlotTransitions['take'] =>
-  (batch, { number, epoch, takes }, { size, named }) => {
-    const { condition, names } = ofOwner(number);
-    return batchAfter(
-      table,
-      batch,
-      {
+    take(batch, { number, epoch, takes }, { size, named }) {
+      const { condition, names } = ofOwner(number);
+      return batchAfter(table, batch, {
         // Every right side has the value from before the update.
         set: [
           ...['slots.#k.b = #next', 'slots.#k.s = :size', 'slots.#k.r = :named', 'slots.#k.n = :taken'],
@@ -147,23 +129,17 @@ const take =
         condition: `${condition} AND slots.#k.n = :takes AND attribute_not_exists(stop_reason)`,
         names: { ...names, '#next': 'next' },
         values: { ':e': epoch, ':size': size, ':named': named, ':takes': takes, ':taken': takes + 1 },
-      },
-      (item) => {
-        const slot = slotIn(item, number);
-        return slot?.e === epoch && slot.n === takes + 1;
-      },
-    );
-  };
+        isDone(item) {
+          const slot = slotIn(item, number);
+          return slot?.e === epoch && slot.n === takes + 1;
+        },
+      });
+    },
 
-const stop =
-  (table: Table): SlotTransitions['stop'] =>
-  (batch, { reason, at }) => {
-    const isCancel = reason === 'cancelled';
-    const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
-    return batchAfter(
-      table,
-      batch,
-      {
+    stop(batch, { reason, at }) {
+      const isCancel = reason === 'cancelled';
+      const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
+      return batchAfter(table, batch, {
         set: [
           ...['#status = :status', 'stop_reason = if_not_exists(stop_reason, :reason)'],
           'stopped_at = if_not_exists(stopped_at, :at)',
@@ -171,10 +147,10 @@ const stop =
         condition: isCancel ? '#status = :open' : '#status = :open AND attribute_not_exists(stop_reason)',
         names: { '#status': 'status' },
         values: { ':status': status, ':reason': reason, ':at': at, ':open': 'in_progress' },
-      },
-      (item) => item.status === status && item.stop_reason === reason && item.stopped_at === at,
-    );
-  };
+        isDone: (item) => item.status === status && item.stop_reason === reason && item.stopped_at === at,
+      });
+    },
+  }) satisfies Partial<SlotTransitions>;
 
 /** Silent slots get a new time, and missing ones are made. */
 function topUp(batch: Batch, slots: readonly number[], until: number) {

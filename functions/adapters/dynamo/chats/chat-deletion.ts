@@ -71,28 +71,22 @@ async function deleting(
   found: readonly Found[],
   deletedAt: string,
   { unchanged }: { unchanged: boolean },
-): Promise<(TableName: string) => Write[]> {
+): Promise<Write[]> {
   const removals = await planRemoval(
     table,
     found.map(({ chat, item }) => ({ chat, first: item.entry as number })),
   );
-  return (TableName) => [
+  return [
     ...found.flatMap(({ chat, item }) => [
       {
         Delete: {
-          TableName,
           Key: keys.chat(chat.workspaceId, chat.id),
           ...(unchanged ? isAsRead(chat) : { ConditionExpression: 'attribute_exists(agent_id)' }),
         },
       },
-      {
-        Put: {
-          TableName,
-          Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item),
-        },
-      },
+      { Put: { Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item) } },
     ]),
-    ...removals(TableName),
+    ...removals,
   ];
 }
 

@@ -1,75 +1,90 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table } from '#adapters/dynamo/table/table.ts';
+import { changing, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
 import { chatOf } from './chat-item.ts';
 import { releasing } from './release-lease.ts';
 
 export const dynamoChatStore = (table: Table): ChatStore => ({
-  get: get(table),
-  rename: rename(table),
-  setTitle: setTitle(table),
-  takeLease: takeLease(table),
-  takeOverLease: takeOverLease(table),
-  openTurn: openTurn(table),
-  renewLease: renewLease(table),
-  stopLease: stopLease(table),
-  acknowledgeStop: acknowledgeStop(table),
-  releaseLease: (chat, leaseId, messageCount) => updateIf(table, releasing(chat, leaseId, messageCount)),
-});
-
-const get =
-  (table: Table): ChatStore['get'] =>
-  async (workspaceId, chatId) => {
+  async get(workspaceId, chatId) {
     const item = await table.get(keys.chat(workspaceId, chatId));
     return item && chatOf(item);
-  };
+  },
 
-const rename =
-  (table: Table): ChatStore['rename'] =>
-  (chat, name, now) =>
-    updateIf(table, {
+  rename: (chat, name, now) =>
+    isUpdated(table, {
       Key: keyOf(chat),
-      UpdateExpression: 'SET #name = :name, updated_at = :now, renamed = :true',
+      ...changing({ name, updated_at: now, renamed: true }),
       ConditionExpression: 'attribute_exists(agent_id)',
-      ExpressionAttributeNames: { '#name': 'name' },
-      ExpressionAttributeValues: { ':name': name, ':now': now, ':true': true },
-    });
+    }),
 
-const setTitle =
-  (table: Table): ChatStore['setTitle'] =>
-  (chat, title, now) =>
-    updateIf(table, {
+  setTitle: (chat, title, now) =>
+    isUpdated(table, {
       Key: keyOf(chat),
-      UpdateExpression: 'SET #name = :name, updated_at = :now',
+      ...changing({ name: title, updated_at: now }),
       ConditionExpression: 'attribute_exists(agent_id) AND attribute_not_exists(renamed)',
-      ExpressionAttributeNames: { '#name': 'name' },
-      ExpressionAttributeValues: { ':name': title, ':now': now },
-    });
+    }),
 
-const takeLease =
-  (table: Table): ChatStore['takeLease'] =>
-  async (given) => {
-    const { lease, request } = given;
-    try {
-      const item = await table.update({
+  async openTurn(chat) {
+    const [user, reply] = await Promise.all(
+      [1, 2].map((ahead) => table.get(keys.message(chat.workspaceId, chat.id, chat.messageCount + ahead))),
+    );
+    return { user: user !== undefined, reply: reply !== undefined };
+  },
+
+  ...leases(table),
+  releaseLease: (chat, leaseId, messageCount) => isUpdated(table, releasing(chat, leaseId, messageCount)),
+});
+
+const leases = (table: Table) =>
+  ({
+    async takeLease(given) {
+      const { lease, request } = given;
+      const { isDone, item } = await table.updateIf({
         ...leaseUpdate(given),
         ReturnValues: 'ALL_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      return { taken: true, chat: chatOf(item) };
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      const item = error.Item && unmarshall(error.Item);
       const chat = item && chatOf(item);
-      // This request has written the lease: the response was lost, and the SDK retried the write.
-      if (chat?.lease?.id === lease.id) return { taken: true, chat };
+      // If this request has written the lease, the response was lost, and the SDK retried the write.
+      if (chat !== undefined && (isDone || chat.lease?.id === lease.id)) return { taken: true, chat };
       const hasStarted = request !== undefined && item?.request_id === request.id;
-      return { taken: false, chat, startedAt: hasStarted ? item.request_count + 1 : undefined };
-    }
-  };
+      return { taken: false, chat, startedAt: hasStarted ? (item.request_count as number) + 1 : undefined };
+    },
+
+    async takeOverLease(chat, lease) {
+      const { lease: before } = chat;
+      const { isDone, item } = await table.updateIf({
+        Key: keyOf(chat),
+        ...changing(
+          { lease_id: lease.id, lease_until: lease.until },
+          {
+            ':count': chat.messageCount,
+            ...(before !== null && { ':before': before.id, ':ended': before.until }),
+          },
+        ),
+        ConditionExpression: `message_count = :count AND ${
+          before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
+        }`,
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      });
+      // If this request has written the lease, the response was lost, and the SDK retried the write.
+      return isDone || item?.lease_id === lease.id;
+    },
+
+    renewLease: (chat, leaseId, until) => updateUnlessStopped(table, chat, leaseId, { lease_until: until }),
+
+    stopLease: (chat, leaseId, until) =>
+      updateUnlessStopped(table, chat, leaseId, { lease_until: until, stop_lease: leaseId }),
+
+    async acknowledgeStop(chat, leaseId, until) {
+      await table.updateIf({
+        Key: keyOf(chat),
+        ...changing({ lease_until: until }, { ':lease': leaseId }),
+        ConditionExpression: 'lease_id = :lease',
+      });
+    },
+  }) satisfies Partial<ChatStore>;
 
 /** The update that takes the lease, with the conditions of `ChatStore.takeLease`. */
 function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now, request }: LeaseRequest) {
@@ -98,97 +113,24 @@ function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now,
   };
 }
 
-const takeOverLease =
-  (table: Table): ChatStore['takeOverLease'] =>
-  async (chat, lease) => {
-    const { lease: before } = chat;
-    try {
-      await table.update({
-        Key: keyOf(chat),
-        UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
-        ConditionExpression: `message_count = :count AND ${
-          before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
-        }`,
-        ExpressionAttributeValues: {
-          ':lease': lease.id,
-          ':until': lease.until,
-          ':count': chat.messageCount,
-          ...(before !== null && { ':before': before.id, ':ended': before.until }),
-        },
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // This request has written the lease: the response was lost, and the SDK retried the write.
-      return error.Item?.lease_id?.S === lease.id;
-    }
-  };
-
-const openTurn =
-  (table: Table): ChatStore['openTurn'] =>
-  async (chat) => {
-    const [user, reply] = await Promise.all(
-      [1, 2].map((ahead) => table.get(keys.message(chat.workspaceId, chat.id, chat.messageCount + ahead))),
-    );
-    return { user: user !== undefined, reply: reply !== undefined };
-  };
-
-const renewLease =
-  (table: Table): ChatStore['renewLease'] =>
-  (chat, leaseId, until) =>
-    updateUnlessStopped(table, chat, leaseId, { UpdateExpression: 'SET lease_until = :until', until });
-
-const stopLease =
-  (table: Table): ChatStore['stopLease'] =>
-  (chat, leaseId, until) =>
-    updateUnlessStopped(table, chat, leaseId, {
-      UpdateExpression: 'SET lease_until = :until, stop_lease = :lease',
-      until,
-    });
-
 /** @returns whether the chat has the lease; if its reply is stopped, nothing changes */
 async function updateUnlessStopped(
   table: Table,
   chat: Chat,
   leaseId: string,
-  { UpdateExpression, until }: { UpdateExpression: string; until: number },
+  changes: Item,
 ): Promise<boolean> {
-  try {
-    await table.update({
-      Key: keyOf(chat),
-      UpdateExpression,
-      ConditionExpression: 'lease_id = :lease AND (attribute_not_exists(stop_lease) OR stop_lease <> :lease)',
-      ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-    });
-    return true;
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    return error.Item?.lease_id?.S === leaseId;
-  }
+  const { isDone, item } = await table.updateIf({
+    Key: keyOf(chat),
+    ...changing(changes, { ':lease': leaseId }),
+    ConditionExpression: 'lease_id = :lease AND (attribute_not_exists(stop_lease) OR stop_lease <> :lease)',
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  });
+  return isDone || item?.lease_id === leaseId;
 }
-
-const acknowledgeStop =
-  (table: Table): ChatStore['acknowledgeStop'] =>
-  async (chat, leaseId, until) => {
-    await updateIf(table, {
-      Key: keyOf(chat),
-      UpdateExpression: 'SET lease_until = :until',
-      ConditionExpression: 'lease_id = :lease',
-      ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
-    });
-  };
 
 /** @returns false if the condition of the update fails */
-async function updateIf(table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> {
-  try {
-    await table.update(update);
-    return true;
-  } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) return false;
-    throw error;
-  }
-}
+const isUpdated = async (table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> =>
+  (await table.updateIf(update)).isDone;
 
 const keyOf = (chat: Chat) => keys.chat(chat.workspaceId, chat.id);

@@ -1,5 +1,5 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, type Item, keyOf, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { leaseIdOf } from '#domain/chats/chat.ts';
 import type { Purge } from '#domain/chats/purge.ts';
 import type { ChatTraces, FileOfChat } from '#domain/erasure/chat-traces.ts';
@@ -52,10 +52,9 @@ const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge
 /** The items of the chat's partition that start with the prefix, without texts. */
 const itemsOf = (table: Table, { workspaceId, chatId }: Purge, prefix: string): AsyncGenerator<Item[]> =>
   table.queryPages({
-    KeyConditionExpression: 'pk = :pk AND begins_with(sk, :prefix)',
+    ...startingWith({ ...keys.chat(workspaceId, chatId), sk: prefix }),
     ProjectionExpression: 'pk, sk, response_id, #scope',
     ExpressionAttributeNames: { '#scope': 'scope' },
-    ExpressionAttributeValues: { ':pk': keys.chat(workspaceId, chatId).pk, ':prefix': prefix },
   });
 
 /** @param name `BATCH#<batch>#<index>`, or the lease of a request, `batch:<batch>:<index>` */
@@ -63,8 +62,6 @@ function requestIn(name: string): { batchId: string; requestIndex: number } {
   const [, batchId = '', requestIndex] = /^(?:BATCH#|batch:)(.+)[#:](\d+)$/.exec(name) ?? [];
   return { batchId, requestIndex: Number(requestIndex) };
 }
-
-const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });
 
 /** Deletes what users have recorded, if the item has the feedback counts of a message. */
 async function deleteFeedback(table: Table, { workspaceId, chatId }: Purge, { sk }: Item): Promise<void> {
@@ -90,15 +87,10 @@ async function deleteEvents(
 /** @param others further items that go with one, before it */
 async function deletePartition(
   table: Table,
-  { pk }: Key,
+  key: Key,
   others: (item: Item) => Key[] = () => [],
 ): Promise<void> {
-  const pages = table.queryPages({
-    KeyConditionExpression: 'pk = :pk',
-    ProjectionExpression: 'pk, sk',
-    ExpressionAttributeValues: { ':pk': pk },
-  });
-  for await (const page of pages) {
+  for await (const page of table.queryPages({ ...allOf(key), ProjectionExpression: 'pk, sk' })) {
     await table.deleteAll(page.flatMap(others));
     await table.deleteAll(page.map(keyOf));
   }

@@ -61,7 +61,7 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 export interface PlannedChats {
   chats: Chat[];
   /** No condition of them fails. They write a chat, and in each of its lists an entry and a count. */
-  writes: (TableName: string) => Write[];
+  writes: Write[];
 }
 
 /**
@@ -75,7 +75,7 @@ export async function planChats(
   newChats: readonly (NewChat & { lease: Lease | null })[],
 ): Promise<PlannedChats> {
   const [one] = newChats;
-  if (one === undefined) return { chats: [], writes: () => [] };
+  if (one === undefined) return { chats: [], writes: [] };
   const { workspaceId } = one;
   const Key = keys.lastNumber(workspaceId, 'CHATS');
   const { first, at } = await nextNumbers(table, clock, Key, newChats.length);
@@ -97,13 +97,7 @@ export async function planChats(
     ...lists.map((listed) => entryOf(listed, first)),
   ];
   const counts = lists.map((listed) => countChange(listed, first, 1));
-  return {
-    chats,
-    writes: (TableName) => [
-      ...items.map((Item) => ({ Put: { TableName, Item } })),
-      ...counting(TableName, counts),
-    ],
-  };
+  return { chats, writes: [...items.map((Item) => ({ Put: { Item } })), ...counting(counts)] };
 }
 
 /** A chat that is to be deleted, and the first id of its entries. */
@@ -116,29 +110,18 @@ export interface DeletedChat {
  * The writes that take chats out of their lists. Their conditions fail if another chat was taken out of one of the entries
  * meanwhile. The caller deletes the chats themselves, in the same transaction.
  */
-export async function planRemoval(
-  table: Table,
-  deleted: readonly DeletedChat[],
-): Promise<(TableName: string) => Write[]> {
+export async function planRemoval(table: Table, deleted: readonly DeletedChat[]): Promise<Write[]> {
   const removals = [...Map.groupBy(deleted, ({ first }) => first)].flatMap(([first, ofCreation]) =>
     listsOf(ofCreation.map(({ chat }) => chat)).map((listed) => ({ listed, first })),
   );
   const entries = await Promise.all(removals.map(({ listed, first }) => table.get(listed.list.entry(first))));
-  return (TableName) => [
-    ...removals.map(({ listed, first }, index) => removing(TableName, listed, first, entries[index])),
-    ...counting(
-      TableName,
-      removals.map(({ listed, first }) => countChange(listed, first, -1)),
-    ),
+  return [
+    ...removals.map(({ listed, first }, index) => removing(listed, first, entries[index])),
+    ...counting(removals.map(({ listed, first }) => countChange(listed, first, -1))),
   ];
 }
 
-function removing(
-  TableName: string,
-  { list, isByAgent, chats }: ListedChats,
-  first: number,
-  entry: Item = {},
-): Write {
+function removing({ list, isByAgent, chats }: ListedChats, first: number, entry: Item = {}): Write {
   const removed = new Set(chats.map(({ id }) => id));
   const without = (ids: number[]) => ids.filter((id) => !removed.has(id));
   const before = entry[isByAgent ? 'by_agent' : 'ids'] as Record<string, number[]> | number[] | undefined;
@@ -152,7 +135,6 @@ function removing(
   const isEmpty = Object.keys(after).length === 0;
   // Also for a deletion: reads are not isolated from a running transaction, so the entry may be one that was not there.
   const asRead = {
-    TableName,
     Key: list.entry(first),
     ConditionExpression: before === undefined ? 'attribute_not_exists(#ids)' : '#ids = :before',
     ExpressionAttributeNames: { '#ids': isByAgent ? 'by_agent' : 'ids' },

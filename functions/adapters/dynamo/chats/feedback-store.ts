@@ -1,70 +1,47 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { fieldsOf, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { FeedbackStore } from '#domain/chats/feedback-store.ts';
+import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/feedback-store.ts';
 
 /** Enough for a hundred users who rate one message at the same time. */
 const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
-  record: record(table),
-  ofUser: ofUser(table),
-  remove: remove(table),
-});
-
-const record =
-  (table: Table): FeedbackStore['record'] =>
-  (chat, position, feedback) =>
+  record: (chat, position, feedback) =>
     transactWithRetry(table, {
       attempts,
       plan: async () => {
         const key = keys.feedback(chat.workspaceId, chat.id, position, feedback.externalUserId);
         const previous = (await table.get(key))?.type as FeedbackType | undefined;
         return {
-          writes: (TableName) => [
+          writes: [
             {
               ConditionCheck: {
-                TableName,
                 Key: keys.chat(chat.workspaceId, chat.id),
                 ConditionExpression: 'attribute_exists(agent_id)',
               },
             },
-            { Put: { TableName, ...putOf(key, feedback, previous) } },
+            { Put: putOf(key, feedback, previous) },
             ...(previous === feedback.type
               ? []
-              : [{ Update: { TableName, ...countOf(chat, position, feedback.type, previous) } }]),
-            ...(chat.externalUserId === null
-              ? [{ Put: { TableName, Item: userEntry(chat, position, feedback) } }]
-              : []),
+              : [{ Update: countOf(chat, position, feedback.type, previous) }]),
+            ...(chat.externalUserId === null ? [{ Put: { Item: userEntry(chat, position, feedback) } }] : []),
           ],
           result: true,
         };
       },
       onConditionFailed: ([isDeleted]) => (isDeleted === true ? { result: false } : undefined),
-    });
+    }),
 
-const ofUser = (table: Table): FeedbackStore['ofUser'] =>
-  async function* ({ workspaceId, externalUserId }) {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :ratings)',
-      ExpressionAttributeValues: {
-        ':pk': keys.userRating(workspaceId, externalUserId, 0, 0).pk,
-        ':ratings': 'RATING#',
-      },
-    });
-    for await (const page of pages)
-      yield page.map((item) => ({
-        chatId: item.chat_id as number,
-        position: item.position as number,
-        createdAt: item.created_at as string,
-      }));
-  };
+  async *ofUser({ workspaceId, externalUserId }) {
+    const ratings = { ...keys.userRating(workspaceId, externalUserId, 0, 0), sk: 'RATING#' };
+    for await (const page of table.queryPages(startingWith(ratings)))
+      yield page.map((item) => fieldsOf<FeedbackOfUser>(item));
+  },
 
-const remove =
-  (table: Table): FeedbackStore['remove'] =>
-  (chat, position, externalUserId) =>
+  remove: (chat, position, externalUserId) =>
     transactWithRetry(table, {
       attempts,
       plan: async () => {
@@ -72,19 +49,20 @@ const remove =
         const Key = keys.feedback(workspaceId, id, position, externalUserId);
         const previous = (await table.get(Key))?.type as FeedbackType | undefined;
         return {
-          writes: (TableName) => [
-            { Delete: { TableName, Key: keys.userRating(workspaceId, externalUserId, id, position) } },
+          writes: [
+            { Delete: { Key: keys.userRating(workspaceId, externalUserId, id, position) } },
             ...(previous === undefined
               ? []
               : [
-                  { Delete: { TableName, Key, ...isStill(previous) } },
-                  { Update: { TableName, ...countOf(chat, position, undefined, previous) } },
+                  { Delete: { Key, ...isStill(previous) } },
+                  { Update: countOf(chat, position, undefined, previous) },
                 ]),
           ],
           result: undefined,
         };
       },
-    });
+    }),
+});
 
 /** Names feedback in a chat of nobody, so that an erasure of its user finds it. */
 const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({
@@ -93,8 +71,6 @@ const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedba
   position,
   created_at: feedback.createdAt,
 });
-
-type Feedback = Parameters<FeedbackStore['record']>[2];
 
 /** Replaces the feedback that was read; the condition fails if it has changed since. */
 const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined) => ({

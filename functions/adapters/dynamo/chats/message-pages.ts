@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { between, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { largeTextsOf } from './message-texts.ts';
@@ -61,12 +61,10 @@ const pagesBetween = (
   range: { first: number; last: number; ascending: boolean; limit?: number },
 ) =>
   table.queryPages({
-    KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
-    ExpressionAttributeValues: {
-      ':pk': keys.chat(chat.workspaceId, chat.id).pk,
-      ':first': keys.message(chat.workspaceId, chat.id, range.first).sk,
-      ':last': keys.feedbackCounts(chat.workspaceId, chat.id, range.last).sk,
-    },
+    ...between(
+      keys.message(chat.workspaceId, chat.id, range.first),
+      keys.feedbackCounts(chat.workspaceId, chat.id, range.last),
+    ),
     ScanIndexForward: range.ascending,
     ...(range.limit !== undefined && { Limit: range.limit }),
   });

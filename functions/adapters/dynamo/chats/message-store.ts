@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { marshall } from '@aws-sdk/util-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -39,33 +38,39 @@ const messagesOfWindow = 1000;
 const stepsOfWindow = 1_000_000;
 
 export const dynamoMessageStore = (table: Table, contents: Contents): MessageStore => ({
-  put: put(table, contents),
-  putWithKey: putWithKey(table),
-  putAndRelease: putAndRelease(table, contents),
-  range: range(table, contents),
-  contentAt: contentAt(table, contents),
-  recent: recent(table, contents),
-});
-
-const put =
-  (table: Table, contents: Contents): MessageStore['put'] =>
-  async (chat, message) => {
+  ...reads(table, contents),
+  async put(chat, message) {
     const { item, names } = await storeLargeTexts(contents, chat, message);
-    try {
-      await table.put({
-        Item: item,
-        ConditionExpression: 'attribute_not_exists(pk)',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (isRejected(error)) throw new NotStorable('A message was rejected', { cause: error });
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      if (isSame(error.Item, item)) return true;
-      await Promise.all(names.map((name) => contents().delete(name)));
-      return false;
-    }
-  };
+    const put = { Item: item, ...ifFree, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
+    const { isDone, item: stored } = await table.putIf(put).catch((error: unknown) => {
+      throw isRejected(error) ? new NotStorable('A message was rejected', { cause: error }) : error;
+    });
+    if (isDone || isSame(stored, item)) return true;
+    await Promise.all(names.map((name) => contents().delete(name)));
+    return false;
+  },
+
+  async putWithKey(chat, message, key) {
+    const work: Work = { is: 'turn', chatId: chat.id, position: message.position };
+    const failed = await failedConditionOf(table, [
+      ...idempotencyWrites(key, work),
+      putting(wholeItem(chat, message)),
+    ]);
+    if (failed === undefined) return 'stored';
+    return failed === 0 ? 'key-in-use' : 'position-taken';
+  },
+
+  async putAndRelease(chat, leaseId, message) {
+    const { item, names } = await storeLargeTexts(contents, chat, message);
+    const failed = await failedConditionOf(table, [
+      { Update: releasing(chat, leaseId, message.position) },
+      putting(item),
+    ]);
+    if (failed === undefined) return 'stored';
+    await Promise.all(names.map((name) => contents().delete(name)));
+    return failed === 0 ? 'lease-lost' : 'position-taken';
+  },
+});
 
 /** DynamoDB's errors for an item that is too large, too deep, or not valid text. A retry gets the same error. */
 const isRejected = (error: unknown): boolean =>
@@ -75,39 +80,11 @@ const isRejected = (error: unknown): boolean =>
  * Whether the stored item equals the item of this write. Then this write succeeded before, but its response was lost,
  * and the SDK retried it.
  */
-const isSame = (stored: ConditionalCheckFailedException['Item'], item: Item): boolean =>
-  isDeepStrictEqual(stored, marshall(item, { removeUndefinedValues: true }));
-
-const putWithKey =
-  (table: Table): MessageStore['putWithKey'] =>
-  async (chat, message, key) => {
-    const work: Work = { is: 'turn', chatId: chat.id, position: message.position };
-    const failed = await failedConditionOf(table, (TableName) => [
-      ...idempotencyWrites(TableName, key, work),
-      putting(TableName, wholeItem(chat, message)),
-    ]);
-    if (failed === undefined) return 'stored';
-    return failed === 0 ? 'key-in-use' : 'position-taken';
-  };
-
-const putAndRelease =
-  (table: Table, contents: Contents): MessageStore['putAndRelease'] =>
-  async (chat, leaseId, message) => {
-    const { item, names } = await storeLargeTexts(contents, chat, message);
-    const failed = await failedConditionOf(table, (TableName) => [
-      { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
-      putting(TableName, item),
-    ]);
-    if (failed === undefined) return 'stored';
-    await Promise.all(names.map((name) => contents().delete(name)));
-    return failed === 0 ? 'lease-lost' : 'position-taken';
-  };
+const isSame = (stored: Item | undefined, item: Item): boolean =>
+  isDeepStrictEqual(stored, unmarshall(marshall(item, { removeUndefinedValues: true })));
 
 /** @returns index of the write whose condition failed; undefined if the transaction is done */
-const failedConditionOf = (
-  table: Table,
-  writes: (TableName: string) => Write[],
-): Promise<number | undefined> =>
+const failedConditionOf = (table: Table, writes: readonly Write[]): Promise<number | undefined> =>
   transactWithRetry<number | undefined>(table, {
     attempts: attemptsToWrite,
     plan: async () => ({ writes, result: undefined }),
@@ -115,23 +92,50 @@ const failedConditionOf = (
   });
 
 /** The write of a message's item, on the condition that the position is free. */
-const putting = (TableName: string, Item: Item): Write => ({
-  Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(pk)' },
-});
+const putting = (Item: Item): Write => ({ Put: { Item, ...ifFree } });
 
-const range = (table: Table, contents: Contents): MessageStore['range'] =>
-  async function* (chat, { first, last, ascending }) {
-    if (last < first) return;
-    const read = async ({ item, counts }: RatedItem): Promise<RatedMessage> => ({
-      message: await readMessage(contents, chat.workspaceId, item),
-      feedbackCounts: counts,
-    });
-    for await (const items of ratedMessages(table, chat, { first, last, ascending })) {
-      const messages = await unlessDeleted(table, chat, () => Promise.all(items.map(read)));
-      if (messages === undefined) return;
-      yield messages;
-    }
-  };
+const ifFree = { ConditionExpression: 'attribute_not_exists(pk)' };
+
+const reads = (table: Table, contents: Contents) =>
+  ({
+    async *range(chat, { first, last, ascending }) {
+      if (last < first) return;
+      const read = async ({ item, counts }: RatedItem): Promise<RatedMessage> => ({
+        message: await readMessage(contents, chat.workspaceId, item),
+        feedbackCounts: counts,
+      });
+      for await (const items of ratedMessages(table, chat, { first, last, ascending })) {
+        const messages = await unlessDeleted(table, chat, () => Promise.all(items.map(read)));
+        if (messages === undefined) return;
+        yield messages;
+      }
+    },
+
+    async contentAt(workspaceId, chatId, position) {
+      const [key, chatKey] = [keys.message(workspaceId, chatId, position), keys.chat(workspaceId, chatId)];
+      const item = await table.get(key);
+      if (item === undefined && (await table.get(chatKey)) === undefined) return undefined;
+      return unlessDeleted(
+        table,
+        { workspaceId, id: chatId },
+        async () => (await textOf(contents, item ?? (await table.getNamed(key)), 'content')) ?? '',
+      );
+    },
+
+    async recent(chat, upTo, characters) {
+      if (upTo === 0) return [];
+      const newestFirst: Message[] = [];
+      const left = { characters, steps: stepsOfWindow };
+      for await (const item of itemsForPrompt(table, chat, upTo)) {
+        const found = item && (await readMessageUpTo(contents, chat.workspaceId, item, left));
+        if (found === undefined) return wholeTurns(newestFirst.reverse());
+        left.characters -= found.message.content.length;
+        left.steps -= found.stepCharacters;
+        newestFirst.push(found.message);
+      }
+      return newestFirst.reverse();
+    },
+  }) satisfies Partial<MessageStore>;
 
 /** @returns undefined if the read failed because a purge of the chat had deleted a large text */
 async function unlessDeleted<Read>(
@@ -146,35 +150,6 @@ async function unlessDeleted<Read>(
     throw error;
   }
 }
-
-const contentAt =
-  (table: Table, contents: Contents): MessageStore['contentAt'] =>
-  async (workspaceId, chatId, position) => {
-    const [key, chatKey] = [keys.message(workspaceId, chatId, position), keys.chat(workspaceId, chatId)];
-    const item = await table.get(key);
-    if (item === undefined && (await table.get(chatKey)) === undefined) return undefined;
-    return unlessDeleted(
-      table,
-      { workspaceId, id: chatId },
-      async () => (await textOf(contents, item ?? (await table.getNamed(key)), 'content')) ?? '',
-    );
-  };
-
-const recent =
-  (table: Table, contents: Contents): MessageStore['recent'] =>
-  async (chat, upTo, characters) => {
-    if (upTo === 0) return [];
-    const newestFirst: Message[] = [];
-    const left = { characters, steps: stepsOfWindow };
-    for await (const item of itemsForPrompt(table, chat, upTo)) {
-      const found = item && (await readMessageUpTo(contents, chat.workspaceId, item, left));
-      if (found === undefined) return wholeTurns(newestFirst.reverse());
-      left.characters -= found.message.content.length;
-      left.steps -= found.stepCharacters;
-      newestFirst.push(found.message);
-    }
-    return newestFirst.reverse();
-  };
 
 /** The items of messages that prompts may contain, newest first. Undefined is in the place of the older ones. */
 async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {

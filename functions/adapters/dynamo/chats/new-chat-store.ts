@@ -37,10 +37,7 @@ async function create(
       const { chats, writes } = planned;
       const chat = chats[0] as Chat;
       const work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt } as const;
-      return {
-        writes: (TableName) => [...idempotencyWrites(TableName, key, work), ...writes(TableName)],
-        result: chat,
-      };
+      return { writes: [...idempotencyWrites(key, work), ...writes], result: chat };
     },
     // Only the key has a condition.
     onConditionFailed: () => ({ result: undefined }),

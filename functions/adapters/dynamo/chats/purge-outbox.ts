@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { type Item, type Table, where } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
 import {
@@ -49,20 +48,15 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
 
   async *pages(deletedUpTo) {
     // Sorts after every workspace.
-    const { pk, sk } = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk AND sk < :end',
-      ExpressionAttributeValues: { ':pk': pk, ':end': sk },
-    });
-    for await (const page of pages) yield page.map(purgeOf);
+    const end = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
+    for await (const page of table.queryPages(where('sk < :sk', end))) yield page.map(purgeOf);
   },
 
   postpone: (purge, dueAt, erased = {}) =>
     updateSame(table, purge, 'SET due_at = :due', { ':due': dueAt }, erased),
 
   async remove(purge) {
-    const Delete = { Key: keyOf(purge), ...isSame(purge) };
-    await transactIfFirst(table, async () => (TableName) => [{ Delete: { TableName, ...Delete } }]);
+    await transactIfFirst(table, () => [{ Delete: { Key: keyOf(purge), ...isSame(purge) } }]);
   },
 });
 
@@ -77,19 +71,15 @@ export async function updateSame(
   const { ExpressionAttributeValues, ...condition } = isSame(purge);
   const counts = Object.entries(countItemOf(erased)).filter(([, count]) => count !== undefined);
   const additions = counts.map(([name]) => `${name} :${name}`).join(', ');
-  try {
-    await table.update({
-      Key: keyOf(purge),
-      UpdateExpression: `${change} ${additions === '' ? '' : `ADD ${additions}`}`.trim(),
-      ...condition,
-      ExpressionAttributeValues: {
-        ...{ ...ExpressionAttributeValues, ...values },
-        ...Object.fromEntries(counts.map(([name, count]) => [`:${name}`, count])),
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-  }
+  await table.updateIf({
+    Key: keyOf(purge),
+    UpdateExpression: `${change} ${additions === '' ? '' : `ADD ${additions}`}`.trim(),
+    ...condition,
+    ExpressionAttributeValues: {
+      ...{ ...ExpressionAttributeValues, ...values },
+      ...Object.fromEntries(counts.map(([name, count]) => [`:${name}`, count])),
+    },
+  });
 }
 
 /** The counts as attributes of an erasure's item. */

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { type Item, type Table, where } from '#adapters/dynamo/table/table.ts';
 import { limits } from '#contract/limits.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
 
@@ -52,13 +52,8 @@ export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
   },
 });
 
-const pagesFrom = (table: Table, { workspaceId, chatId, responseId }: ReplyName, sequenceNumber: number) => {
-  const { pk, sk } = keys.replyEvents(workspaceId, chatId, responseId, sequenceNumber, 0);
-  return table.queryPages({
-    KeyConditionExpression: 'pk = :pk AND sk >= :first',
-    ExpressionAttributeValues: { ':pk': pk, ':first': sk },
-  });
-};
+const pagesFrom = (table: Table, { workspaceId, chatId, responseId }: ReplyName, sequenceNumber: number) =>
+  table.queryPages(where('sk >= :sk', keys.replyEvents(workspaceId, chatId, responseId, sequenceNumber, 0)));
 
 async function eventsOf(parts: readonly Item[]): Promise<StoredEvents> {
   const bytes = Buffer.concat(parts.map(({ events }) => bytesOf(events)));

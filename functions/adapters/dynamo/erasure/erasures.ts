@@ -1,6 +1,6 @@
 import { countItemOf, countsOf, keyOf, purgeItem, updateSame } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, type Table } from '#adapters/dynamo/table/table.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { hashUsers } from '#adapters/dynamo/workspaces/user-hashes.ts';
 import type { Erasures } from '#domain/erasure/services.ts';
@@ -12,15 +12,10 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const { workspaceId, externalUserId } = erasure;
     const isKnown = await hasItems(table, erasure);
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
-    await table.transact((TableName) => [
-      { Put: { TableName, Item: { ...purgeItem(erasure), ...countItemOf(erased) } } },
+    await table.transact([
+      { Put: { Item: { ...purgeItem(erasure), ...countItemOf(erased) } } },
       // Anybody with a key may name users that never were: their erasures leave nothing that stays.
-      ...(isKnown
-        ? auditBy(clock, () => actor)(TableName, {
-            ...{ action: 'user erased', workspaceId, target },
-            changes: {},
-          })
-        : []),
+      ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
   async erased(person) {
@@ -33,11 +28,6 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
 /** Whether the person has chats, ratings or requests of batches. */
 async function hasItems(table: Table, { workspaceId, externalUserId }: Person): Promise<boolean> {
   const { pk } = keys.chatList(workspaceId, { externalUserId }).entry(0);
-  const pages = table.queryPages({
-    KeyConditionExpression: 'pk = :pk',
-    ExpressionAttributeValues: { ':pk': pk },
-    Limit: 1,
-  });
-  for await (const page of pages) return page.length > 0;
+  for await (const page of table.queryPages({ ...allOf({ pk }), Limit: 1 })) return page.length > 0;
   return false;
 }

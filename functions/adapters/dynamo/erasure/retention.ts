@@ -1,45 +1,29 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, changing, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Retention } from '#domain/erasure/services.ts';
 
 export const dynamoRetention = (table: Table): Retention => ({
   async walks() {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.operatorsRetention('').pk },
-    });
-    return (await Array.fromAsync(pages))
-      .flat()
-      .map(({ sk, days, walked_to: after, walked_at: walkedAt }) => ({
-        ...{ workspaceId: sk as string, days: days as number },
-        after: (after as number | undefined) ?? null,
-        walkedAt: (walkedAt as string | undefined) ?? null,
-      }));
+    const walks = await table.queryAll(allOf(keys.operatorsRetention('')));
+    return walks.map(({ sk, days, walked_to: after, walked_at: walkedAt }) => ({
+      ...{ workspaceId: sk as string, days: days as number },
+      after: (after as number | undefined) ?? null,
+      walkedAt: (walkedAt as string | undefined) ?? null,
+    }));
   },
 
   async advance({ workspaceId, days }, after, at) {
-    try {
-      await table.update({
-        Key: keys.operatorsRetention(workspaceId),
-        UpdateExpression: `SET walked_at = :at${after === null ? ' REMOVE walked_to' : ', walked_to = :after'}`,
-        ConditionExpression: 'days = :days',
-        ExpressionAttributeValues: { ':at': at, ':days': days, ...(after !== null && { ':after': after }) },
-      });
-      return true;
-    } catch (error) {
-      if (error instanceof ConditionalCheckFailedException) return false;
-      throw error;
-    }
+    const { isDone } = await table.updateIf({
+      Key: keys.operatorsRetention(workspaceId),
+      ...changing({ walked_at: at, walked_to: after }, { ':days': days }),
+      ConditionExpression: 'days = :days',
+    });
+    return isDone;
   },
 
   async inOpenBatches(workspaceId, chatIds) {
-    const open = new Set<unknown>();
-    const batches = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.batchList(workspaceId, 'open').entry(0).pk },
-    });
-    for await (const page of batches) for (const { id } of page) open.add(id);
+    const batches = await table.queryAll(allOf(keys.batchList(workspaceId, 'open').entry(0)));
+    const open = new Set(batches.map(({ id }) => id));
     if (open.size === 0) return new Set();
     const found = await Promise.all(
       chatIds.map(async (chatId) => ((await hasRequestOf(table, workspaceId, chatId, open)) ? [chatId] : [])),
@@ -55,9 +39,8 @@ async function hasRequestOf(
   batchIds: ReadonlySet<unknown>,
 ): Promise<boolean> {
   const requests = table.queryPages({
-    KeyConditionExpression: 'pk = :pk AND begins_with(sk, :requests)',
+    ...startingWith({ ...keys.chat(workspaceId, chatId), sk: 'BATCH#' }),
     ProjectionExpression: 'sk',
-    ExpressionAttributeValues: { ':pk': keys.chat(workspaceId, chatId).pk, ':requests': 'BATCH#' },
   });
   for await (const page of requests)
     if (page.some(({ sk }) => batchIds.has((sk as string).split('#')[1]))) return true;

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
@@ -11,61 +9,17 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
 
-export function dynamoFileIndex(table: Table): FileIndex {
-  return {
-    async put(file) {
-      await table.put({
-        Item: {
-          ...keys.file(file.workspaceId, file.uuid),
-          ...fileItem(file),
-          ...ttlOf(file),
-        },
-      });
-    },
-    async get(workspaceId, uuid) {
-      const item = await table.get(keys.file(workspaceId, uuid));
-      return item && fileOf(item, workspaceId);
-    },
-    attach: attach(table),
-    detach: ({ workspaceId, uuid }, chatId) => table.deleteAll([keys.chatOfFile(workspaceId, uuid, chatId)]),
-    isAttached: isAttached(table),
-    close: close(table),
-    remove: ({ workspaceId, uuid }) => table.deleteAll([keys.file(workspaceId, uuid)]),
-    ...preparationLeases(table),
-  };
-}
-
-const preparationLeases = (table: Table): PreparationLeases => ({
-  async takeLease({ workspaceId, uuid }, until, now) {
-    try {
-      await table.update({
-        Key: keys.file(workspaceId, uuid),
-        UpdateExpression: 'SET preparing_until = :until',
-        ConditionExpression:
-          'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
-        ExpressionAttributeValues: { ':until': until, ':now': now },
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // If the lease is this one, the response was lost, and the SDK has retried the write.
-      return error.Item === undefined || unmarshall(error.Item).preparing_until === until;
-    }
-  },
-  async releaseLease({ workspaceId, uuid }, until) {
-    await updateIf(table, {
-      Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'REMOVE preparing_until',
-      ConditionExpression: 'preparing_until = :until',
-      ExpressionAttributeValues: { ':until': until },
+export const dynamoFileIndex = (table: Table): FileIndex => ({
+  async put(file) {
+    await table.put({
+      Item: { ...keys.file(file.workspaceId, file.uuid), ...fileItem(file), ...ttlOf(file) },
     });
   },
-});
-
-const attach =
-  (table: Table): FileIndex['attach'] =>
-  async (file, chatId) => {
+  async get(workspaceId, uuid) {
+    const item = await table.get(keys.file(workspaceId, uuid));
+    return item && fileOf(item, workspaceId);
+  },
+  async attach(file, chatId) {
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
     const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
@@ -74,7 +28,7 @@ const attach =
     const attempt = randomUUID();
     const { attached } = await table.update({
       Key: chatOfFile,
-      ...settingAttached(attempt, ttlOf(file)),
+      ...changing({ attached: attempt, ...ttlOf(file) }),
       ReturnValues: 'ALL_OLD',
     });
     const item = await table.get(keys.file(workspaceId, uuid));
@@ -82,56 +36,60 @@ const attach =
     // The SDK may have repeated the update. If the chat has attached the file before it was closed, that stays.
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
-      await transactIfFirst(table, async () => (TableName) => [
+      await transactIfFirst(table, () => [
         // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
         {
           Delete: {
-            TableName,
             Key: chatOfFile,
             ConditionExpression: 'attached = :attempt',
             ExpressionAttributeValues: { ':attempt': attempt },
           },
         },
-        { Delete: { TableName, Key: fileOfChat } },
+        { Delete: { Key: fileOfChat } },
       ]);
     return false;
-  };
+  },
 
-/** The last attempt to attach, and the expiry of the item, if it has one. */
-const settingAttached = (attempt: string, { ttl }: Item) => ({
-  UpdateExpression: `SET attached = :attempt${ttl === undefined ? '' : ', #ttl = :ttl'}`,
-  ...(ttl !== undefined && { ExpressionAttributeNames: { '#ttl': 'ttl' } }),
-  ExpressionAttributeValues: { ':attempt': attempt, ...(ttl !== undefined && { ':ttl': ttl }) },
+  detach: ({ workspaceId, uuid }, chatId) => table.deleteAll([keys.chatOfFile(workspaceId, uuid, chatId)]),
+  async isAttached({ workspaceId, uuid }) {
+    const chats = startingWith({ ...keys.file(workspaceId, uuid), sk: 'CHAT#' });
+    for await (const page of table.queryPages({ ...chats, Limit: 1 })) if (page.length > 0) return true;
+    return false;
+  },
+
+  async close({ workspaceId, uuid }) {
+    await table.updateIf({
+      Key: keys.file(workspaceId, uuid),
+      ...changing({ closed: true }),
+      ConditionExpression: 'attribute_exists(pk)',
+    });
+  },
+
+  remove: ({ workspaceId, uuid }) => table.deleteAll([keys.file(workspaceId, uuid)]),
+  ...preparationLeases(table),
 });
 
-const isAttached =
-  (table: Table): FileIndex['isAttached'] =>
-  async ({ workspaceId, uuid }) => {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :chats)',
-      ExpressionAttributeValues: { ':pk': keys.file(workspaceId, uuid).pk, ':chats': 'CHAT#' },
-      Limit: 1,
-    });
-    for await (const page of pages) if (page.length > 0) return true;
-    return false;
-  };
-
-const close =
-  (table: Table): FileIndex['close'] =>
-  ({ workspaceId, uuid }) =>
-    updateIf(table, {
+const preparationLeases = (table: Table): PreparationLeases => ({
+  async takeLease({ workspaceId, uuid }, until, now) {
+    const { isDone, item } = await table.updateIf({
       Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'SET closed = :true',
-      ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeValues: { ':true': true },
+      ...changing({ preparing_until: until }, { ':now': now }),
+      ConditionExpression:
+        'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-
-/** Changes an item if its condition holds. */
-async function updateIf(table: Table, change: Parameters<Table['update']>[0]): Promise<void> {
-  await table.update(change).catch((error: unknown) => {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-  });
-}
+    // If the lease is this one, the response was lost, and the SDK has retried the write.
+    return isDone || item === undefined || item.preparing_until === until;
+  },
+  async releaseLease({ workspaceId, uuid }, until) {
+    await table.updateIf({
+      Key: keys.file(workspaceId, uuid),
+      UpdateExpression: 'REMOVE preparing_until',
+      ConditionExpression: 'preparing_until = :until',
+      ExpressionAttributeValues: { ':until': until },
+    });
+  },
+});
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };

@@ -1,8 +1,7 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import type { Key, ListKeys } from './keys.ts';
-import type { Item, Table, Write } from './table.ts';
+import { allOf, between, type Item, type Table, type Write } from './table.ts';
 import { transactIfFirst } from './transact-with-retry.ts';
 
 /**
@@ -38,23 +37,16 @@ export async function nextNumbers(
 ): Promise<{ first: number; at: string }> {
   const add = { Key, ExpressionAttributeNames: { '#id': 'last_id' }, ReturnValues: 'ALL_NEW' } as const;
   const values = { ':count': count };
-  let item: Item;
-  try {
-    item = await table.update({
-      ...add,
-      UpdateExpression: 'SET last_at = :now ADD #id :count',
-      ConditionExpression: 'attribute_not_exists(last_at) OR last_at <= :now',
-      ExpressionAttributeValues: { ...values, ':now': clock.now().toISOString() },
-    });
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    // The clock of this process is behind that of another one.
-    item = await table.update({
-      ...add,
-      UpdateExpression: 'ADD #id :count',
-      ExpressionAttributeValues: values,
-    });
-  }
+  const updated = await table.updateIf({
+    ...add,
+    UpdateExpression: 'SET last_at = :now ADD #id :count',
+    ConditionExpression: 'attribute_not_exists(last_at) OR last_at <= :now',
+    ExpressionAttributeValues: { ...values, ':now': clock.now().toISOString() },
+  });
+  // If the condition fails, the clock of this process is behind that of another one.
+  const item = updated.isDone
+    ? updated.item
+    : await table.update({ ...add, UpdateExpression: 'ADD #id :count', ExpressionAttributeValues: values });
   return { first: (item.last_id as number) - count + 1, at: item.last_at as string };
 }
 
@@ -67,7 +59,7 @@ export interface CountChange {
 }
 
 /** Adds to counts. A creation has one count in each of its lists, spread so that few writers meet, and exact by itself. */
-export function counting(TableName: string, changes: readonly CountChange[]): Write[] {
+export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
   for (const { list, first, added } of changes) {
     const Key = list.count(nameOfCount(first));
@@ -81,7 +73,6 @@ export function counting(TableName: string, changes: readonly CountChange[]): Wr
     const parts = [...added].map(([name, number], index) => ({ name, number, index }));
     return {
       Update: {
-        TableName,
         Key,
         UpdateExpression: `ADD ${parts.map(({ index }) => `#p${index} :p${index}`).join(', ')}`,
         ExpressionAttributeNames: Object.fromEntries(parts.map(({ name, index }) => [`#p${index}`, name])),
@@ -95,14 +86,14 @@ export function counting(TableName: string, changes: readonly CountChange[]): Wr
 
 /** Deletes the counts of 0. A creation that comes in between keeps its count. */
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
-  for (const { sk, n } of await countsOf(table, list)) {
+  for (const { sk, n } of await table.queryAll(allOf(list.count('')))) {
     if (n !== 0) continue;
     const Delete = {
       Key: list.count(sk as string),
       ConditionExpression: 'n = :none',
       ExpressionAttributeValues: { ':none': 0 },
     };
-    await transactIfFirst(table, async () => (TableName) => [{ Delete: { TableName, ...Delete } }]);
+    await transactIfFirst(table, () => [{ Delete }]);
   }
 }
 
@@ -183,10 +174,8 @@ async function readListed(
   { from = 0, to = 2 ** 32, isIn = () => true }: Bounds,
   { ascending, skip, most }: { ascending: boolean; skip: number; most: number },
 ): Promise<Listed[]> {
-  const [{ pk, sk: first }, { sk: last }] = [list.entry(from), list.entry(to)];
   const pages = table.queryPages({
-    KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
-    ExpressionAttributeValues: { ':pk': pk, ':first': first, ':last': last },
+    ...between(list.entry(from), list.entry(to)),
     ScanIndexForward: ascending,
     // An entry names at least one number. Those that are not in the bounds may have 30 entries.
     Limit: skip + most + numbersOfCreation,
@@ -205,17 +194,9 @@ async function readListed(
 /** The groups that have numbers, ascending, with how many. */
 async function readGroups(table: Table, list: ListKeys, attribute: string): Promise<[number, number][]> {
   const counts = new Map<number, number>();
-  for (const { sk, [attribute]: count } of await countsOf(table, list)) {
+  for (const { sk, [attribute]: count } of await table.queryAll(allOf(list.count('')))) {
     const group = Number.parseInt(sk as string, 10);
     counts.set(group, (counts.get(group) ?? 0) + ((count as number | undefined) ?? 0));
   }
   return [...counts].sort(([one], [other]) => one - other);
-}
-
-async function countsOf(table: Table, list: ListKeys): Promise<Item[]> {
-  const pages = table.queryPages({
-    KeyConditionExpression: 'pk = :pk',
-    ExpressionAttributeValues: { ':pk': list.count('').pk },
-  });
-  return (await Array.fromAsync(pages)).flat();
 }

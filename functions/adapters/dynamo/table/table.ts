@@ -6,6 +6,7 @@ import {
   BatchWriteItemCommand,
   type BatchWriteItemCommandInput,
   type BatchWriteItemCommandOutput,
+  ConditionalCheckFailedException,
   type DynamoDBClient,
   GetItemCommand,
   PutItemCommand,
@@ -29,12 +30,22 @@ import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 
 export type Item = Record<string, unknown>;
-export type Write = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
 type WithoutTable<Input> = Omit<
   Input,
   // Legacy parameters: expressions have replaced them.
   'TableName' | 'AttributeUpdates' | 'Expected' | 'KeyConditions' | 'QueryFilter'
 >;
+
+type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
+
+/** One write of a transaction. */
+export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
+
+/**
+ * Whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the condition
+ * failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
+ */
+export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
 /** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
 export interface Table {
@@ -56,12 +67,78 @@ export interface Table {
   deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
-  queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
+  /** As `put` and `update`, but a condition that fails is no error. */
+  putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
+  updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
+  queryPages(input: Query): AsyncGenerator<Item[]>;
+  queryAll(input: Query): Promise<Item[]>;
   /** Waits for a random part of the time. */
   pauseUpTo(milliseconds: number): Promise<void>;
   /** No writes are no call. */
-  transact(writes: (tableName: string) => Write[]): Promise<void>;
+  transact(writes: readonly Write[]): Promise<void>;
 }
+
+type Query = WithoutTable<QueryCommandInput>;
+
+/** The query for all items of the key's partition. */
+export const allOf = ({ pk }: Pick<Key, 'pk'>) => ({
+  KeyConditionExpression: 'pk = :pk',
+  ExpressionAttributeValues: { ':pk': pk },
+});
+
+/** @param condition of the sort key, which is compared with `:sk`, that of the key */
+export const where = (condition: string, { pk, sk }: Key) => ({
+  KeyConditionExpression: `pk = :pk AND ${condition}`,
+  ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
+});
+
+/** The query for the items whose sort keys begin with that of the key. */
+export const startingWith = (key: Key) => where('begins_with(sk, :sk)', key);
+
+/** The query for the items from the one key to the other, both of them included. */
+export const between = ({ pk, sk: first }: Key, { sk: last }: Pick<Key, 'sk'>) => ({
+  KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+  ExpressionAttributeValues: { ':pk': pk, ':first': first, ':last': last },
+});
+
+export const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });
+
+/**
+ * The expressions of an update that sets attributes: null removes an attribute, undefined leaves it.
+ * @param values further ones, for a condition
+ */
+export function changing(attributes: Item, values: Item = {}) {
+  const changed = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  const set = changed.filter(([, value]) => value !== null);
+  const removed = changed.filter(([, value]) => value === null);
+  const clauses = [
+    { verb: 'SET', parts: set.map(([name]) => `#${name} = :${name}`) },
+    { verb: 'REMOVE', parts: removed.map(([name]) => `#${name}`) },
+  ];
+  const all = { ...Object.fromEntries(set.map(([name, value]) => [`:${name}`, value])), ...values };
+  return {
+    UpdateExpression: clauses
+      .filter(({ parts }) => parts.length > 0)
+      .map(({ verb, parts }) => `${verb} ${parts.join(', ')}`)
+      .join(' '),
+    ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
+    ...(Object.keys(all).length > 0 && { ExpressionAttributeValues: all }),
+  };
+}
+
+/** The fields of an object as attributes, with their names in snake case. */
+export const attributesOf = (fields: object): Item =>
+  renamed(fields, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+export const withoutNulls = (item: object): Item =>
+  Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
+
+/** The attributes of an item, without its key, as the fields of an object. */
+export const fieldsOf = <Kind>({ pk, sk, ...attributes }: Item): Kind =>
+  renamed(attributes, /_[a-z]/g, ([, letter = '']) => letter.toUpperCase()) as Kind;
+
+const renamed = (members: object, pattern: RegExp, replace: (found: string) => string): Item =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(pattern, replace), value]));
 
 /** DynamoDB's limit for one batch write. */
 const writesPerRequest = 25;
@@ -96,9 +173,33 @@ export function dynamoTable(
     return read === unprocessed ? getOne(client, name, key) : read;
   };
   const pause: Pause = { pauseUpTo };
+  const put: Table['put'] = async (input) => {
+    await retryOnConflict(pause, () =>
+      client.send(new PutItemCommand({ TableName: name, ...toWire(input) })),
+    );
+  };
+  const update: Table['update'] = async (input, signal) => {
+    const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
+    const { Attributes } = await retryOnConflict(pause, () =>
+      client.send(command, signal && { abortSignal: signal }),
+    );
+    return Attributes === undefined ? {} : unmarshall(Attributes);
+  };
+  const writeAll = async (writes: readonly WriteRequest[]): Promise<void> => {
+    const requests: Promise<void>[] = [];
+    for (let first = 0; first < writes.length; first += writesPerRequest)
+      requests.push(batchWrite(pause, client, name, writes.slice(first, first + writesPerRequest)));
+    await Promise.all(requests);
+  };
   return {
     pauseUpTo,
     get,
+    put,
+    update,
+    putIf: (input) => outcomeOf(put(input).then(() => ({}))),
+    updateIf: (...input) => outcomeOf(update(...input)),
+    queryPages: (input) => queryPages(client, name, input),
+    queryAll: async (input) => (await Array.fromAsync(queryPages(client, name, input))).flat(),
     async getNamed(key) {
       for (let attempt = 1; attempt <= maxGetAttempts; attempt += 1) {
         const item = await get(key);
@@ -107,55 +208,40 @@ export function dynamoTable(
       }
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
-    async put(input) {
-      await retryOnConflict(pause, () =>
-        client.send(new PutItemCommand({ TableName: name, ...toWire(input) })),
-      );
-    },
-    putAll: (items) =>
-      batchWrites(
-        pause,
-        client,
-        name,
-        items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
-      ),
-    deleteAll: (keys) =>
-      batchWrites(
-        pause,
-        client,
-        name,
-        keys.map((key) => ({ DeleteRequest: { Key: marshalled(key) } })),
-      ),
-    async update(input, signal) {
-      const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
-      const response = await retryOnConflict(pause, () =>
-        client.send(command, signal && { abortSignal: signal }),
-      );
-      return response.Attributes === undefined ? {} : unmarshall(response.Attributes);
-    },
-    async *queryPages(input) {
-      const wire = toWire(input);
-      let start: WireItem | undefined;
-      do {
-        const page = await client.send(
-          new QueryCommand({ TableName: name, ConsistentRead: true, ...wire, ExclusiveStartKey: start }),
-        );
-        yield (page.Items ?? []).map((item) => unmarshall(item));
-        start = page.LastEvaluatedKey;
-      } while (start !== undefined);
-    },
+    putAll: (items) => writeAll(items.map((item) => ({ PutRequest: { Item: marshalled(item) } }))),
+    deleteAll: (keys) => writeAll(keys.map((key) => ({ DeleteRequest: { Key: marshalled(key) } }))),
     async transact(writes) {
-      const items = writes(name);
-      if (items.length === 0) return;
+      if (writes.length === 0) return;
       await client.send(
         new TransactWriteItemsCommand({
-          TransactItems: items.map(transactItem),
+          TransactItems: writes.map((write) => transactItem(name, write)),
           // Makes a retry by the SDK idempotent: DynamoDB does not execute the same token twice.
           ClientRequestToken: randomUUID(),
         }),
       );
     },
   };
+}
+
+async function* queryPages(client: DynamoDBClient, name: string, input: Query): AsyncGenerator<Item[]> {
+  const wire = toWire(input);
+  let start: WireItem | undefined;
+  do {
+    const page = await client.send(
+      new QueryCommand({ TableName: name, ConsistentRead: true, ...wire, ExclusiveStartKey: start }),
+    );
+    yield (page.Items ?? []).map((item) => unmarshall(item));
+    start = page.LastEvaluatedKey;
+  } while (start !== undefined);
+}
+
+async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
+  try {
+    return { isDone: true, item: await write };
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    return { isDone: false, item: error.Item && unmarshall(error.Item) };
+  }
 }
 
 /**
@@ -170,18 +256,6 @@ async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output
     }
     await backOff(pause, attempt);
   }
-}
-
-async function batchWrites(
-  pause: Pause,
-  client: DynamoDBClient,
-  name: string,
-  writes: readonly WriteRequest[],
-): Promise<void> {
-  const requests: WriteRequest[][] = [];
-  for (let first = 0; first < writes.length; first += writesPerRequest)
-    requests.push(writes.slice(first, first + writesPerRequest));
-  await Promise.all(requests.map((request) => batchWrite(pause, client, name, request)));
 }
 
 async function batchWrite(
@@ -235,11 +309,11 @@ function toWire<Input extends object>(input: Input): Wire<Input> {
   } as Wire<Input>;
 }
 
-const transactItem = ({ ConditionCheck, Delete, Put, Update }: Write) => ({
-  ...(ConditionCheck && { ConditionCheck: toWire(ConditionCheck) }),
-  ...(Delete && { Delete: toWire(Delete) }),
-  ...(Put && { Put: toWire(Put) }),
-  ...(Update && { Update: toWire(Update) }),
+const transactItem = (TableName: string, { ConditionCheck, Delete, Put, Update }: Write) => ({
+  ...(ConditionCheck && { ConditionCheck: { TableName, ...toWire(ConditionCheck) } }),
+  ...(Delete && { Delete: { TableName, ...toWire(Delete) } }),
+  ...(Put && { Put: { TableName, ...toWire(Put) } }),
+  ...(Update && { Update: { TableName, ...toWire(Update) } }),
 });
 
 const textOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`;

@@ -2,7 +2,7 @@ import { backOff } from './back-off.ts';
 import { failedConditions, isConflict, type Table, type Write } from './table.ts';
 
 interface Transaction<Result> {
-  writes: (TableName: string) => Write[];
+  writes: readonly Write[];
   /** Returned once the transaction is done. */
   result: Result;
 }
@@ -46,7 +46,7 @@ const maxAttempts = 20;
 /** @returns false if the condition of the first write fails */
 export const transactIfFirst = (
   table: Table,
-  plan: () => Promise<(TableName: string) => Write[]>,
+  plan: () => Promise<readonly Write[]> | readonly Write[],
 ): Promise<boolean> =>
   transactWithRetry(table, {
     attempts: maxAttempts,

@@ -1,44 +1,31 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  attributesOf,
+  changing,
+  fieldsOf,
+  type Item,
+  type Table,
+  type Write,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
 import type { Audit } from './audit-log.ts';
 
 const apiKeyOf = (item: Item): ApiKey => ({
-  id: item.id as string,
-  workspaceId: item.workspace_id as string,
-  hash: item.hash as string,
-  prefix: item.prefix as string,
-  lastFour: item.last_four as string,
-  name: item.name as string | null,
-  createdAt: item.created_at as string,
-  expiresAt: item.expires_at as string | null,
-  revokedAt: item.revoked_at as string | null,
-  lastUsedOn: (item.last_used_on as string | undefined) ?? null,
-});
-
-const itemOf = (key: ApiKey): Item => ({
-  id: key.id,
-  workspace_id: key.workspaceId,
-  hash: key.hash,
-  prefix: key.prefix,
-  last_four: key.lastFour,
-  name: key.name,
-  created_at: key.createdAt,
-  expires_at: key.expiresAt,
-  revoked_at: key.revokedAt,
+  lastUsedOn: null,
+  ...fieldsOf<Omit<ApiKey, 'lastUsedOn'>>(item),
 });
 
 /** Puts a new key, and two index entries by which operators find it: by workspace, and by id. */
-function keyPuts(TableName: string, key: ApiKey): Write[] {
+function keyPuts({ lastUsedOn, ...key }: ApiKey): Write[] {
   const pointer = { hash: key.hash };
   return [
-    { ...keys.apiKey(key.hash), ...itemOf(key) },
+    { ...keys.apiKey(key.hash), ...attributesOf(key) },
     { ...keys.apiKeyOfWorkspace(key.workspaceId, key.id), ...pointer },
     { ...keys.operatorsApiKey(key.id), ...pointer },
-  ].map((Item) => ({ Put: { TableName, Item } }));
+  ].map((Item) => ({ Put: { Item } }));
 }
 
 const auditedFields = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
@@ -48,14 +35,75 @@ const auditedFields = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
 });
 
 export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
+  ...auditedChanges(table, audit),
   byHash: (hash) => byHash(table, hash),
   byId: (keyId) => byId(table, keyId),
-  put: put(table, audit),
-  list: list(table),
-  revoke: revoke(table, audit),
-  replace: replace(table, audit),
-  markUsed: markUsed(table),
+  async list(workspaceId) {
+    const pointers = await table.queryAll(allOf(keys.apiKeyOfWorkspace(workspaceId, '')));
+    const found = await Promise.all(pointers.map(({ hash }) => byHash(table, hash as string)));
+    return found
+      .filter((key) => key !== undefined)
+      .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+  },
+
+  async markUsed({ hash }, day, signal) {
+    // A concurrent request with this key may have stored its last day of use already.
+    await table.updateIf(
+      {
+        Key: keys.apiKey(hash),
+        UpdateExpression: 'SET last_used_on = :day',
+        ConditionExpression:
+          'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
+        ExpressionAttributeValues: { ':day': day },
+      },
+      signal,
+    );
+  },
 });
+
+const auditedChanges = (table: Table, audit: Audit) =>
+  ({
+    async put(key) {
+      await table.transact([
+        ...keyPuts(key),
+        ...audit('key created', key.workspaceId, key.id, auditedFields(key)),
+      ]);
+    },
+
+    async revoke(keyId, at) {
+      const key = await byId(table, keyId);
+      if (key === undefined || key.revokedAt !== null) return key;
+      const isRevoked = await transactIfFirst(table, () => [
+        {
+          Update: {
+            Key: keys.apiKey(key.hash),
+            ...changing({ revoked_at: at }, { ':never': null }),
+            ConditionExpression: 'revoked_at = :never',
+          },
+        },
+        ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
+      ]);
+      // Otherwise another caller has revoked it in the meantime.
+      return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
+    },
+
+    replace: (old, expiresAt, key) =>
+      transactIfFirst(table, () => [
+        {
+          Update: {
+            Key: keys.apiKey(old.hash),
+            ...changing({ expires_at: expiresAt }, { ':never': null, ':read': old.expiresAt }),
+            ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+          },
+        },
+        ...keyPuts(key),
+        ...audit('key rotated', old.workspaceId, old.id, {
+          ends: { from: old.expiresAt, to: expiresAt },
+          new_key_id: key.id,
+          ...auditedFields(key),
+        }),
+      ]),
+  }) satisfies Partial<ApiKeyStore>;
 
 async function byHash(table: Table, hash: string): Promise<ApiKey | undefined> {
   const item = await table.get(keys.apiKey(hash));
@@ -66,98 +114,3 @@ async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
   const pointer = await table.get(keys.operatorsApiKey(keyId));
   return pointer && byHash(table, pointer.hash as string);
 }
-
-const put =
-  (table: Table, audit: Audit): ApiKeyStore['put'] =>
-  async (key) => {
-    await table.transact((TableName) => [
-      ...keyPuts(TableName, key),
-      ...audit(TableName, {
-        ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
-        changes: auditedFields(key),
-      }),
-    ]);
-  };
-
-const list =
-  (table: Table): ApiKeyStore['list'] =>
-  async (workspaceId) => {
-    const found: (ApiKey | undefined)[] = [];
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.apiKeyOfWorkspace(workspaceId, '').pk },
-    });
-    for await (const page of pages)
-      found.push(...(await Promise.all(page.map((item) => byHash(table, item.hash as string)))));
-    return found
-      .filter((key) => key !== undefined)
-      .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-  };
-
-const revoke =
-  (table: Table, audit: Audit): ApiKeyStore['revoke'] =>
-  async (keyId, at) => {
-    const key = await byId(table, keyId);
-    if (key === undefined || key.revokedAt !== null) return key;
-    const isRevoked = await transactIfFirst(table, async () => (TableName) => [
-      {
-        Update: {
-          TableName,
-          Key: keys.apiKey(key.hash),
-          UpdateExpression: 'SET revoked_at = :at',
-          ConditionExpression: 'revoked_at = :never',
-          ExpressionAttributeValues: { ':at': at, ':never': null },
-        },
-      },
-      ...audit(TableName, {
-        ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
-        changes: { revoked_at: at },
-      }),
-    ]);
-    // Otherwise another caller has revoked it in the meantime.
-    return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
-  };
-
-const replace =
-  (table: Table, audit: Audit): ApiKeyStore['replace'] =>
-  (old, expiresAt, key) =>
-    transactIfFirst(table, async () => (TableName) => [
-      {
-        Update: {
-          TableName,
-          Key: keys.apiKey(old.hash),
-          UpdateExpression: 'SET expires_at = :then',
-          ConditionExpression: 'revoked_at = :never AND expires_at = :read',
-          ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
-        },
-      },
-      ...keyPuts(TableName, key),
-      ...audit(TableName, {
-        ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
-        changes: {
-          ends: { from: old.expiresAt, to: expiresAt },
-          new_key_id: key.id,
-          ...auditedFields(key),
-        },
-      }),
-    ]);
-
-const markUsed =
-  (table: Table): ApiKeyStore['markUsed'] =>
-  async ({ hash }, day, signal) => {
-    try {
-      await table.update(
-        {
-          Key: keys.apiKey(hash),
-          UpdateExpression: 'SET last_used_on = :day',
-          ConditionExpression:
-            'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
-          ExpressionAttributeValues: { ':day': day },
-        },
-        signal,
-      );
-    } catch (error) {
-      // A concurrent request with this key has stored its last day of use already.
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    }
-  };

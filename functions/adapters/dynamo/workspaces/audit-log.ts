@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { between, fieldsOf, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import type { Clock } from '#domain/platform/clock.ts';
-import type { AuditEntry } from '#domain/workspaces/audit.ts';
+import type { AuditAction, AuditEntry } from '#domain/workspaces/audit.ts';
 import type { AuditLog } from '#domain/workspaces/audit-log.ts';
 
 /** Returns the audit items for a change's transaction: one for its workspace, one for all workspaces. */
-export type Audit = (tableName: string, change: Omit<AuditEntry, 'at' | 'actor'>) => Write[];
+export type Audit = (
+  action: AuditAction,
+  workspaceId: string,
+  target: string,
+  changes: AuditEntry['changes'],
+) => Write[];
 
 /** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
@@ -23,12 +28,10 @@ export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
 
 const auditWith =
   (clock: Clock, actor: () => string, keysOf: (...given: Parameters<typeof keys.audit>) => Key[]): Audit =>
-  (TableName, { action, workspaceId, target, changes }) => {
+  (action, workspaceId, target, changes) => {
     const at = clock.now().toISOString();
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
-    return keysOf(workspaceId, at, randomUUID()).map((key) => ({
-      Put: { TableName, Item: { ...key, ...entry } },
-    }));
+    return keysOf(workspaceId, at, randomUUID()).map((key) => ({ Put: { Item: { ...key, ...entry } } }));
   };
 
 export function dynamoAuditLog(table: Table): AuditLog {
@@ -36,21 +39,9 @@ export function dynamoAuditLog(table: Table): AuditLog {
     async *between(workspaceId, from, to) {
       const { pk } =
         workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :from AND :to',
-        // `U` sorts after every time of the last day: in a key, `T` follows the day.
-        ExpressionAttributeValues: { ':pk': pk, ':from': from, ':to': `${to}U` },
-      });
-      for await (const page of pages) yield page.map(entryOf);
+      // `U` sorts after every time of the last day: in a key, `T` follows the day.
+      for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}U` })))
+        yield page.map((item) => fieldsOf<AuditEntry>(item));
     },
   };
 }
-
-const entryOf = (item: Item): AuditEntry => ({
-  at: item.at as string,
-  actor: item.actor as string,
-  action: item.action as AuditEntry['action'],
-  workspaceId: item.workspace_id as string,
-  target: item.target as string,
-  changes: item.changes as AuditEntry['changes'],
-});

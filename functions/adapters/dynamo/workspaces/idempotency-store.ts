@@ -1,5 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { limits } from '#contract/limits.ts';
@@ -18,14 +16,9 @@ export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
     },
 
     async store(key, work) {
-      const { Item, ...condition } = idempotencyPut(key, work);
-      try {
-        await table.put({ Item, ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
-        return recordOf(Item);
-      } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException) || error.Item === undefined) throw error;
-        return recordOf(unmarshall(error.Item));
-      }
+      const put = idempotencyPut(key, work);
+      const { isDone, item } = await table.putIf({ ...put, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
+      return recordOf(isDone || item === undefined ? put.Item : item);
     },
   };
 }
@@ -44,8 +37,8 @@ export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
 });
 
 /** The same put for a transaction; no write for a request without an idempotency key. */
-export const idempotencyWrites = (TableName: string, key: IdempotencyKey | null, work: Work): Write[] =>
-  key === null ? [] : [{ Put: { TableName, ...idempotencyPut(key, work) } }];
+export const idempotencyWrites = (key: IdempotencyKey | null, work: Work): Write[] =>
+  key === null ? [] : [{ Put: idempotencyPut(key, work) }];
 
 const recordOf = (item: Item): IdempotencyRecord => ({
   fingerprint: item.fingerprint as string,

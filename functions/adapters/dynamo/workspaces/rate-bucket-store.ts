@@ -1,5 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { formatLimits, limitName, type RateClass, rateClasses } from '#contract/rate-limits.ts';
@@ -12,28 +10,20 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
   return {
     async take({ workspaceId, apiKeyId, limits }, changes, { now, expiresAt }) {
       const parts = changes.map((change, index) => expressionsOf(change, index, now));
-      try {
-        const item = await table.update({
-          Key: keys.rateBuckets(workspaceId, apiKeyId, formatLimits(limits)),
-          UpdateExpression: `SET #ttl = :ttl, ${parts.map(({ update }) => update).join(', ')}`,
-          ConditionExpression: parts.map(({ condition }) => condition).join(' AND '),
-          ExpressionAttributeNames: Object.assign({ '#ttl': 'ttl' }, ...parts.map(({ names }) => names)),
-          ExpressionAttributeValues: Object.assign(
-            { ':now': now, ':ttl': Math.ceil(expiresAt / 1000) + retentionSeconds },
-            ...parts.map(({ values }) => values),
-          ),
-          ReturnValues: 'UPDATED_NEW',
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        });
-        return { taken: true, fullTimes: fullTimesOf(item) };
-      } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-        // Buckets without an item are full.
-        return {
-          taken: false,
-          fullTimes: fullTimesOf(error.Item === undefined ? {} : unmarshall(error.Item)),
-        };
-      }
+      const { isDone, item = {} } = await table.updateIf({
+        Key: keys.rateBuckets(workspaceId, apiKeyId, formatLimits(limits)),
+        UpdateExpression: `SET #ttl = :ttl, ${parts.map(({ update }) => update).join(', ')}`,
+        ConditionExpression: parts.map(({ condition }) => condition).join(' AND '),
+        ExpressionAttributeNames: Object.assign({ '#ttl': 'ttl' }, ...parts.map(({ names }) => names)),
+        ExpressionAttributeValues: Object.assign(
+          { ':now': now, ':ttl': Math.ceil(expiresAt / 1000) + retentionSeconds },
+          ...parts.map(({ values }) => values),
+        ),
+        ReturnValues: 'UPDATED_NEW',
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      });
+      // Buckets without an item are full.
+      return { taken: isDone, fullTimes: fullTimesOf(item) };
     },
   };
 }

@@ -1,27 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { attributesOf, between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
+  noCounts,
   noModelUsage,
   type UsageCounts,
   type Use,
   usageByModel,
 } from '#domain/workspaces/usage.ts';
 import type { UsageStore } from '#domain/workspaces/usage-store.ts';
-
-const attributes: Readonly<Record<keyof UsageCounts, string>> = {
-  turns: 'turns',
-  failedTurns: 'failed_turns',
-  batchRequests: 'batch_requests',
-  failedBatchRequests: 'failed_batch_requests',
-  uploads: 'uploads',
-  uploadedBytes: 'uploaded_bytes',
-  tests: 'tests',
-  failedTests: 'failed_tests',
-};
 
 /** Prefixes of the attributes of a model. Short, because an item above 1 KB costs two write units a turn. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
@@ -73,46 +62,34 @@ export function dynamoUsageStore(
       for (const [name, amount] of added) total.amounts.set(name, (total.amounts.get(name) ?? 0) + amount);
       const amounts = [...total.amounts];
       const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsPerDay;
-      try {
-        await table.update({
-          Key: total.Key,
-          UpdateExpression: `SET #writes = :writes, #ttl = :ttl, ${amounts.map((_, index) => `#n${index} = :v${index}`).join(', ')}`,
-          ConditionExpression: 'attribute_not_exists(#writes) OR #writes < :writes',
-          ExpressionAttributeNames: {
-            ...{ '#writes': 'writes', '#ttl': 'ttl' },
-            ...Object.fromEntries(amounts.map(([name], index) => [`#n${index}`, name])),
-          },
-          ExpressionAttributeValues: {
-            ...{ ':writes': total.writes, ':ttl': expires },
-            ...Object.fromEntries(amounts.map(([, amount], index) => [`:v${index}`, amount])),
-          },
-        });
-      } catch (error) {
-        // This write, or a later one with its amounts, was made.
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      }
+      // If the condition fails, this write, or a later one with its amounts, was made.
+      await table.updateIf({
+        Key: total.Key,
+        UpdateExpression: `SET #writes = :writes, #ttl = :ttl, ${amounts.map((_, index) => `#n${index} = :v${index}`).join(', ')}`,
+        ConditionExpression: 'attribute_not_exists(#writes) OR #writes < :writes',
+        ExpressionAttributeNames: {
+          ...{ '#writes': 'writes', '#ttl': 'ttl' },
+          ...Object.fromEntries(amounts.map(([name], index) => [`#n${index}`, name])),
+        },
+        ExpressionAttributeValues: {
+          ...{ ':writes': total.writes, ':ttl': expires },
+          ...Object.fromEntries(amounts.map(([, amount], index) => [`:v${index}`, amount])),
+        },
+      });
     },
 
     async *between(workspaceId, from, to) {
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :from AND :to',
-        ExpressionAttributeValues: {
-          ':pk': keys.usage(workspaceId, '', '', null, '').pk,
-          ':from': from,
-          // `$` sorts after `#`, so after every key of that day.
-          ':to': `${to}$`,
-        },
-      });
-      for await (const page of pages) yield page.map((item) => dayOfUsage(workspaceId, item));
+      const { pk } = keys.usage(workspaceId, '', '', null, '');
+      // `$` sorts after `#`, so after every key of that day.
+      for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}$` })))
+        yield page.map((item) => dayOfUsage(workspaceId, item));
     },
   };
 }
 
 const amountsOf = ({ counts, calls }: Use): [name: string, amount: number][] =>
   [
-    ...Object.entries(counts).map(
-      ([name, amount]) => [attributes[name as keyof UsageCounts], amount] as const,
-    ),
+    ...Object.entries(attributesOf(counts)),
     ...Object.entries(usageByModel(calls)).flatMap(([model, used]) =>
       Object.entries(used).map(
         ([name, amount]) => [modelPrefixes[name as keyof ModelUsage] + model, amount] as const,
@@ -128,8 +105,9 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
       const model = name.slice(prefix.length);
       models[model] = { ...(models[model] ?? noModelUsage), [field]: item[name] as number };
     }
+  const stored = fieldsOf<UsageCounts>(item);
   const counts = Object.fromEntries(
-    Object.entries(attributes).map(([field, name]) => [field, (item[name] as number | undefined) ?? 0]),
+    Object.entries(noCounts).map(([name, none]) => [name, stored[name as keyof UsageCounts] ?? none]),
   ) as unknown as UsageCounts;
   return { workspaceId, day, apiKeyId, agentId: agentId === '' ? null : agentId, counts, models };
 }

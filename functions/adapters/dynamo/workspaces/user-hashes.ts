@@ -1,5 +1,4 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 
@@ -23,11 +22,6 @@ async function auditKeyOf(table: Table, workspaceId: string): Promise<string> {
   const stored = (await table.get(Key))?.key as string | undefined;
   if (stored !== undefined) return stored;
   const key = randomBytes(32).toString('base64');
-  try {
-    await table.put({ Item: { ...Key, key }, ConditionExpression: 'attribute_not_exists(pk)' });
-    return key;
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    return auditKeyOf(table, workspaceId);
-  }
+  const put = { Item: { ...Key, key }, ConditionExpression: 'attribute_not_exists(pk)' };
+  return (await table.putIf(put)).isDone ? key : auditKeyOf(table, workspaceId);
 }

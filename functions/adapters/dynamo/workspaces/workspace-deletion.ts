@@ -1,7 +1,6 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ScanKeys } from '#adapters/dynamo/table/scan-keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { type Item, keyOf, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { AuditAction } from '#domain/workspaces/audit.ts';
 import type { WorkspaceDeletion } from '#domain/workspaces/workspace-deletion.ts';
@@ -15,7 +14,40 @@ const deletedAction: AuditAction = 'workspace deleted';
 
 /** @param audit writes entries for all workspaces alone, because nothing of the workspace may remain */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
-  start: start(table),
+  async start(workspaceId, at) {
+    const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
+      (
+        await table.updateIf({
+          Key: keys.workspace(workspaceId),
+          UpdateExpression,
+          ConditionExpression,
+          ExpressionAttributeValues: { ':at': at, ...values },
+          ReturnValues: 'ALL_NEW',
+        })
+      ).item;
+    // An operator may have enabled the workspace after an earlier start: then functions may have written since.
+    const item =
+      (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
+        ':off': false,
+        ':on': true,
+      })) ??
+      (await update(
+        'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
+        'attribute_exists(pk)',
+        {},
+      ));
+    // A run that has read it before ends long before the last pass.
+    await table.deleteAll([keys.operatorsRetention(workspaceId)]);
+    return (
+      item && {
+        startedAt: item.deletion_started_at as string,
+        deleted: {
+          items: (item.deletion_items as number | undefined) ?? 0,
+          objects: (item.deletion_objects as number | undefined) ?? 0,
+        },
+      }
+    );
+  },
 
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
@@ -39,64 +71,14 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 
   async finish(workspaceId, { items, objects }) {
-    await transactIfFirst(table, async () => (TableName) => [
-      {
-        Delete: { TableName, Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' },
-      },
-      { Delete: { TableName, Key: keys.operatorsWorkspace(workspaceId) } },
-      { Delete: { TableName, Key: keys.operatorsRetention(workspaceId) } },
-      ...audit(TableName, {
-        ...{ action: deletedAction, workspaceId, target: workspaceId },
-        changes: { items, objects },
-      }),
+    await transactIfFirst(table, () => [
+      { Delete: { Key: keys.workspace(workspaceId), ConditionExpression: 'attribute_exists(pk)' } },
+      { Delete: { Key: keys.operatorsWorkspace(workspaceId) } },
+      { Delete: { Key: keys.operatorsRetention(workspaceId) } },
+      ...audit(deletedAction, workspaceId, workspaceId, { items, objects }),
     ]);
   },
 });
-
-const start =
-  (table: Table): WorkspaceDeletion['start'] =>
-  async (workspaceId, at) => {
-    const update = (UpdateExpression: string, ConditionExpression: string, values: Item) =>
-      updateIf(table, {
-        Key: keys.workspace(workspaceId),
-        UpdateExpression,
-        ConditionExpression,
-        ExpressionAttributeValues: { ':at': at, ...values },
-        ReturnValues: 'ALL_NEW',
-      });
-    // An operator may have enabled the workspace after an earlier start: then functions may have written since.
-    const item =
-      (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
-        ':off': false,
-        ':on': true,
-      })) ??
-      (await update(
-        'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
-        'attribute_exists(pk)',
-        {},
-      ));
-    // A run that has read it before ends long before the last pass.
-    await table.deleteAll([keys.operatorsRetention(workspaceId)]);
-    return (
-      item && {
-        startedAt: item.deletion_started_at as string,
-        deleted: {
-          items: (item.deletion_items as number | undefined) ?? 0,
-          objects: (item.deletion_objects as number | undefined) ?? 0,
-        },
-      }
-    );
-  };
-
-/** Undefined if the condition of the update fails. */
-async function updateIf(table: Table, input: Parameters<Table['update']>[0]): Promise<Item | undefined> {
-  try {
-    return await table.update(input);
-  } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) return undefined;
-    throw error;
-  }
-}
 
 /** Whether an item belongs to the workspace. Its own item and its list entry do not count. */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
@@ -108,5 +90,3 @@ function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): bool
 }
 
 const isApiKey = ({ pk, sk }: Item): boolean => (pk as string).startsWith('KEY#') && sk === 'KEY';
-
-const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });

@@ -1,11 +1,21 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  attributesOf,
+  changing,
+  type Item,
+  type Table,
+  type Write,
+  withoutNulls,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import {
   formatOpenBatches,
   formatRateLimit,
   type Limits,
+  limitName,
   openBatchesLimit,
+  type RateClass,
   rateClasses,
   rateLimit,
 } from '#contract/rate-limits.ts';
@@ -32,36 +42,20 @@ const workspaceOf = (item: Item): Workspace => ({
 /** Attributes of a whole item or of a change. In a change, null removes the attribute and undefined leaves it. */
 const itemOf = ({
   ownLimits = {},
+  openAiEnabled,
   ...workspace
 }: Omit<Partial<Workspace>, 'ownLimits'> & WorkspaceChanges): Item => ({
-  id: workspace.id,
-  name: workspace.name,
-  enabled: workspace.enabled,
-  whitelist_enabled: workspace.whitelistEnabled,
-  titles_enabled: workspace.titlesEnabled,
-  openai_enabled: workspace.openAiEnabled,
-  limits: workspace.limits,
-  retention_days: workspace.retentionDays,
-  created_at: workspace.createdAt,
+  ...attributesOf(workspace),
+  openai_enabled: openAiEnabled,
   ...Object.fromEntries(
-    rateClasses.map((name) => [limitAttribute[name], textOf(ownLimits[name], formatRateLimit)]),
+    rateClasses.map((name) => [limitAttribute(name), textOf(ownLimits[name], formatRateLimit)]),
   ),
-  [limitAttribute.openBatches]: textOf(ownLimits.openBatches, formatOpenBatches),
+  [limitAttribute('openBatches')]: textOf(ownLimits.openBatches, formatOpenBatches),
 });
 
 /** Each limit has its own attribute, so that two operators can change different limits concurrently. */
-const limitAttribute: Record<keyof Limits, string> = {
-  reads: 'limit_reads',
-  writes: 'limit_writes',
-  sends: 'limit_sends',
-  uploads: 'limit_uploads',
-  batches: 'limit_batches',
-  uploadedMegabytes: 'limit_uploaded_megabytes',
-  batchRequests: 'limit_batch_requests',
-  modelCalls: 'limit_model_calls',
-  downloadedMegabytes: 'limit_downloaded_megabytes',
-  openBatches: 'limit_open_batches',
-};
+const limitAttribute = (name: RateClass | 'openBatches'): string =>
+  `limit_${name === 'openBatches' ? 'open_batches' : limitName(name, '_')}`;
 
 const textOf = <Limit>(
   limit: Limit | 'stage' | undefined,
@@ -71,9 +65,9 @@ const textOf = <Limit>(
 function ownLimitsOf(item: Item): Partial<Limits> {
   const own: Partial<Limits> = {};
   for (const name of rateClasses)
-    if (item[limitAttribute[name]] !== undefined) own[name] = rateLimit.parse(item[limitAttribute[name]]);
-  if (item[limitAttribute.openBatches] !== undefined)
-    own.openBatches = openBatchesLimit.parse(item[limitAttribute.openBatches]);
+    if (item[limitAttribute(name)] !== undefined) own[name] = rateLimit.parse(item[limitAttribute(name)]);
+  if (item[limitAttribute('openBatches')] !== undefined)
+    own.openBatches = openBatchesLimit.parse(item[limitAttribute('openBatches')]);
   return own;
 }
 
@@ -82,17 +76,46 @@ const usersPerTransaction = 100 - auditWrites;
 
 export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore => ({
   get: (workspaceId) => get(table, workspaceId),
-  put: put(table, audit),
-  update: update(table, audit),
-  list: list(table),
-  isListed: isListed(table),
-  listed: listed(table),
-  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (TableName, Item) => ({
-    Put: { TableName, Item },
-  })),
-  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (TableName, Key) => ({
-    Delete: { TableName, Key },
-  })),
+  async put(workspace) {
+    const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
+    await table.transact([
+      { Put: { Item: { ...keys.workspace(workspaceId), ...withoutNulls(itemOf(workspace)) } } },
+      { Put: { Item: keys.operatorsWorkspace(workspaceId) } },
+      ...retentionWrites(workspaceId, workspace.retentionDays),
+      ...audit('workspace created', workspaceId, workspaceId, { name, whitelistEnabled, limits }),
+    ]);
+  },
+
+  async update(workspaceId, changes) {
+    const change = changing(itemOf(changes));
+    const before = await get(table, workspaceId);
+    if (before === undefined || change.UpdateExpression === '') return before;
+    // It may have been deleted since: an update would create its item.
+    const ConditionExpression = 'attribute_exists(pk)';
+    const Key = keys.workspace(workspaceId);
+    await transactIfFirst(table, () => [
+      { Update: { Key, ConditionExpression, ...change } },
+      ...retentionWrites(workspaceId, changes.retentionDays),
+      ...audit('workspace updated', workspaceId, workspaceId, changesOf(before, changes)),
+    ]);
+    return get(table, workspaceId);
+  },
+
+  async list() {
+    const items = await table.queryAll(allOf(keys.operatorsWorkspace('')));
+    const workspaces = await Promise.all(items.map(({ sk }) => get(table, sk as string)));
+    return workspaces.filter((workspace) => workspace !== undefined);
+  },
+
+  isListed: async (workspaceId, externalUserId) =>
+    (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined,
+  async *listed(workspaceId) {
+    for await (const page of table.queryPages(allOf(keys.whitelistEntry(workspaceId, ''))))
+      yield page.map(({ sk }) => sk as string);
+  },
+
+  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (Item) => ({ Put: { Item } })),
+  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({ Delete: { Key } })),
 });
 
 async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
@@ -100,123 +123,31 @@ async function get(table: Table, workspaceId: string): Promise<Workspace | undef
   return item && workspaceOf(item);
 }
 
-const put =
-  (table: Table, audit: Audit): WorkspaceStore['put'] =>
-  async (workspace) => {
-    const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
-    await table.transact((TableName) => [
-      {
-        Put: {
-          TableName,
-          Item: {
-            ...keys.workspace(workspaceId),
-            ...itemOf(workspace),
-            retention_days: workspace.retentionDays ?? undefined,
-          },
-        },
-      },
-      { Put: { TableName, Item: keys.operatorsWorkspace(workspaceId) } },
-      ...retentionWrites(TableName, workspaceId, workspace.retentionDays),
-      ...audit(TableName, {
-        ...{ action: 'workspace created', workspaceId, target: workspaceId },
-        changes: { name, whitelistEnabled, limits },
-      }),
-    ]);
-  };
-
-const update =
-  (table: Table, audit: Audit): WorkspaceStore['update'] =>
-  async (workspaceId, changes) => {
-    const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
-    const before = await get(table, workspaceId);
-    if (before === undefined || changed.length === 0) return before;
-    // It may have been deleted since: an update would create its item.
-    const ConditionExpression = 'attribute_exists(pk)';
-    const Key = keys.workspace(workspaceId);
-    await transactIfFirst(table, async () => (TableName) => [
-      { Update: { TableName, Key, ConditionExpression, ...setOrRemove(changed) } },
-      ...retentionWrites(TableName, workspaceId, changes.retentionDays),
-      ...audit(TableName, {
-        ...{ action: 'workspace updated', workspaceId, target: workspaceId },
-        changes: changesOf(before, changes),
-      }),
-    ]);
-    return get(table, workspaceId);
-  };
-
 /** The write of the entry by which the scheduled function finds the workspace. @param days undefined for no change */
-function retentionWrites(TableName: string, workspaceId: string, days: number | null | undefined): Write[] {
+function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
   const Key = keys.operatorsRetention(workspaceId);
   if (days === undefined) return [];
   return days === null
-    ? [{ Delete: { TableName, Key } }]
-    : [{ Put: { TableName, Item: { ...Key, workspace_id: workspaceId, days } } }];
+    ? [{ Delete: { Key } }]
+    : [{ Put: { Item: { ...Key, workspace_id: workspaceId, days } } }];
 }
-
-/** The expression that sets attributes, and removes those whose value is null. */
-function setOrRemove(changed: readonly [name: string, value: unknown][]) {
-  const set = changed.filter(([, value]) => value !== null);
-  const removed = changed.filter(([, value]) => value === null);
-  const clauses = [
-    { verb: 'SET', parts: set.map(([name]) => `#${name} = :${name}`) },
-    { verb: 'REMOVE', parts: removed.map(([name]) => `#${name}`) },
-  ];
-  return {
-    UpdateExpression: clauses
-      .filter(({ parts }) => parts.length > 0)
-      .map(({ verb, parts }) => `${verb} ${parts.join(', ')}`)
-      .join(' '),
-    ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
-    ...(set.length > 0 && {
-      ExpressionAttributeValues: Object.fromEntries(set.map(([name, value]) => [`:${name}`, value])),
-    }),
-  };
-}
-
-const list =
-  (table: Table): WorkspaceStore['list'] =>
-  async () => {
-    const workspaces: (Workspace | undefined)[] = [];
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.operatorsWorkspace('').pk },
-    });
-    for await (const page of pages)
-      workspaces.push(...(await Promise.all(page.map((item) => get(table, item.sk as string)))));
-    return workspaces.filter((workspace) => workspace !== undefined);
-  };
-
-const isListed =
-  (table: Table): WorkspaceStore['isListed'] =>
-  async (workspaceId, externalUserId) =>
-    (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined;
-
-const listed = (table: Table): WorkspaceStore['listed'] =>
-  async function* (workspaceId) {
-    const pages = table.queryPages({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': keys.whitelistEntry(workspaceId, '').pk },
-    });
-    for await (const page of pages) yield page.map(({ sk }) => sk as string);
-  };
 
 const changeWhitelist =
   (
     table: Table,
     audit: Audit,
     action: 'whitelist extended' | 'whitelist reduced',
-    write: (tableName: string, key: Key) => Write,
+    write: (key: Key) => Write,
   ) =>
   async (workspaceId: string, externalUserIds: readonly string[]): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
     const hashes = await hashUsers(table, workspaceId, distinct);
     for (let first = 0; first < distinct.length; first += usersPerTransaction) {
       const users = distinct.slice(first, first + usersPerTransaction);
-      await transactIfFirst(table, async () => (TableName) => [
-        ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
-        ...audit(TableName, {
-          ...{ action, workspaceId, target: workspaceId },
-          changes: { users: hashes.slice(first, first + usersPerTransaction) },
+      await transactIfFirst(table, () => [
+        ...users.map((user) => write(keys.whitelistEntry(workspaceId, user))),
+        ...audit(action, workspaceId, workspaceId, {
+          users: hashes.slice(first, first + usersPerTransaction),
         }),
       ]);
     }

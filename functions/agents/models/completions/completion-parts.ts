@@ -4,7 +4,7 @@ import type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { type Fields, fieldsOf, textIn } from './fields.ts';
+import { type Fields, fieldsOf, jsonIn, textIn } from './fields.ts';
 import { serverOptions } from './server-options.ts';
 import { ToolCallDeltas } from './tool-call-deltas.ts';
 
@@ -44,7 +44,7 @@ export class CompletionParts {
     if (this.isClosed) return;
     this.isDone = data.startsWith('[DONE]');
     if (this.isDone) this.close();
-    else this.#readEvent(parsed(data), data, event);
+    else this.#readEvent(fieldsOf(jsonIn(data)), data, event);
   }
 
   /**
@@ -137,14 +137,6 @@ export class CompletionParts {
   #unifiedReason(): LanguageModelV4FinishReason['unified'] {
     if (this.#isRejected && this.#finishReason === 'stop') return 'content-filter';
     return unifiedReasons[this.#finishReason ?? 'stop'] ?? 'other';
-  }
-}
-
-function parsed(data: string): Fields | undefined {
-  try {
-    return fieldsOf(JSON.parse(data));
-  } catch {
-    return undefined;
   }
 }
 

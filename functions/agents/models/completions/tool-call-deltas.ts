@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JSONObject, LanguageModelV4ToolCall } from '@ai-sdk/provider';
-import { type Fields, fieldsOf, textIn } from './fields.ts';
+import { type Fields, fieldsOf, jsonIn, textIn } from './fields.ts';
 import { serverOptions } from './server-options.ts';
 
 interface ToolCall {
@@ -79,12 +79,4 @@ const startsAnother = (call: ToolCall, delta: Omit<ToolCall, 'extraContent'>): b
   isWhole(call.arguments);
 
 /** Whether the text can be all arguments of a call. */
-function isWhole(text: string): boolean {
-  if (text.trim() === '') return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isWhole = (text: string): boolean => text.trim() === '' || jsonIn(text) !== undefined;
