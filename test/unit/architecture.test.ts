@@ -42,8 +42,9 @@ const rooms: Readonly<Record<string, Room>> = {
   local: { folder: 'local', rooms: [] },
   /** The page of a local run, which runs in browsers alone. */
   playground: {
-    folder: 'local/playground',
-    rooms: [],
+    folder: 'bin/local/playground',
+    // Types alone.
+    rooms: ['client'],
     packages: ['/markdown-it.js', '/jsdiff/diff/line.js'],
   },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'client', 'local'] },
