@@ -83,7 +83,7 @@ export interface StartedEmulators {
   readonly outputs: Record<string, string>;
 }
 
-export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm' | 'lambda';
+export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'lambda';
 
 export interface Faults extends DynamoFaults {
   /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */

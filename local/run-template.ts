@@ -63,13 +63,13 @@ function describeRun(
   close: () => Promise<void>,
 ): RunningTemplate {
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
-  const { front = '', sqs = '', sfn = '', kms = '', ssm = '', lambda = '' } = context.endpoints;
+  const { front = '', sqs = '', sfn = '', kms = '', lambda = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
   const servers = () => [...context.webFunctions.values()];
   const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
   return {
     url: front || gateway,
-    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm, lambda },
+    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, lambda },
     physicalIds,
     outputs,
     killWorkers: (prefix) =>

@@ -32,7 +32,7 @@ interface Capacity {
 
 const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems']);
 
-export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
+export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem']);
 
 // These operations can return the consumed capacity.
 const MEASURED = new Set([...WRITES, ...READS]);

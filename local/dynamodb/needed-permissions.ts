@@ -7,7 +7,6 @@ import { actionsWithAttributes, writtenAttributes } from './written-attributes.t
 const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   ConditionCheck: 'ConditionCheckItem',
   Delete: 'DeleteItem',
-  Get: 'GetItem',
   Put: 'PutItem',
   Update: 'UpdateItem',
 };

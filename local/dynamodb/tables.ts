@@ -32,10 +32,7 @@ interface TableProperties {
   readonly AttributeDefinitions?: CreateTableCommandInput['AttributeDefinitions'];
   readonly KeySchema?: CreateTableCommandInput['KeySchema'];
   readonly GlobalSecondaryIndexes?: CreateTableCommandInput['GlobalSecondaryIndexes'];
-  readonly LocalSecondaryIndexes?: CreateTableCommandInput['LocalSecondaryIndexes'];
-  readonly StreamSpecification?: CreateTableCommandInput['StreamSpecification'];
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
-  readonly BillingMode?: string;
   readonly Replicas?: readonly ReplicaProperties[];
   readonly ResourcePolicy?: ResourcePolicyProperties;
   readonly SSESpecification?: KeyProperties;
@@ -73,10 +70,7 @@ export const tables: ResourceKind = {
     context.endpoints.dynamodb = wire.endpoint;
     return {
       ref: nameOf,
-      attribute: (resource, name) =>
-        ({ Arn: arnOf(resource), TableId: nameOf(resource), StreamArn: `${arnOf(resource)}/stream/local` })[
-          name
-        ],
+      attribute: (resource, name) => ({ Arn: arnOf(resource), TableId: nameOf(resource) })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire.endpoint }),
       async start() {
         for (const resource of resources) registerAccess(resource, arnOf(resource), context);
@@ -100,10 +94,8 @@ function registerAccess({ logicalId, properties }: TemplateResource, arn: string
   if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
 }
 
-const shapeOf = ({ properties, logicalId }: TemplateResource, context: RunContext): TableShape => {
-  const table = context.resolve(properties, logicalId) as TableProperties;
-  return tableShape({ ...table, isOnDemand: table.BillingMode === 'PAY_PER_REQUEST' });
-};
+const shapeOf = ({ properties, logicalId }: TemplateResource, context: RunContext): TableShape =>
+  tableShape(context.resolve(properties, logicalId) as TableProperties);
 
 async function startWire(
   { endpoint: emulator, isEmbedded }: Emulator,
@@ -170,7 +162,7 @@ async function createTables(
 }
 
 function tableInput(TableName: string, properties: TableProperties): CreateTableCommandInput {
-  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes, LocalSecondaryIndexes } = properties;
+  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } = properties;
   return {
     TableName,
     AttributeDefinitions,
@@ -183,13 +175,6 @@ function tableInput(TableName: string, properties: TableProperties): CreateTable
         KeySchema: keys,
         Projection,
       })),
-    }),
-    ...(LocalSecondaryIndexes && { LocalSecondaryIndexes }),
-    ...(properties.StreamSpecification?.StreamViewType && {
-      StreamSpecification: {
-        StreamEnabled: true,
-        StreamViewType: properties.StreamSpecification.StreamViewType,
-      },
     }),
   };
 }

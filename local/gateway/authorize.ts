@@ -36,7 +36,7 @@ export function createAuthorize(
     });
 
   return async (authorizer, event, gatewayRequest) => {
-    const identity = authorizer.identitySources.map((source) => identityValue(source, event, gatewayRequest));
+    const identity = authorizer.identityHeaders.map(gatewayRequest.headerValue);
     // If an identity source is missing, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
@@ -79,35 +79,6 @@ export function createAuthorize(
       integrationLatency: Math.round(performance.now() - started),
     };
   };
-}
-
-function identityValue(
-  source: string,
-  event: RequestEvent,
-  gatewayRequest: GatewayRequest,
-): string | undefined {
-  const [, kind, name = ''] =
-    /^(method\.request\.header|method\.request\.querystring|stageVariables|context)\.(.+)$/.exec(source) ??
-    [];
-  switch (kind) {
-    case 'method.request.header':
-      return gatewayRequest.headerValue(name);
-    case 'method.request.querystring':
-      return event.queryStringParameters?.[name];
-    case 'stageVariables':
-      return event.stageVariables?.[name];
-    case 'context': {
-      const found = name
-        .split('.')
-        .reduce<unknown>(
-          (value, part) => (value as Record<string, unknown> | null)?.[part],
-          event.requestContext,
-        );
-      return found === undefined || found === null ? undefined : String(found);
-    }
-    default:
-      return undefined;
-  }
 }
 
 async function send(fn: InvokableFunction | undefined, event: unknown): Promise<AuthorizerResult> {

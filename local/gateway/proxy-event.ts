@@ -112,7 +112,7 @@ export function createRequestEvent(
     queryStringParameters: hasQuery ? single : null,
     multiValueQueryStringParameters: hasQuery ? multiple : null,
     pathParameters,
-    stageVariables: api.stageVariables,
+    stageVariables: null,
     requestContext: {
       accountId: api.accountId,
       apiId: api.apiId,

@@ -37,9 +37,11 @@ function readAuthorizer(
     logicalId: resource.logicalId,
     functionArn: functionArnIn(AuthorizerUri) ?? reject(resource, 'its AuthorizerUri names no function'),
     credentials: AuthorizerCredentials,
-    identitySources: IdentitySource.split(',')
-      .map((source) => source.trim())
-      .filter(Boolean),
+    identityHeaders: IdentitySource.split(',').map(
+      (source) =>
+        /^ *method\.request\.header\.(\S+) *$/.exec(source)?.[1] ??
+        reject(resource, `the identity source ${source} cannot run locally`),
+    ),
     cacheSeconds: AuthorizerResultTtlInSeconds ?? DEFAULT_CACHE_SECONDS,
   };
 }

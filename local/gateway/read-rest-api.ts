@@ -21,7 +21,6 @@ interface ApiProperties {
 interface StageProperties {
   readonly MethodSettings?: readonly MethodSetting[];
   readonly StageName: string;
-  readonly Variables?: Record<string, string>;
 }
 
 /**
@@ -33,7 +32,7 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
   const { api, stage } = findApi(ofApi);
   const { Body, BinaryMediaTypes, EndpointConfiguration } = ofApi.read<ApiProperties>(api);
   if (Body) reject(api, 'an API from an OpenAPI body cannot run locally');
-  const { StageName, Variables, MethodSettings = [] } = ofApi.read<StageProperties>(stage);
+  const { StageName, MethodSettings = [] } = ofApi.read<StageProperties>(stage);
 
   const authorizers = readAuthorizers(ofApi);
   const rootResourceId = context.resolve({ 'Fn::GetAtt': [api.logicalId, 'RootResourceId'] }, api.logicalId);
@@ -44,7 +43,6 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
   return {
     apiId: context.resolve({ Ref: api.logicalId }, api.logicalId) as string,
     stage: StageName,
-    stageVariables: Variables ?? null,
     region: context.region,
     accountId: context.accountId,
     root,

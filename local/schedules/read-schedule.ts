@@ -23,7 +23,6 @@ export interface ScheduledTarget {
 interface ScheduleProperties {
   readonly ScheduleExpression?: string;
   readonly State?: string;
-  readonly Target?: Target;
   readonly Targets?: readonly Target[];
 }
 
@@ -31,30 +30,14 @@ interface Target {
   readonly Arn: string;
   readonly Input?: string;
   readonly RetryPolicy?: { readonly MaximumEventAgeInSeconds?: number };
-  readonly RoleArn?: string;
 }
 
 // Lambda's default maximum age of an event.
 const EVENT_AGE_SECONDS = 6 * 3600;
 
-export const RULE = 'AWS::Events::Rule';
+// A property that is not in this list would change which function is called, or when.
+const SUPPORTED = ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'];
 
-// Some of these properties have no effect here, such as a flexible time window. A property that is not in this list
-// would change which function is called, or when.
-const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
-  [RULE]: ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'],
-  'AWS::Scheduler::Schedule': [
-    'Description',
-    'FlexibleTimeWindow',
-    'GroupName',
-    'KmsKeyArn',
-    'Name',
-    'ScheduleExpression',
-    'ScheduleExpressionTimezone',
-    'State',
-    'Target',
-  ],
-};
 const SUPPORTED_OF_TARGETS = ['Arn', 'DeadLetterConfig', 'Id', 'Input', 'RetryPolicy', 'RoleArn'];
 
 const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
@@ -76,72 +59,44 @@ export function readSchedule(
     throw new Error(`${logicalId} (${type}): ${text}`);
   };
   const resolved = context.resolve(properties, logicalId) as ScheduleProperties;
-  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED[type]?.includes(name));
+  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.includes(name));
   if (unsupported) reject(`${unsupported} is not available locally`);
   const expression = resolved.ScheduleExpression ?? '';
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
   if (!(periodMilliseconds > 0)) reject(`"${expression}" is not available locally, only rate(…) is`);
 
-  const targets = (resolved.Targets ?? [resolved.Target ?? { Arn: '' }]).map((target) => {
+  const targets = (resolved.Targets ?? []).map((target) => {
     const unsupportedOfTarget = Object.keys(target).find((name) => !SUPPORTED_OF_TARGETS.includes(name));
     if (unsupportedOfTarget) reject(`${unsupportedOfTarget} of a target is not available locally`);
     const calledFunction =
       findFunction(context, target.Arn) ?? reject(`the target ${target.Arn} is no function of the template`);
     const payload = (at: Date) =>
-      target.Input === undefined
-        ? JSON.stringify(standardEvent(type, arn, at, context))
-        : replaceKeywords(target.Input, arn, at);
+      target.Input === undefined ? JSON.stringify(standardEvent(arn, at, context)) : target.Input;
     const { MaximumEventAgeInSeconds = EVENT_AGE_SECONDS } = target.RetryPolicy ?? {};
     const eventAgeMilliseconds = MaximumEventAgeInSeconds * 1000;
     const needed = { action: 'lambda:InvokeFunction', resource: invokedArn(calledFunction, target.Arn) };
-    if (type === RULE)
-      return {
-        function: calledFunction,
-        payload,
-        eventAgeMilliseconds,
-        rejection: () => context.access.denialOfService('events.amazonaws.com', arn, needed),
-      };
-    const { accessKeyId } = context.access.assume({
-      roleArn: target.RoleArn ?? '',
-      service: 'scheduler.amazonaws.com',
-      sessionName: logicalId,
-    });
     return {
       function: calledFunction,
       payload,
       eventAgeMilliseconds,
-      rejection: () => context.access.rejectionOf(accessKeyId, [needed]),
+      rejection: () => context.access.denialOfService('events.amazonaws.com', arn, needed),
     };
   });
   return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
 }
 
 /** The event for a target that has no `Input`. */
-function standardEvent(type: string, arn: string, at: Date, { accountId, region }: RunContext) {
-  const isRule = type === RULE;
+function standardEvent(arn: string, at: Date, { accountId, region }: RunContext) {
   return {
     version: '0',
     id: randomUUID(),
     'detail-type': 'Scheduled Event',
-    source: isRule ? 'aws.events' : 'aws.scheduler',
+    source: 'aws.events',
     account: accountId,
-    time: formatSeconds(at),
+    time: at.toISOString().replace(/\.\d+Z$/, 'Z'),
     region,
     resources: [arn],
-    detail: isRule ? {} : '{}',
+    detail: {},
   };
-}
-
-/** Replaces the keywords that EventBridge Scheduler replaces in an input. */
-function replaceKeywords(input: string, arn: string, at: Date): string {
-  return input
-    .replaceAll('<aws.scheduler.schedule-arn>', arn)
-    .replaceAll('<aws.scheduler.scheduled-time>', formatSeconds(at))
-    .replaceAll('<aws.scheduler.execution-id>', randomUUID())
-    .replaceAll('<aws.scheduler.attempt-number>', '1');
-}
-
-function formatSeconds(at: Date): string {
-  return at.toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -1,7 +1,7 @@
 import { IDLE_MILLISECONDS } from '../lambda/warm-threads.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { RULE, readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
+import { readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
 import { systemTimer } from './timer.ts';
 
 // A function may find work that is still under a lease of 30 s of a killed runner. After 35 s the lease has expired, so
@@ -17,17 +17,14 @@ const MAX_BACKOFF_MILLISECONDS = 5 * 60_000;
 
 /** EventBridge schedules that call functions: once at the start, once 35 s later, and at their rate. */
 export const schedules: ResourceKind = {
-  types: [RULE, 'AWS::Scheduler::Schedule'],
+  types: ['AWS::Events::Rule'],
 
   async open(resources, context) {
     const stops: (() => void)[] = [];
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>
       String(context.resolve(properties.Name, logicalId) ?? context.nameOf(logicalId));
-    const arnOf = (resource: TemplateResource) => {
-      const service = resource.type === RULE ? 'events' : 'scheduler';
-      const path = resource.type === RULE ? 'rule' : 'schedule/default';
-      return `arn:aws:${service}:${context.region}:${context.accountId}:${path}/${nameOf(resource)}`;
-    };
+    const arnOf = (resource: TemplateResource) =>
+      `arn:aws:events:${context.region}:${context.accountId}:rule/${nameOf(resource)}`;
     return {
       ref: nameOf,
       attribute: (resource, name) => (name === 'Arn' ? arnOf(resource) : undefined),

@@ -47,12 +47,6 @@ export const secretOperations = (find: (id: unknown) => Secret): Record<string, 
     };
   },
 
-  DescribeSecret({ SecretId }) {
-    const { arn, name, versions } = find(SecretId);
-    const stages = labelled(versions).map(([label, { id }]) => [id, [label]]);
-    return { ARN: arn, Name: name, VersionIdsToStages: Object.fromEntries(stages) };
-  },
-
   ListSecretVersionIds({ SecretId }) {
     const { arn, name, versions } = find(SecretId);
     const listed = labelled(versions).map(([label, { id, createdAt }]) => ({

@@ -9,11 +9,7 @@ interface SecretProperties {
   readonly KmsKeyId?: string;
   readonly Name?: string;
   readonly SecretString?: string;
-  readonly GenerateSecretString?: {
-    readonly PasswordLength?: number;
-    readonly SecretStringTemplate?: string;
-    readonly GenerateStringKey?: string;
-  };
+  readonly GenerateSecretString?: { readonly PasswordLength?: number };
 }
 
 /**
@@ -77,8 +73,5 @@ export const secrets: ResourceKind = {
 
 function generateValue({ GenerateSecretString: rules }: SecretProperties): string {
   const length = rules?.PasswordLength ?? 32;
-  const password = randomBytes(length).toString('base64url').slice(0, length);
-  if (!rules?.GenerateStringKey) return password;
-  const template = JSON.parse(rules.SecretStringTemplate ?? '{}') as Record<string, unknown>;
-  return JSON.stringify({ ...template, [rules.GenerateStringKey]: password });
+  return randomBytes(length).toString('base64url').slice(0, length);
 }

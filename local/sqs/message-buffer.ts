@@ -13,19 +13,17 @@ export interface MessageBuffer {
   /** Resolves when the buffer may have space again. */
   readonly capacity: Promise<void>;
   add(groupId: string, message: BufferedMessage): void;
-  /** Undefined if there is no message, or if the batching window still waits for more. */
+  /** Undefined if there is no message. */
   takeBatch(): readonly BufferedMessage[] | undefined;
   messages(): readonly BufferedMessage[];
-  /** Resolves `capacity`, and starts a new batching window if the buffer is empty. */
+  /** Resolves `capacity`. */
   onTaken(): void;
   stop(): void;
 }
 
 interface BufferOptions {
   readonly batchSize: number;
-  readonly windowSeconds: number;
   readonly visibilitySeconds: number;
-  onWindowEnd(): void;
 }
 
 // Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
@@ -40,21 +38,10 @@ const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 /** The received messages that no invocation has taken yet. Collects them into batches, as Lambda does. */
 export function createMessageBuffer(options: BufferOptions): MessageBuffer {
-  const { batchSize, windowSeconds, visibilitySeconds, onWindowEnd } = options;
+  const { batchSize, visibilitySeconds } = options;
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
   let capacity = Promise.withResolvers<void>();
-  let windowHasEnded = windowSeconds === 0;
-  let window: NodeJS.Timeout | undefined;
-
-  function startWindow(): void {
-    if (windowHasEnded || window) return;
-    window = setTimeout(() => {
-      windowHasEnded = true;
-      onWindowEnd();
-    }, windowSeconds * 1000);
-  }
-
   return {
     get isFull() {
       return (
@@ -67,10 +54,9 @@ export function createMessageBuffer(options: BufferOptions): MessageBuffer {
     add(groupId, message) {
       backlog.add(groupId, message);
       bytes += message.bytes;
-      startWindow();
     },
     takeBatch() {
-      if (backlog.size === 0 || (!windowHasEnded && backlog.size < batchSize)) return undefined;
+      if (backlog.size === 0) return undefined;
       let batchBytes = 0;
       const batch = backlog.take(batchSize, (message) => {
         batchBytes += message.bytes;
@@ -81,16 +67,10 @@ export function createMessageBuffer(options: BufferOptions): MessageBuffer {
     },
     messages: () => backlog.items(),
     onTaken() {
-      if (backlog.size === 0) {
-        clearTimeout(window);
-        window = undefined;
-        windowHasEnded = windowSeconds === 0;
-      }
       capacity.resolve();
       capacity = Promise.withResolvers();
     },
     stop() {
-      clearTimeout(window);
       capacity.resolve();
     },
   };

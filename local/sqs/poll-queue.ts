@@ -32,17 +32,12 @@ const RETRY_MILLISECONDS = 1000;
 /** Moves messages from a queue to a function: long polls, fair batches, deletes after success. */
 export function pollQueue(options: PollOptions): Poller {
   const { source, visibilitySeconds, redeliverySeconds } = options;
-  const { batchSize, windowSeconds, concurrency } = source;
+  const { batchSize, concurrency } = source;
   let stopped = false;
   let running = 0;
   let batches = 0;
   const queue = createQueueClient(options);
-  const buffer = createMessageBuffer({
-    batchSize,
-    windowSeconds,
-    visibilitySeconds,
-    onWindowEnd: dispatch,
-  });
+  const buffer = createMessageBuffer({ batchSize, visibilitySeconds });
   const invoke = createInvokeBatch({ ...options, isStopped: () => stopped });
 
   async function receive(): Promise<void> {

@@ -9,7 +9,6 @@ export interface EventSource {
   readonly queueArn: string;
   readonly target: InvokableFunction;
   readonly batchSize: number;
-  readonly windowSeconds: number;
   readonly concurrency: number;
   readonly reportsItemFailures: boolean;
 }
@@ -20,7 +19,6 @@ interface MappingProperties {
   readonly EventSourceArn?: string;
   readonly FunctionName?: string;
   readonly FunctionResponseTypes?: readonly string[];
-  readonly MaximumBatchingWindowInSeconds?: number;
   readonly ScalingConfig?: { readonly MaximumConcurrency?: number };
 }
 
@@ -30,14 +28,13 @@ const SUPPORTED = new Set([
   'EventSourceArn',
   'FunctionName',
   'FunctionResponseTypes',
-  'MaximumBatchingWindowInSeconds',
   'MetricsConfig',
   'ScalingConfig',
   'Tags',
 ]);
 
-// Lambda's default for queues. A larger batch size needs a batching window.
-const DEFAULT_BATCH_SIZE = 10;
+// Lambda's default for queues, and the maximum without a batching window.
+const MAX_BATCH_SIZE = 10;
 
 // An event source without a limit uses at most half of the 128 threads that a function has here.
 const DEFAULT_CONCURRENCY = 64;
@@ -53,13 +50,16 @@ export function readEventSource(
   const resolved = context.resolve(properties, logicalId) as MappingProperties;
   const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.has(name));
   if (unsupported) reject(`${unsupported} is not available locally`);
+  const { BatchSize: batchSize = MAX_BATCH_SIZE } = resolved;
+  if (batchSize > MAX_BATCH_SIZE)
+    reject('a BatchSize greater than 10 needs a window, which is not available locally');
   return {
     enabled: resolved.Enabled ?? true,
     queueArn: readQueueArn(resolved, reject),
     target:
       findFunction(context, resolved.FunctionName ?? '') ??
       reject(`the function ${resolved.FunctionName} is not in the template`),
-    ...readBatching(resolved, reject),
+    batchSize,
     concurrency: readConcurrency(resolved, context.options.maxConcurrency, reject),
     reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
   };
@@ -71,18 +71,6 @@ function readQueueArn({ EventSourceArn: queueArn = '' }: MappingProperties, reje
   if (!queueArn.startsWith('arn:aws:sqs:')) reject('only queues can be event sources locally');
   if (queueArn.endsWith('.fifo')) reject('FIFO queues cannot be event sources locally');
   return queueArn;
-}
-
-function readBatching(
-  {
-    BatchSize: batchSize = DEFAULT_BATCH_SIZE,
-    MaximumBatchingWindowInSeconds: windowSeconds = 0,
-  }: MappingProperties,
-  reject: Reject,
-): Pick<EventSource, 'batchSize' | 'windowSeconds'> {
-  if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0)
-    reject('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
-  return { batchSize, windowSeconds };
 }
 
 function readConcurrency(

@@ -16,9 +16,4 @@ export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperat
     tokens.close(String(taskToken));
     return {};
   },
-
-  SendTaskHeartbeat({ taskToken }) {
-    tokens.find(taskToken);
-    return {};
-  },
 });

@@ -15,7 +15,6 @@ const WITHOUT_EFFECT = [
   'AWS::Lambda::EventInvokeConfig',
   'AWS::Logs::*',
   'AWS::SNS::*', // only alarms publish; a function that publishes would find no endpoint
-  'AWS::Scheduler::ScheduleGroup',
   'Custom::S3AutoDeleteObjects',
 ];
 

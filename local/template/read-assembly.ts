@@ -5,7 +5,6 @@ export interface Template {
   readonly Resources?: Record<string, TemplateEntry>;
   readonly Parameters?: Record<string, { readonly Type: string; readonly Default?: unknown }>;
   readonly Conditions?: Record<string, unknown>;
-  readonly Mappings?: Record<string, Record<string, Record<string, unknown>>>;
   readonly Outputs?: Record<string, { readonly Value: unknown; readonly Condition?: string }>;
 }
 
