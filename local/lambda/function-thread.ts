@@ -137,13 +137,10 @@ class WorkerThread implements FunctionThread {
       case 'violation':
         this.#events.onViolation(message.text);
         break;
-      case 'out-of-memory': {
-        const { functionName, memoryMegabytes } = this.#definition;
-        const text = `${functionName} held ${message.usedMegabytes} MB of ${memoryMegabytes} MB`;
-        this.#events.onViolation(text);
-        this.#failAndTerminate('Runtime.OutOfMemory', text);
+      case 'out-of-memory':
+        this.#events.onViolation(message.text);
+        this.#failAndTerminate('Runtime.OutOfMemory', message.text);
         break;
-      }
     }
   }
 

@@ -13,7 +13,10 @@ export interface WebFunctionDefinition {
   /** Whether `onLine` does anything. */
   readonly hasLogListener: boolean;
   readonly emulatorRoute: EmulatorRoute | undefined;
+  readonly memoryMegabytes: number;
   onLine(line: string): void;
+  /** Called for what would fail in AWS. */
+  onViolation(text: string): void;
 }
 
 export interface WebFunctionLimits {

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
 import { claimPort, releasePort, runnerPorts } from '../wire/runner-ports.ts';
 import { passLines } from './pass-lines.ts';
-import type { ServerThreadData } from './thread/messages.ts';
+import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
 import type { WebFunctionDefinition } from './web-function-definition.ts';
 
 /** A thread that runs the server of a web function. */
@@ -23,7 +23,7 @@ const START_MILLISECONDS = 10_000;
 // Lambda sends SIGKILL about this long after SIGTERM.
 const SHUTDOWN_MILLISECONDS = 1000;
 
-// Half of the 2 GB of an environment of a web function; the rest is for what is outside of the heap. V8 lets a heap
+// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap. V8 lets a heap
 // with a limit of 2 GB or more grow to four times what it needs before it collects garbage: measured, 155 MB after a
 // run instead of 90, for the same processor time.
 const HEAP_MEGABYTES = 1024;
@@ -83,10 +83,16 @@ function startWorker(definition: WebFunctionDefinition, { host, port }: Address)
     },
     workerData: {
       entry: definition.entry,
+      functionName: definition.functionName,
+      memoryMegabytes: definition.memoryMegabytes,
       hasLogListener: definition.hasLogListener,
       emulatorRoute: definition.emulatorRoute,
       runnerPorts,
     } satisfies ServerThreadData,
+  });
+  worker.on('message', ({ kind, text }: GuardMessage) => {
+    definition.onViolation(text);
+    if (kind === 'out-of-memory') void worker.terminate();
   });
   passLines(worker.stdout, definition.onLine);
   passLines(worker.stderr, definition.onLine);

@@ -38,6 +38,9 @@ const CODE_COPY = 'Custom::S3ObjectCopy';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_CONCURRENCY = 64;
 
+// Of an environment of a web function. No template can change it.
+const MEMORY_MEGABYTES = 2048;
+
 /** Web functions: HTTP servers, whose environments are threads. */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
@@ -152,6 +155,8 @@ function startServer(
     },
     hasLogListener: context.options.onLog !== undefined,
     emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
+    memoryMegabytes: MEMORY_MEGABYTES * environmentsPerThread,
+    onViolation: (text) => void context.violations.push(text),
     onLine: (line) => context.options.onLog?.({ functionName, line }),
   });
 }

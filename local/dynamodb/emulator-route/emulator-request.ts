@@ -18,7 +18,7 @@ export interface EmulatorRequestOptions {
 }
 
 // Node's HTTP client publishes its requests to this channel. EmulatorRequest does the same, because
-// local/lambda/thread/watch-network.ts reads the channel.
+// local/lambda/thread/guards.ts reads the channel.
 const requestStart = channel('http.client.request.start');
 
 /** The part of node:http's ClientRequest that the AWS SDK uses for a request with a string or Buffer as its body. */
