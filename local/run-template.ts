@@ -1,10 +1,8 @@
-import { lockDataFolder } from './data/lock-data-folder.ts';
-import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import { lockDataFolder } from './data/lock.ts';
 import type { RunContext } from './run-context.ts';
-import type { RunOptions, StartedEmulators } from './run-options.ts';
+import type { DynamoCall, RecordedCall, RunOptions, StartedEmulators } from './run-options.ts';
 import { openTemplate } from './template/open-template.ts';
 import { readAssembly } from './template/read-assembly.ts';
-import type { RecordedCall } from './wire/recorded-call.ts';
 
 export type { RunOptions } from './run-options.ts';
 

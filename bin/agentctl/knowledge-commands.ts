@@ -6,7 +6,7 @@ import { type AddedDocument, addDocuments } from '#domain/knowledge/add-document
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import { listDocuments } from '#domain/knowledge/list-documents.ts';
 import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { UsageError } from '../failures.ts';

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { WebhookPayload } from '#contract/batch.ts';
 import { isHttpUrl } from '#contract/http-url.ts';
 import { unwrapWebhook, WebhookVerificationError } from '#lib/client/index.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { rejectPages } from '#local/wire/reject-pages.ts';
 import { print, printError } from '../terminal.ts';
 import type { Report, Result } from './result.ts';

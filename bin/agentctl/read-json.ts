@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 
 /** @throws Error that names the file, and the line that is not JSON */
 export async function readJson(file: string): Promise<unknown> {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { isRightSignature, webhookSignature } from '#domain/webhooks/sign-webhook.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import type { Report } from './result.ts';
 

@@ -10,7 +10,7 @@ import {
   type WebhookDelivery,
 } from '#domain/webhooks/webhook-delivery.ts';
 import { decryptTarget } from '#domain/webhooks/webhook-target.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import {
   batches,
   batchWorkflow,

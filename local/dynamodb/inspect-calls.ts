@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DynamoFaults, DynamoLatency } from '../run-options.ts';
+import type { DynamoCall, DynamoFaults, DynamoLatency } from '../run-options.ts';
 import { type AcceptedCall, createFaults } from './create-faults.ts';
-import type { DynamoCall } from './dynamo-call.ts';
 import { internalServerError } from './dynamo-error.ts';
 import type { Forward } from './forward-request.ts';
 import { mergeUnprocessed, type RequestItems } from './split-batch.ts';

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { UnreadableState } from '../data/state-file.ts';
-import { openStoredValues, type StoredValues } from '../data/stored-values.ts';
+import { openStoredValues, type StoredValues, UnreadableState } from '../data/state-file.ts';
 import type { Permission } from '../iam/access-rules.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';

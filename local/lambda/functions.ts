@@ -1,6 +1,6 @@
 import type { RunContext } from '../run-context.ts';
+import type { RecordedCall } from '../run-options.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import type { RecordedCall } from '../wire/recorded-call.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';

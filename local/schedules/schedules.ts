@@ -1,8 +1,8 @@
 import { IDLE_MILLISECONDS } from '../lambda/warm-threads.ts';
 import type { RunContext } from '../run-context.ts';
+import { systemTimer } from '../run-options.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
-import { systemTimer } from './timer.ts';
 
 // A function may find work that is still under a lease of 30 s of a killed runner. After 35 s the lease has expired, so
 // the second call of the function can take over this work.

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { openStoredValues } from '../data/stored-values.ts';
+import { openStoredValues } from '../data/state-file.ts';
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { AwsJsonError, serveAwsJson } from '../wire/serve-aws-json.ts';

@@ -1,4 +1,4 @@
-import type { RecordedCall } from '../wire/recorded-call.ts';
+import type { RecordedCall } from '../run-options.ts';
 import { createCurrentTask, type TaskEnvironment } from './current-task.ts';
 import type { Definition, State } from './definition.ts';
 import type { Execution } from './execution-log.ts';

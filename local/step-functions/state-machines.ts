@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { openStoredValues } from '../data/stored-values.ts';
+import { openStoredValues } from '../data/state-file.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';

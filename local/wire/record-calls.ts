@@ -5,8 +5,8 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
+import type { RecordedCall } from '../run-options.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
-import type { RecordedCall } from './recorded-call.ts';
 
 export interface RecordingOptions {
   readonly service: string;

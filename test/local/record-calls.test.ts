@@ -2,8 +2,8 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { RecordedCall } from '#local/run-options.ts';
 import { type RecordingWire, recordCalls } from '#local/wire/record-calls.ts';
-import type { RecordedCall } from '#local/wire/recorded-call.ts';
 
 const recorded: RecordedCall[] = [];
 const seen: { host: string | undefined; body: string }[] = [];

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Timer } from '#local/run-options.ts';
 import { runTemplate } from '#local/run-template.ts';
-import type { Timer } from '#local/schedules/timer.ts';
 import { changeAssembly, type TemplateResources } from './fixture/change-assembly.ts';
 import { startBackground } from './fixture/start-background.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';

@@ -153,6 +153,16 @@ describe.each(Object.entries(rooms))('%s', (room, allowed) => {
   });
 });
 
+test('commands use the public interface of the runner alone', () => {
+  const { exports } = JSON.parse(readFileSync(join(projectFolder, 'local/package.json'), 'utf8'));
+  const open = Object.values<string>(exports).map((file) => join('local', file));
+  const used = new Set(
+    filesOf('bin').flatMap(({ targets }) => targets.filter((target) => roomOf.get(target) === 'local')),
+  );
+  expect(used.size).toBeGreaterThan(3);
+  expect([...used].filter((target) => !open.includes(target))).toEqual([]);
+});
+
 const functionRooms = [
   'contract',
   'domain',

@@ -13,17 +13,17 @@ const MEMORY_SAMPLE_MILLISECONDS = 250;
 /**
  * Prepares a thread before it loads a function's module: the function sees what it would see in AWS, and the main
  * thread is told what would fail there.
- * @param isLate why a request that begins now is too late; undefined if it is not
+ * @param isAfterResponse what has ended before a request that begins now and may not; undefined if it may
  * @returns takes a sample of the memory at once; otherwise one is taken every 250 ms
  */
 export function guardThread(
   { functionName, memoryMegabytes, hasLogListener, runnerPorts, emulatorRoute }: GuardData,
-  isLate: () => string | undefined,
+  isAfterResponse: () => string | undefined,
 ): () => void {
   const send = (message: MessageFromThread) => parentPort?.postMessage(message);
   delete process.env.NODE_COMPILE_CACHE;
   watchNetwork((request) => {
-    const reason = isLate();
+    const reason = isAfterResponse();
     if (reason !== undefined)
       send({ kind: 'violation', text: `${functionName}: ${request} began after ${reason}` });
   });

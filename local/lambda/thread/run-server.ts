@@ -9,21 +9,31 @@ import type { ServerThreadData } from './messages.ts';
 
 const data = workerData as ServerThreadData;
 
-// Until the first request comes, the function may still be starting.
-let hasServed = false;
+// AWS does not document how long an environment without requests goes on. A request may have work after its response,
+// such as a short call of a model, and a retry of its last write.
+const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
+
 /** Requests whose response has not ended. A client may leave before that. */
 let open = 0;
+/** When the last response has ended. Until the first request comes, the function may still be starting. */
+let endedAt = Number.POSITIVE_INFINITY;
 subscribe('http.server.request.start', (message) => {
   const { response } = message as { response: ServerResponse };
   open += 1;
-  hasServed = true;
   const { end } = response;
   response.end = ((...given: unknown[]) => {
-    if (!response.writableEnded) open -= 1;
+    if (!response.writableEnded) {
+      open -= 1;
+      endedAt = performance.now();
+    }
     return Reflect.apply(end, response, given);
   }) as typeof end;
 });
-guardThread(data, () => (hasServed && open === 0 ? 'all responses had ended' : undefined));
+guardThread(data, () =>
+  open === 0 && performance.now() - endedAt > WORK_AFTER_RESPONSE_MILLISECONDS
+    ? 'all responses had ended'
+    : undefined,
+);
 
 // No signal of the operating system reaches a thread.
 parentPort?.on('message', (signal: NodeJS.Signals) => process.emit(signal)).unref();

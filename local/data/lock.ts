@@ -1,9 +1,9 @@
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from './reason-of.ts';
-import { UnreadableState } from './state-file.ts';
+import { reasonOf, UnreadableState } from './state-file.ts';
 
 /**
  * A killed process owns its locks until the kernel has freed its memory: 0.1 s for the 300 MB of a run on an idle
@@ -84,3 +84,38 @@ const inodeOf = (file: string): bigint | undefined =>
 
 const ownerOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
+
+/** The files of a data folder's lock. */
+export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite-journal'];
+
+/**
+ * Locks the folder for this process. The returned function releases the lock.
+ * @throws UnusableFolder if it is not a folder that this process can write, or if another process uses it
+ */
+export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
+  await createFolder(folder);
+  return lockFile(
+    path.join(folder, 'lock'),
+    (pid) => new UnusableFolder(folder, `is in use by process ${pid}`),
+  );
+}
+
+async function createFolder(folder: string): Promise<void> {
+  try {
+    if ((await stat(folder).catch(() => undefined))?.isFile()) throw new UnusableFolder(folder, 'is a file');
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw error instanceof UnusableFolder
+      ? error
+      : new UnusableFolder(folder, `cannot be written: ${reasonOf(error)}`);
+  }
+}
+
+/** A run cannot use its data folder. The operator can choose another one. */
+export class UnusableFolder extends Error {
+  constructor(folder: string, problem: string) {
+    super(`The data folder ${folder} ${problem}`);
+    this.name = 'UnusableFolder';
+  }
+}
