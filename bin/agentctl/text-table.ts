@@ -18,3 +18,17 @@ export function textTable(
       .trimEnd(),
   );
 }
+
+/**
+ * A table whose columns have these titles and cells.
+ * @returns lays out rows; without a row, the text `none` in place of the table
+ */
+export const tableWith =
+  <Row>(columns: Readonly<Record<string, (row: Row) => string | number>>) =>
+  (rows: readonly Row[], none?: string): string[] =>
+    rows.length === 0 && none !== undefined
+      ? [none]
+      : textTable(
+          Object.keys(columns),
+          rows.map((row) => Object.values(columns).map((cellOf) => cellOf(row))),
+        );

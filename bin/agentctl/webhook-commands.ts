@@ -21,16 +21,15 @@ import {
 } from '#runtime/composition/services.ts';
 import { addListener } from './listen-webhooks.ts';
 import type { Report, Result } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
 
 /** @param clientReport for commands that need no service */
 export function webhookCommands(report: Report, clientReport: Report): Command {
   const group = new Command('webhooks').description('Webhook calls at the end of batches.');
   group
-    .command('deliveries')
+    .command('deliveries <batch>')
     .description('show every attempt to call the webhook of a batch')
-    .argument('<batch>')
     .action(
       report(async (batchId: string) => {
         const owner = await ownerOf(batchId);
@@ -41,14 +40,13 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
         if (delivery === undefined) throw new Error(await reasonForNone(owner));
         return {
           json: { ...jsonOf(delivery), attempts: attempts.map(attemptJson) },
-          lines: [lineOf(delivery), ...attemptTable(attempts)],
+          lines: [lineOf(delivery), ...attemptTable(attempts, 'No attempts')],
         };
       }),
     );
   group
-    .command('resend')
+    .command('resend <batch>')
     .description('call the webhook of a batch again, with the same event id')
-    .argument('<batch>')
     .action(
       report(async (batchId: string) => {
         const services = {
@@ -62,9 +60,8 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
       }),
     );
   group
-    .command('replace-secret')
+    .command('replace-secret <batch>')
     .description('sign the further calls of a batch with another secret as well')
-    .argument('<batch>')
     .requiredOption('--file <file>', 'the file with the new secret; a newline at its end is no part of it')
     .addHelpText('after', replaceHelp)
     .action(report(replaceSecret));
@@ -138,16 +135,11 @@ const attemptJson = ({ number, round, at, duration, status, failure }: DeliveryA
   failure,
 });
 
-const attemptTable = (attempts: readonly DeliveryAttempt[]): string[] =>
-  attempts.length === 0
-    ? ['No attempts']
-    : textTable(
-        ['attempt', 'resend', 'time', 'ms', 'result'],
-        attempts.map(({ number, round, at, duration, status, failure }) => [
-          number,
-          round - 1,
-          at,
-          duration ?? '',
-          String(status ?? failure ?? 'none: the attempt is in progress, or its function has crashed'),
-        ]),
-      );
+const attemptTable = tableWith<DeliveryAttempt>({
+  attempt: ({ number }) => number,
+  resend: ({ round }) => round - 1,
+  time: ({ at }) => at,
+  ms: ({ duration }) => duration ?? '',
+  result: ({ status, failure }) =>
+    String(status ?? failure ?? 'none: the attempt is in progress, or its function has crashed'),
+});

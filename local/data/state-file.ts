@@ -38,17 +38,8 @@ export async function writeState(file: string, text: string): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-export interface StoredValues {
-  readonly file: string;
-  get(key: string): string | undefined;
-  /** `get` returns the new value at once; the value is on disk when the promise resolves. */
-  put(key: string, value: string): Promise<void>;
-  /** The value under this key. If there is none yet, it is generated and stored. */
-  getOrCreate(key: string, generate: () => string): Promise<string>;
-}
-
 /** Values that stay the same over restarts, in a file that only its owner can read. */
-export async function openStoredValues(dataDir: string, name: string): Promise<StoredValues> {
+export async function openStoredValues(dataDir: string, name: string) {
   const file = path.join(dataDir, `${name}.json`);
   const values = new Map(await readState(file, readValues));
   let writing = Promise.resolve();
@@ -64,9 +55,11 @@ export async function openStoredValues(dataDir: string, name: string): Promise<S
 
   return {
     file,
-    get: (key) => values.get(key),
+    get: (key: string): string | undefined => values.get(key),
+    /** `get` returns the new value at once; the value is on disk when the promise resolves. */
     put,
-    async getOrCreate(key, generate) {
+    /** The value under this key. If there is none yet, it is generated and stored. */
+    async getOrCreate(key: string, generate: () => string): Promise<string> {
       const stored = values.get(key);
       if (stored !== undefined) return stored;
       const value = generate();
@@ -102,3 +95,5 @@ function errnoOf(code: string): number | undefined {
   const number = (constants.errno as Readonly<Record<string, number>>)[code];
   return number === undefined ? undefined : -number;
 }
+
+export type StoredValues = Awaited<ReturnType<typeof openStoredValues>>;

@@ -4,7 +4,7 @@ import type { Denial } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { deniedAwsJson } from '../wire/denied-aws-json.ts';
-import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { internalServerError } from './dynamo-error.ts';
 import { createForwarder, readAll } from './forward-request.ts';
 import { type InspectionOptions, inspectCalls, READS } from './inspect-calls.ts';
@@ -21,16 +21,11 @@ export interface WireOptions extends InspectionOptions {
   isFunction(name: string): boolean;
 }
 
-export interface Wire {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /**
  * A proxy between callers and the emulator. It rejects calls that no policy allows, adds errors that an emulator on one
  * machine does not return, and records calls. Without faults and recording it forwards requests unchanged.
  */
-export async function serveWire(options: WireOptions): Promise<Wire> {
+export async function serveWire(options: WireOptions): Promise<Listening> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
   const forwarder = createForwarder(emulator);
   const inspectsCalls = record !== undefined || Object.keys(faults).length > 0;

@@ -5,8 +5,9 @@ import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { Listening } from '../wire/listen-on-loopback.ts';
 import { chooseDynamoDb, thisPlatform } from './choose-dynamodb.ts';
-import { serveWire, type Wire } from './serve-wire.ts';
+import { serveWire } from './serve-wire.ts';
 import { type Emulator, startDynoxide } from './start-dynoxide.ts';
 import { retainedShapes, tableShape } from './table-shapes.ts';
 import type { TableShape } from './touched-items.ts';
@@ -100,7 +101,7 @@ async function startWire(
   { endpoint: emulator, isEmbedded }: Emulator,
   shapes: ReadonlyMap<string, TableShape>,
   context: RunContext,
-): Promise<Wire> {
+): Promise<Listening> {
   const { faults, recordCalls } = context.options;
   const wire = await serveWire({
     emulator,

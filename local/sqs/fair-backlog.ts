@@ -1,13 +1,5 @@
-export interface FairBacklog<Item> {
-  readonly size: number;
-  add(group: string, item: Item): void;
-  /** Takes up to `count` items, one of each group in turn. Stops before the first item that does not fit. */
-  take(count: number, fits: (item: Item) => boolean): Item[];
-  items(): Item[];
-}
-
 /** A queue that is fair to groups: a group with many items does not delay a group with few. */
-export function createFairBacklog<Item>(): FairBacklog<Item> {
+export function createFairBacklog<Item>() {
   // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();
   let size = 0;
@@ -18,16 +10,17 @@ export function createFairBacklog<Item>(): FairBacklog<Item> {
   }
 
   return {
-    get size() {
+    get size(): number {
       return size;
     },
-    add(group, item) {
+    add(group: string, item: Item): void {
       const items = groups.get(group);
       if (items) items.push(item);
       else groups.set(group, [item]);
       size += 1;
     },
-    take(count, fits) {
+    /** Takes up to `count` items, one of each group in turn. Stops before the first item that does not fit. */
+    take(count: number, fits: (item: Item) => boolean): Item[] {
       const taken: Item[] = [];
       for (let turn = next(); turn && taken.length < count && fits(turn[2]); turn = next()) {
         const [group, items, item] = turn;
@@ -39,6 +32,6 @@ export function createFairBacklog<Item>(): FairBacklog<Item> {
       }
       return taken;
     },
-    items: () => [...groups.values()].flat(),
+    items: (): Item[] => [...groups.values()].flat(),
   };
 }

@@ -8,19 +8,6 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-export interface MessageBuffer {
-  readonly isFull: boolean;
-  /** Resolves when the buffer may have space again. */
-  readonly capacity: Promise<void>;
-  add(groupId: string, message: BufferedMessage): void;
-  /** Undefined if there is no message. */
-  takeBatch(): readonly BufferedMessage[] | undefined;
-  messages(): readonly BufferedMessage[];
-  /** Resolves `capacity`. */
-  onTaken(): void;
-  stop(): void;
-}
-
 interface BufferOptions {
   readonly batchSize: number;
   readonly visibilitySeconds: number;
@@ -37,25 +24,27 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 /** The received messages that no invocation has taken yet. Collects them into batches, as Lambda does. */
-export function createMessageBuffer(options: BufferOptions): MessageBuffer {
+export function createMessageBuffer(options: BufferOptions) {
   const { batchSize, visibilitySeconds } = options;
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
   let capacity = Promise.withResolvers<void>();
   return {
-    get isFull() {
+    get isFull(): boolean {
       return (
         bytes >= MAX_BUFFERED_BYTES || backlog.size >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY
       );
     },
-    get capacity() {
+    /** Resolves when the buffer may have space again. */
+    get capacity(): Promise<void> {
       return capacity.promise;
     },
-    add(groupId, message) {
+    add(groupId: string, message: BufferedMessage): void {
       backlog.add(groupId, message);
       bytes += message.bytes;
     },
-    takeBatch() {
+    /** Undefined if there is no message. */
+    takeBatch(): readonly BufferedMessage[] | undefined {
       if (backlog.size === 0) return undefined;
       let batchBytes = 0;
       const batch = backlog.take(batchSize, (message) => {
@@ -65,12 +54,13 @@ export function createMessageBuffer(options: BufferOptions): MessageBuffer {
       for (const message of batch) bytes -= message.bytes;
       return batch;
     },
-    messages: () => backlog.items(),
-    onTaken() {
+    messages: (): readonly BufferedMessage[] => backlog.items(),
+    /** Resolves `capacity`. */
+    onTaken(): void {
       capacity.resolve();
       capacity = Promise.withResolvers();
     },
-    stop() {
+    stop(): void {
       capacity.resolve();
     },
   };

@@ -6,11 +6,6 @@ import { createQueueClient } from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
 import { type ReceivedMessage, sqsRecord } from './sqs-record.ts';
 
-export interface Poller {
-  /** Stops receiving and invoking. Running invocations end when their function ends. */
-  stop(): void;
-}
-
 interface PollOptions {
   /** Credentials of the function's role. */
   readonly credentials: Credentials;
@@ -29,8 +24,11 @@ interface PollOptions {
 // One retry restores a broken connection. More frequent retries would only log more failures.
 const RETRY_MILLISECONDS = 1000;
 
-/** Moves messages from a queue to a function: long polls, fair batches, deletes after success. */
-export function pollQueue(options: PollOptions): Poller {
+/**
+ * Moves messages from a queue to a function: long polls, fair batches, deletes after success.
+ * @returns stops receiving and invoking; running invocations end when their function ends
+ */
+export function pollQueue(options: PollOptions): () => void {
   const { source, visibilitySeconds, redeliverySeconds } = options;
   const { batchSize, concurrency } = source;
   let stopped = false;
@@ -104,12 +102,10 @@ export function pollQueue(options: PollOptions): Poller {
   );
   void receive();
 
-  return {
-    stop() {
-      stopped = true;
-      clearInterval(extension);
-      buffer.stop();
-    },
+  return () => {
+    stopped = true;
+    clearInterval(extension);
+    buffer.stop();
   };
 }
 

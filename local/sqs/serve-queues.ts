@@ -8,18 +8,12 @@ import { rejectPages } from '../wire/reject-pages.ts';
 import { claimPort, portOf, releasePort } from '../wire/runner-ports.ts';
 import { preserveGroups } from './message-groups.ts';
 
-export interface QueueServer {
-  readonly endpoint: string;
-  urlOf(queueName: string): string;
-  close(): Promise<void>;
-}
-
 /** Starts the emulator on 127.0.0.1 only. Its own start function would listen on all addresses. */
 export async function serveQueues(
   region: string,
   accountId: string,
   { rejectionOf, rules }: Pick<AccessControl, 'rejectionOf' | 'rules'>,
-): Promise<QueueServer> {
+) {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';

@@ -11,15 +11,8 @@ interface RunEnvironment {
   readonly context: RunContext;
 }
 
-export interface RunningExecutions {
-  start(machine: Machine, execution: Execution): Promise<void>;
-  stop(executionArn: string): void;
-  /** Stops all executions. The next run marks them as ABORTED. */
-  close(): Promise<void>;
-}
-
 /** Runs executions and logs their outcomes. */
-export function createRunningExecutions(environment: RunEnvironment): RunningExecutions {
+export function createRunningExecutions(environment: RunEnvironment) {
   const { log } = environment;
   const running = new Map<string, RunningExecution>();
   let closed = false;
@@ -34,7 +27,7 @@ export function createRunningExecutions(environment: RunEnvironment): RunningExe
   }
 
   return {
-    async start({ name: machineName, role, definition }, execution) {
+    async start({ name: machineName, role, definition }: Machine, execution: Execution): Promise<void> {
       await log.put(execution);
       // The execution was stopped meanwhile, or the run is ending.
       if (closed || log.find(execution.arn)?.status !== 'RUNNING') return;
@@ -43,11 +36,14 @@ export function createRunningExecutions(environment: RunEnvironment): RunningExe
       running.set(execution.arn, run);
       void finish(execution, run);
     },
-    stop: (executionArn) => running.get(executionArn)?.stop(),
-    async close() {
+    stop: (executionArn: string) => running.get(executionArn)?.stop(),
+    /** Stops all executions. The next run marks them as ABORTED. */
+    async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();
       await log.flush();
     },
   };
 }
+
+export type RunningExecutions = ReturnType<typeof createRunningExecutions>;

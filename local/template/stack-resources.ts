@@ -3,21 +3,11 @@ import type { Template } from './read-assembly.ts';
 import type { ResourceKind, TemplateResource } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 
-/** The resources of the stack: those of the template whose conditions are met. */
-export interface StackResources {
-  readonly logicalIds: readonly string[];
-  /** @throws Error if the stack has no such resource */
-  find(logicalId: string): TemplateResource;
-  /** Resources that do not run here. */
-  isIgnored(resource: TemplateResource): boolean;
-  ofKind(kind: ResourceKind): readonly TemplateResource[];
-}
-
 /** @throws Error for a resource that cannot run here */
 export function readStackResources(
   { Resources = {} }: Template,
   isMet: (condition: string | undefined) => boolean,
-): StackResources {
+) {
   const resources = new Map<string, TemplateResource>();
   for (const [logicalId, { Type: type, Condition, Properties: properties = {} }] of Object.entries(
     Resources,
@@ -39,13 +29,15 @@ export function readStackResources(
 
   return {
     logicalIds: [...resources.keys()],
-    find(logicalId) {
+    /** @throws Error if the stack has no such resource */
+    find(logicalId: string): TemplateResource {
       const resource = resources.get(logicalId);
       if (!resource) throw new Error(`${logicalId} is referenced, but the template does not contain it`);
       return resource;
     },
+    /** Resources that do not run here. */
     isIgnored,
-    ofKind: ({ types }) =>
+    ofKind: ({ types }: ResourceKind): readonly TemplateResource[] =>
       [...resources.values()].filter((resource) => types.includes(resource.type) && !isIgnored(resource)),
   };
 }
@@ -59,3 +51,5 @@ const functionOf = (serviceToken: unknown): string | undefined => {
   const attribute = (serviceToken as { 'Fn::GetAtt'?: readonly string[] } | undefined)?.['Fn::GetAtt'];
   return attribute?.[0];
 };
+
+export type StackResources = ReturnType<typeof readStackResources>;

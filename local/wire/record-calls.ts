@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { RecordedCall } from '../run-options.ts';
-import { listenOnLoopback } from './listen-on-loopback.ts';
+import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 export interface RecordingOptions {
   readonly service: string;
@@ -15,13 +15,8 @@ export interface RecordingOptions {
   readonly onCall: (call: RecordedCall) => void;
 }
 
-export interface RecordingWire {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /** A proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
-export async function recordCalls({ service, endpoint, onCall }: RecordingOptions): Promise<RecordingWire> {
+export async function recordCalls({ service, endpoint, onCall }: RecordingOptions): Promise<Listening> {
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     const start = performance.now();

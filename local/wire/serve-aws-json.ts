@@ -4,7 +4,7 @@ import type { Permission } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
 import { deniedAwsJson } from './denied-aws-json.ts';
-import { listenOnLoopback } from './listen-on-loopback.ts';
+import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
@@ -20,11 +20,6 @@ export class AwsJsonError extends Error {
   }
 }
 
-export interface AwsJsonServer {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /** Checks the signature and the permissions of each call. */
 export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules'> {
   /** The permissions that IAM checks for a call. */
@@ -35,7 +30,7 @@ export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
   { needed, rejectionOf, rules }: AwsJsonGuard,
-): Promise<AwsJsonServer> {
+): Promise<Listening> {
   const server = createServer(async (request, response) => {
     const respond = async (): Promise<[status: number, body: unknown]> => {
       try {

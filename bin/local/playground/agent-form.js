@@ -1,6 +1,6 @@
 /** @import { AgentDefinition } from './types.d.ts' */
 import { orderedJson } from './agent-text.js';
-import { element } from './dom.js';
+import { element, field, messageOf } from './dom.js';
 
 /** What a new agent starts with. @type {AgentDefinition} */
 export const newDefinition = {
@@ -35,18 +35,16 @@ export function createAgentForm(onInput) {
       element(
         'div',
         { class: 'two-fields' },
-        element('label', { class: 'field' }, 'Name', fields.name),
-        element(
-          'label',
-          { class: 'field' },
+        field('Name', fields.name),
+        field(
           'Model',
           fields.llm_model,
           element('span', { class: 'hint' }, 'demo ignores the prompt. README, “A real model”, has others.'),
         ),
       ),
-      element('label', { class: 'field' }, 'Description', fields.description),
-      element('label', { class: 'field' }, 'Instructions (system_prompt)', fields.system_prompt),
-      element('label', { class: 'field' }, 'Tools, questions and settings, as JSON', fields.others),
+      field('Description', fields.description),
+      field('Instructions (system_prompt)', fields.system_prompt),
+      field('Tools, questions and settings, as JSON', fields.others),
     ],
 
     /** @param {AgentDefinition} definition */
@@ -79,7 +77,7 @@ function objectIn(text) {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error(`The JSON cannot be read: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`The JSON cannot be read: ${messageOf(error)}`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new Error('The JSON must be an object.');

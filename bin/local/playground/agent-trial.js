@@ -1,7 +1,7 @@
 /** @import { AgentTest } from './types.d.ts' */
-import { element, fill } from './dom.js';
+import { element, field, fill, messageOf, onEnter } from './dom.js';
 import { createReply } from './messages.js';
-import { OperationFailed, operate } from './operator.js';
+import { operate } from './operator.js';
 
 /**
  * Replies to one message of the draft and of the published version, side by side.
@@ -13,14 +13,9 @@ export function createTrial({ save, publishedNumber }) {
   const message = element('textarea', {
     required: true,
     dir: 'auto',
-    keydown: (event) => {
-      if (!(event instanceof KeyboardEvent) || event.key !== 'Enter' || event.shiftKey || event.isComposing)
-        return;
-      event.preventDefault();
-      form.requestSubmit();
-    },
+    keydown: onEnter(() => form.requestSubmit()),
   });
-  const button = element('button', { type: 'submit', class: 'button primary' }, 'Try it');
+  const submitButton = element('button', { type: 'submit', class: 'button primary' }, 'Try it');
   const columns = element('div', { class: 'columns', 'aria-live': 'polite' });
 
   async function run() {
@@ -43,17 +38,17 @@ export function createTrial({ save, publishedNumber }) {
       class: 'trial',
       async submit(event) {
         event.preventDefault();
-        if (button.disabled) return;
-        button.disabled = true;
+        if (submitButton.disabled) return;
+        submitButton.disabled = true;
         await run();
-        button.disabled = false;
+        submitButton.disabled = false;
       },
     },
-    element('label', { class: 'field' }, 'Test message', message),
+    field('Test message', message),
     element(
       'p',
       { class: 'form-end' },
-      button,
+      submitButton,
       element(
         'span',
         { class: 'hint' },
@@ -84,7 +79,7 @@ function trialOf(agent_id, message, version, title) {
   };
   const ended = operate('test', { agent_id, message, version }).then(show, (error) => {
     reply.setNote('');
-    reply.fail(error instanceof OperationFailed ? error.message : String(error));
+    reply.fail(messageOf(error));
   });
   return { node, ended };
 }

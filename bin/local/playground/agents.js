@@ -3,7 +3,7 @@ import { createAgentForm, newDefinition } from './agent-form.js';
 import { differenceOf, textOf } from './agent-text.js';
 import { createTrial } from './agent-trial.js';
 import { confirmAction } from './dialogs.js';
-import { byId, element, fill, onceAFrame, shortTime } from './dom.js';
+import { button, byId, element, field, fill, linkItem, messageOf, onceAFrame, shortTime } from './dom.js';
 import { OperationFailed, ofKey, operate } from './operator.js';
 
 /** Agents as their operator sees them: write a draft, try it, compare it, publish it, and go back. */
@@ -69,19 +69,10 @@ export class Agents {
  * @param {boolean} isOpen
  */
 const itemOf = ({ id, name, publish_state, version_number, llm_model }, isOpen) =>
-  element(
-    'li',
-    {},
-    element(
-      'a',
-      { href: `#/agents/${id}`, 'aria-current': isOpen ? 'page' : undefined },
-      element('span', { class: 'name', dir: 'auto' }, name),
-      element(
-        'span',
-        { class: 'meta' },
-        [publish_state === 'published' ? `version ${version_number}` : publish_state, llm_model].join(' · '),
-      ),
-    ),
+  linkItem(
+    { href: `#/agents/${id}`, 'aria-current': isOpen ? 'page' : undefined },
+    [name],
+    [publish_state === 'published' ? `version ${version_number}` : publish_state, llm_model],
   );
 
 class AgentPage {
@@ -94,11 +85,7 @@ class AgentPage {
   #heading = element('h1', {});
   #state = element('span', { class: 'hint', role: 'status' });
   #mistakes = element('div', { class: 'error', role: 'alert', hidden: true });
-  #publish = element(
-    'button',
-    { type: 'button', class: 'button', click: () => this.#publishDraft() },
-    'Publish',
-  );
+  #publish = button('Publish', () => this.#publishDraft(), { class: 'button' });
   #compared = element('select', { change: () => this.#drawDifference() });
   #difference = element('div', {});
   #versions = element('ol', { class: 'versions' });
@@ -120,7 +107,7 @@ class AgentPage {
     fill(
       this.#published,
       element('h2', {}, 'Difference'),
-      element('label', { class: 'field' }, 'From', this.#compared),
+      field('From', this.#compared),
       this.#difference,
       element('h2', {}, 'Versions'),
       this.#versions,
@@ -206,12 +193,7 @@ class AgentPage {
       {},
       element('strong', {}, `Version ${number}`),
       element('span', { class: 'hint' }, facts.filter(Boolean).join(' · ')),
-      !published &&
-        element(
-          'button',
-          { type: 'button', class: 'small-button', click: () => this.#goBack(number) },
-          `Go back to version ${number}`,
-        ),
+      !published && button(`Go back to version ${number}`, () => this.#goBack(number)),
     );
   }
 
@@ -287,10 +269,7 @@ class AgentPage {
       this.#onSaved(agent, isPublished);
       return agent.id;
     } catch (error) {
-      const reasons =
-        error instanceof OperationFailed
-          ? error.reasons
-          : [error instanceof Error ? error.message : String(error)];
+      const reasons = error instanceof OperationFailed ? error.reasons : [messageOf(error)];
       this.#mistakes.hidden = false;
       const items = reasons.map((reason) => element('li', {}, reason));
       fill(this.#mistakes, element('ul', { class: 'mistakes' }, ...items));

@@ -1,7 +1,7 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { call } from './api.js';
 import { contentTypes } from './content-types.js';
-import { element, fill, iconButton, sizeOf } from './dom.js';
+import { element, fill, iconButton, messageOf, sizeOf } from './dom.js';
 
 /** The files of a message that is not sent yet. A file is uploaded when it is chosen. */
 export class Attachments {
@@ -32,12 +32,11 @@ export class Attachments {
       });
       pending.replaceWith(this.add(/** @type {UploadedFile} */ (data)));
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
       pending.ariaBusy = 'false';
       const remove = () => this.#remove(pending);
       fill(
         pending,
-        element('span', { role: 'alert' }, `${file.name}: ${message}`),
+        element('span', { role: 'alert' }, `${file.name}: ${messageOf(error)}`),
         iconButton('close', `Dismiss ${file.name}`, { click: remove }),
       );
     }

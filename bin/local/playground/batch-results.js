@@ -1,7 +1,7 @@
 /** @import { BatchResult, Message } from './types.d.ts' */
 import { call } from './api.js';
 import { csvOf } from './batch-file.js';
-import { drawPager, element, fill } from './dom.js';
+import { button, drawPager, element, fill } from './dom.js';
 import { markdownOf } from './markdown.js';
 
 const resultsPerPage = 50;
@@ -32,11 +32,7 @@ export function createResults(id, userOf, onError) {
 
   /** @param {'csv' | 'jsonl'} format */
   const downloadButton = (format) =>
-    element(
-      'button',
-      { type: 'button', class: 'small-button', click: () => download(id, format).catch(onError) },
-      `Download ${format.toUpperCase()}`,
-    );
+    button(`Download ${format.toUpperCase()}`, () => download(id, format).catch(onError));
 
   /** @param {AbortSignal} [signal] */
   async function load(signal) {

@@ -1,7 +1,7 @@
 /** @import { Agent, Batch } from './types.d.ts' */
 import { call } from './api.js';
 import { createResults, statusBadge } from './batch-results.js';
-import { byId, drawPager, element, fill, shortTime } from './dom.js';
+import { button, byId, createProblem, drawPager, element, fill, linkItem, shortTime } from './dom.js';
 import { newBatchForm } from './new-batch.js';
 
 const batchesPerPage = 20;
@@ -32,20 +32,10 @@ export function createBatches(userOf) {
 
   /** @param {Batch} batch */
   const itemOf = (batch) =>
-    element(
-      'li',
-      {},
-      element(
-        'a',
-        { href: `#/batches/${batch.id}`, ...(batch.id === shownId && { 'aria-current': 'page' }) },
-        element(
-          'span',
-          { class: 'name' },
-          `${batch.total_requests} ${batch.total_requests === 1 ? 'request' : 'requests'}`,
-          batchBadge(batch),
-        ),
-        element('span', { class: 'meta' }, `${shortTime(batch.created_at)} · ${batch.id.slice(0, 8)}`),
-      ),
+    linkItem(
+      { href: `#/batches/${batch.id}`, ...(batch.id === shownId && { 'aria-current': 'page' }) },
+      [`${batch.total_requests} ${batch.total_requests === 1 ? 'request' : 'requests'}`, batchBadge(batch)],
+      [shortTime(batch.created_at), batch.id.slice(0, 8)],
     );
 
   return {
@@ -94,25 +84,15 @@ function createDetails(id, userOf) {
   const status = element('span', { 'aria-live': 'polite' });
   const progress = element('progress', { 'aria-label': 'Requests that have ended', max: 1, value: 0 });
   const counts = element('p', { class: 'counts' });
-  const cancel = element(
-    'button',
-    { type: 'button', class: 'small-button', hidden: true, click: cancelBatch },
-    'Cancel the batch',
-  );
-  const problem = element('p', { class: 'error', role: 'alert', hidden: true });
-  const results = createResults(id, userOf, showProblem);
-
-  /** @param {unknown} error */
-  function showProblem(error) {
-    problem.hidden = false;
-    fill(problem, error instanceof Error ? error.message : String(error));
-  }
+  const cancel = button('Cancel the batch', cancelBatch, { hidden: true });
+  const problem = createProblem();
+  const results = createResults(id, userOf, problem.show);
 
   async function cancelBatch() {
     try {
       show(/** @type {Batch} */ ((await call('POST', `/batches/${id}/cancel`)).data));
     } catch (error) {
-      showProblem(error);
+      problem.show(error);
     }
   }
 
@@ -136,7 +116,7 @@ function createDetails(id, userOf) {
       element('p', { class: 'hint' }, id),
       progress,
       element('div', { class: 'form-end' }, counts, cancel),
-      problem,
+      problem.node,
       results.node,
     ),
 

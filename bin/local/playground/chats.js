@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { Conversation } from './conversation.js';
 import { confirmAction, enterText } from './dialogs.js';
-import { byId, drawPager, element, fill, iconButton, shortTime } from './dom.js';
+import { byId, drawPager, element, fill, iconButton, linkItem, shortTime } from './dom.js';
 import { onReplyElsewhere, storedUser } from './session.js';
 
 /** As many as the service lists at once. The search looks at the chats of one page. */
@@ -225,17 +225,4 @@ async function readChat(id) {
 
 /** @param {Chat} chat */
 const itemOf = ({ id, name, created_at, external_user_id }) =>
-  element(
-    'li',
-    {},
-    element(
-      'a',
-      { href: `#/chats/${id}`, 'data-chat': id },
-      element('span', { class: 'name', dir: 'auto' }, name),
-      element(
-        'span',
-        { class: 'meta' },
-        [shortTime(created_at), external_user_id].filter(Boolean).join(' · '),
-      ),
-    ),
-  );
+  linkItem({ href: `#/chats/${id}`, 'data-chat': id }, [name], [shortTime(created_at), external_user_id]);

@@ -1,6 +1,6 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { Attachments } from './attachments.js';
-import { element, icon, iconButton } from './dom.js';
+import { element, icon, iconButton, onEnter } from './dom.js';
 import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
@@ -146,14 +146,11 @@ export class Composer {
 
   /** @param {Event} event */
   #onKey(event) {
-    if (!(event instanceof KeyboardEvent) || event.isComposing) return;
-    if (event.key === 'Escape' && this.#isRunning) {
+    if (event instanceof KeyboardEvent && event.key === 'Escape' && !event.isComposing && this.#isRunning) {
       event.preventDefault();
       this.#events.onStop();
     }
-    if (event.key !== 'Enter' || event.shiftKey) return;
-    event.preventDefault();
-    this.#submit();
+    onEnter(() => this.#submit())(event);
   }
 
   #submit() {

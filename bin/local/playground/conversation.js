@@ -2,7 +2,7 @@
 /** @import { Draft } from './composer.js' */
 import { call, RequestFailed, request } from './api.js';
 import { Composer } from './composer.js';
-import { element, fill } from './dom.js';
+import { button, element, fill, messageOf } from './dom.js';
 import { createEventList } from './event-list.js';
 import { followEnd } from './follow-end.js';
 import { createIntroduction } from './introduction.js';
@@ -31,11 +31,10 @@ export class Conversation {
   #eventList = createEventList();
   #notice = element('div', { class: 'notice', role: 'alert', hidden: true });
   #introduction = element('div', {});
-  #previous = element(
-    'button',
-    { type: 'button', class: 'small-button previous', hidden: true, click: () => this.loadHistory() },
-    'Earlier messages',
-  );
+  #previous = button('Earlier messages', () => this.loadHistory(), {
+    class: 'small-button previous',
+    hidden: true,
+  });
   #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
   #scroller = element(
     'div',
@@ -48,7 +47,7 @@ export class Conversation {
   /** @type {(error: unknown) => void} */
   showError = (error) => {
     this.#notice.hidden = false;
-    fill(this.#notice, error instanceof Error ? error.message : String(error));
+    fill(this.#notice, messageOf(error));
   };
   #composer;
   #observers;
@@ -250,7 +249,7 @@ export class Conversation {
     } catch (error) {
       if (error instanceof RequestFailed && error.isRejection) rejection = error;
       else {
-        reply.fail(error instanceof Error ? error.message : String(error));
+        reply.fail(messageOf(error));
         if (running.responseId === undefined) onLost?.();
       }
     }

@@ -1,4 +1,4 @@
-import { byId, element, fill } from './dom.js';
+import { button, byId, element, field, fill } from './dom.js';
 
 const dialog = byId('dialog', HTMLDialogElement);
 
@@ -27,7 +27,7 @@ export function openDialog(title, action, ...content) {
       element(
         'div',
         { class: 'dialog-buttons' },
-        element('button', { type: 'button', class: 'button', click: () => dialog.close() }, 'Cancel'),
+        button('Cancel', () => dialog.close(), { class: 'button' }),
         element('button', { type: 'submit', class: 'button primary' }, action),
       ),
     ),
@@ -63,7 +63,6 @@ export async function enterText(title, action, label, properties, hint) {
     autofocus: true,
     ...properties,
   });
-  const field = element('label', { class: 'field' }, label, input);
-  const isSubmitted = await openDialog(title, action, hint && element('p', {}, hint), field);
+  const isSubmitted = await openDialog(title, action, hint && element('p', {}, hint), field(label, input));
   return isSubmitted ? input.value.trim() : undefined;
 }

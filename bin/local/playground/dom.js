@@ -95,6 +95,73 @@ export function icon(name) {
 }
 
 /**
+ * @param {string} label
+ * @param {(event: Event) => unknown} click
+ * @param {Properties} [properties]
+ */
+export const button = (label, click, properties) =>
+  element('button', { type: 'button', class: 'small-button', click, ...properties }, label);
+
+/**
+ * @param {string} label
+ * @param {...Child} children the input first
+ */
+export const field = (label, ...children) => element('label', { class: 'field' }, label, ...children);
+
+/**
+ * @param {{ id: string, name: string }[]} items
+ * @param {Properties} [properties]
+ */
+export const selectOf = (items, properties) =>
+  element('select', properties, ...items.map(({ id, name }) => element('option', { value: id }, name)));
+
+/**
+ * An entry of a list at the side, which links to what it names.
+ *
+ * @param {Properties} properties of the link
+ * @param {Child[]} name
+ * @param {(string | null)[]} facts
+ */
+export const linkItem = (properties, name, facts) =>
+  element(
+    'li',
+    {},
+    element(
+      'a',
+      properties,
+      element('span', { class: 'name', dir: 'auto' }, ...name),
+      element('span', { class: 'meta' }, facts.filter(Boolean).join(' · ')),
+    ),
+  );
+
+/**
+ * A listener for keys, which calls `enter` at Enter without Shift, unless a word is being composed.
+ *
+ * @param {() => void} enter
+ * @returns {(event: Event) => void}
+ */
+export const onEnter = (enter) => (event) => {
+  if (!(event instanceof KeyboardEvent) || event.key !== 'Enter' || event.shiftKey || event.isComposing)
+    return;
+  event.preventDefault();
+  enter();
+};
+
+/** @param {unknown} error */
+export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/** What is wrong, once something is. */
+export function createProblem(properties = { class: 'error' }) {
+  const node = element('p', { ...properties, role: 'alert', hidden: true });
+  /** @param {unknown} error */
+  const show = (error) => {
+    node.hidden = false;
+    fill(node, messageOf(error));
+  };
+  return { node, show };
+}
+
+/**
  * A button with an icon alone.
  *
  * @param {keyof typeof paths} name
@@ -159,15 +226,14 @@ export function sizeOf(bytes) {
  */
 export function drawPager(node, { limit, offset, total_pages, current_page }, open) {
   const focused = [...node.querySelectorAll('button')].findIndex((each) => each.matches(':focus'));
-  const button = (/** @type {string} */ label, /** @type {number} */ target, /** @type {boolean} */ isLast) =>
-    element(
-      'button',
-      { type: 'button', class: 'small-button', disabled: isLast, click: () => open(target) },
-      label,
-    );
+  const pageButton = (
+    /** @type {string} */ label,
+    /** @type {number} */ target,
+    /** @type {boolean} */ isLast,
+  ) => button(label, () => open(target), { disabled: isLast });
   const buttons = [
-    button('Previous', Math.max(0, offset - limit), current_page <= 1),
-    button('Next', offset + limit, current_page >= total_pages),
+    pageButton('Previous', Math.max(0, offset - limit), current_page <= 1),
+    pageButton('Next', offset + limit, current_page >= total_pages),
   ];
   const [previous, next] = buttons;
   const position = element('span', {}, `${current_page} of ${total_pages}`);

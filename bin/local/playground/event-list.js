@@ -1,5 +1,5 @@
 /** @import { StreamEvent } from './types.d.ts' */
-import { copyButton, element, fill, onceAFrame } from './dom.js';
+import { button, copyButton, element, fill, onceAFrame } from './dom.js';
 
 /** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
 
@@ -11,12 +11,7 @@ const shownCharacters = 100_000;
 /** The raw events of a conversation's streams, with the time since the request was sent. */
 export function createEventList() {
   const list = element('ol', { class: 'events' });
-  const previous = element('button', {
-    type: 'button',
-    class: 'small-button',
-    hidden: true,
-    click: addPrevious,
-  });
+  const previous = button('', addPrevious, { hidden: true });
   /** @type {Entry[]} */
   let entries = [];
   let startedAt = 0;

@@ -1,5 +1,5 @@
 /** @import { Agent } from './types.d.ts' */
-import { element, fill } from './dom.js';
+import { button, element, field, fill, selectOf } from './dom.js';
 
 /** @param {string} type of a tool or of its step, such as `consultant_search_web` */
 export const toolName = (type) => type.replace(/^consultant_/, '').replaceAll('_', ' ');
@@ -20,15 +20,14 @@ export function createIntroduction(agents, { onAgent, onQuestion }) {
     onAgent(agent);
     fill(details, ...detailsOf(agent, onQuestion));
   };
-  const options = agents.map(({ id, name }) => element('option', { value: id }, name));
-  const select = element('select', {}, ...options);
+  const select = selectOf(agents);
   select.addEventListener('change', () => choose(agents.find(({ id }) => id === select.value) ?? first));
   choose(first);
   return element(
     'div',
     { class: 'introduction' },
     element('h1', {}, 'New chat'),
-    element('label', { class: 'field' }, 'Agent', select),
+    field('Agent', select),
     details,
   );
 }
@@ -48,10 +47,13 @@ const noAgent = () =>
  */
 function detailsOf({ description, llm_model, unified_tools, suggested_questions }, onQuestion) {
   const tools = new Set(unified_tools.map(({ type }) => toolName(type)));
-  const questions = suggested_questions.map((question) => {
-    const click = () => onQuestion(question);
-    return element('li', {}, element('button', { type: 'button', class: 'button', click }, question));
-  });
+  const questions = suggested_questions.map((question) =>
+    element(
+      'li',
+      {},
+      button(question, () => onQuestion(question), { class: 'button' }),
+    ),
+  );
   return [
     description !== '' && element('p', {}, description),
     element(

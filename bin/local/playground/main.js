@@ -4,7 +4,7 @@ import { call, RequestFailed } from './api.js';
 import { createBatches } from './batches.js';
 import { Chats } from './chats.js';
 import { confirmAction, enterText } from './dialogs.js';
-import { byId, element, fill } from './dom.js';
+import { button, byId, element, fill, messageOf } from './dom.js';
 import { createReference } from './reference.js';
 import { showRequests } from './request-list.js';
 import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
@@ -84,8 +84,7 @@ async function showFailure(error) {
     return;
   }
   failure.hidden = false;
-  const retry = element('button', { type: 'button', class: 'small-button', click: route }, 'Retry');
-  fill(failure, element('span', {}, error instanceof Error ? error.message : String(error)), retry);
+  fill(failure, element('span', {}, messageOf(error)), button('Retry', route));
 }
 
 /**

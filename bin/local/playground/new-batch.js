@@ -1,18 +1,14 @@
 /** @import { Agent, Batch, BatchRequest } from './types.d.ts' */
 import { call } from './api.js';
 import { linesOf, requestsOf } from './batch-file.js';
-import { element, fill } from './dom.js';
+import { createProblem, element, field, fill, selectOf } from './dom.js';
 import { storedUser } from './session.js';
 
 const requestsPerBatch = 1000;
 
 /** @param {Agent[]} agents */
 export function newBatchForm(agents) {
-  const select = element(
-    'select',
-    {},
-    ...agents.map(({ id, name }) => element('option', { value: id }, name)),
-  );
+  const select = selectOf(agents);
   const input = element('textarea', {
     required: true,
     dir: 'auto',
@@ -20,7 +16,7 @@ export function newBatchForm(agents) {
     input: () => showCount(),
   });
   const file = element('input', { type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
-  const problem = element('p', { class: 'error', role: 'alert', hidden: true });
+  const problem = createProblem();
   const count = element('span', { class: 'hint', role: 'status' });
   /** Of the file, instead of those of the text. @type {BatchRequest[] | undefined} */
   let fromFile;
@@ -34,21 +30,15 @@ export function newBatchForm(agents) {
     fill(count, batches > 1 ? `${words} in ${batches} batches` : words);
   }
 
-  /** @param {unknown} error */
-  function showProblem(error) {
-    problem.hidden = false;
-    fill(problem, error instanceof Error ? error.message : String(error));
-  }
-
   async function readFile() {
     const [chosen] = file.files ?? [];
-    problem.hidden = true;
+    problem.node.hidden = true;
     fromFile = undefined;
     try {
       if (chosen !== undefined) fromFile = requestsOf(chosen.name, await chosen.text());
     } catch (error) {
       file.value = '';
-      showProblem(error);
+      problem.show(error);
     }
     input.disabled = fromFile !== undefined;
     showCount();
@@ -60,7 +50,7 @@ export function newBatchForm(agents) {
     try {
       location.hash = `#/batches/${await submitAll(select.value, requests())}`;
     } catch (error) {
-      showProblem(error);
+      problem.show(error);
     }
   }
 
@@ -74,16 +64,16 @@ export function newBatchForm(agents) {
       {},
       'Each line becomes a request with a chat of its own. The requests run in the background.',
     ),
-    element('label', { class: 'field' }, 'Agent', select),
-    element('label', { class: 'field' }, 'Messages', input),
-    element('label', { class: 'field' }, 'Or a file: .txt, .jsonl, or .csv with a column message', file),
+    field('Agent', select),
+    field('Messages', input),
+    field('Or a file: .txt, .jsonl, or .csv with a column message', file),
     element(
       'p',
       { class: 'form-end' },
       element('button', { type: 'submit', class: 'button primary' }, 'Submit the batch'),
       count,
     ),
-    problem,
+    problem.node,
   );
 }
 
