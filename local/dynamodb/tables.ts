@@ -4,7 +4,7 @@ import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dy
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import type { Listening } from '../wire/listen-on-loopback.ts';
 import { chooseDynamoDb, thisPlatform } from './choose-dynamodb.ts';
 import { serveWire } from './serve-wire.ts';
@@ -150,7 +150,7 @@ async function createTables(
       await client.send(new CreateTableCommand(tableInput(TableName, properties)));
     } catch (error) {
       if ((error as Error).name === 'ResourceInUseException') return;
-      throw new Error(`${resource.logicalId} (${resource.type}): ${(error as Error).message}`);
+      reject(resource, `${(error as Error).message}`);
     }
     const { AttributeName, Enabled } = properties.TimeToLiveSpecification ?? {};
     if (!AttributeName || Enabled === false) return;

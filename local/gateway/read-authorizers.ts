@@ -1,6 +1,6 @@
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import type { ApiAuthorizer } from './api-model.ts';
-import { type ApiResources, functionArnIn, reject } from './api-resources.ts';
+import { type ApiResources, functionArnIn } from './api-resources.ts';
 
 const DEFAULT_CACHE_SECONDS = 300;
 

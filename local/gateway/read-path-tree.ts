@@ -1,6 +1,6 @@
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import type { PathNode } from './api-model.ts';
-import { type ApiResources, reject } from './api-resources.ts';
+import type { ApiResources } from './api-resources.ts';
 
 export interface PathTree {
   readonly root: PathNode;

@@ -1,7 +1,7 @@
 import type { RunContext } from '../run-context.ts';
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import type { ApiModel } from './api-model.ts';
-import { type ApiResources, apiResources, reject } from './api-resources.ts';
+import { type ApiResources, apiResources } from './api-resources.ts';
 import type { MethodSetting } from './method-throttles.ts';
 import { readAuthorizers } from './read-authorizers.ts';
 import { readGatewayResponses } from './read-gateway-responses.ts';

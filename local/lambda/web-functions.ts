@@ -3,7 +3,7 @@ import path from 'node:path';
 import { finished, pipeline } from 'node:stream';
 import { endResponse } from '../gateway/end-response.ts';
 import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { startWebFunction, type WebFunctionServer } from './web-function-server.ts';
 
@@ -70,13 +70,12 @@ export const webFunctions: ResourceKind = {
         for (const endpoint of resources.filter(({ type }) => type === ENDPOINT)) {
           const resolved = context.resolve(endpoint.properties, endpoint.logicalId) as EndpointProperties;
           const { AuthType, FunctionName } = resolved;
-          if (AuthType !== 'ApplicationManaged')
-            throw new Error(`${endpoint.logicalId} (${ENDPOINT}): AuthType ${AuthType} cannot run locally`);
+          if (AuthType !== 'ApplicationManaged') reject(endpoint, `AuthType ${AuthType} cannot run locally`);
           const revision = revisions.find(
             ({ properties, logicalId }) =>
               context.resolve(properties.FunctionName, logicalId) === FunctionName,
           );
-          if (!revision) throw new Error(`${endpoint.logicalId} (${ENDPOINT}): its function has no revision`);
+          if (!revision) reject(endpoint, `its function has no revision`);
           const server = startServer(revision, resolved, domainOf(endpoint), context);
           context.webFunctions.set(domainOf(endpoint), server);
           context.origins.set(domainOf(endpoint), (request, response) => respond(server, request, response));

@@ -4,7 +4,7 @@ import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import { invokedArn } from '../lambda/invoked-arn.ts';
 import type { RunContext } from '../run-context.ts';
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 
 export interface Schedule {
   readonly periodMilliseconds: number;
@@ -51,26 +51,25 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
  * @throws Error if the time or the input of a call would differ from AWS
  */
 export function readSchedule(
-  { logicalId, type, properties }: TemplateResource,
+  resource: TemplateResource,
   arn: string,
   context: RunContext,
 ): Schedule | undefined {
-  const reject = (text: string): never => {
-    throw new Error(`${logicalId} (${type}): ${text}`);
-  };
-  const resolved = context.resolve(properties, logicalId) as ScheduleProperties;
+  const resolved = context.resolve(resource.properties, resource.logicalId) as ScheduleProperties;
   const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.includes(name));
-  if (unsupported) reject(`${unsupported} is not available locally`);
+  if (unsupported) reject(resource, `${unsupported} is not available locally`);
   const expression = resolved.ScheduleExpression ?? '';
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
-  if (!(periodMilliseconds > 0)) reject(`"${expression}" is not available locally, only rate(…) is`);
+  if (!(periodMilliseconds > 0))
+    reject(resource, `"${expression}" is not available locally, only rate(…) is`);
 
   const targets = (resolved.Targets ?? []).map((target) => {
     const unsupportedOfTarget = Object.keys(target).find((name) => !SUPPORTED_OF_TARGETS.includes(name));
-    if (unsupportedOfTarget) reject(`${unsupportedOfTarget} of a target is not available locally`);
+    if (unsupportedOfTarget) reject(resource, `${unsupportedOfTarget} of a target is not available locally`);
     const calledFunction =
-      findFunction(context, target.Arn) ?? reject(`the target ${target.Arn} is no function of the template`);
+      findFunction(context, target.Arn) ??
+      reject(resource, `the target ${target.Arn} is no function of the template`);
     const payload = (at: Date) =>
       target.Input === undefined ? JSON.stringify(standardEvent(arn, at, context)) : target.Input;
     const { MaximumEventAgeInSeconds = EVENT_AGE_SECONDS } = target.RetryPolicy ?? {};

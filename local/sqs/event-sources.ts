@@ -1,5 +1,5 @@
 import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { pollQueue } from './poll-queue.ts';
 import { readEventSource } from './read-event-source.ts';
@@ -37,8 +37,9 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
       { action: `sqs:${operation}`, resource: queueArn },
     ]);
     if (rejection) {
-      throw new Error(
-        `${resource.logicalId} (${resource.type}): The function execution role does not have permissions to call ${operation} on SQS: ${rejection.message}`,
+      reject(
+        resource,
+        `The function execution role does not have permissions to call ${operation} on SQS: ${rejection.message}`,
       );
     }
   }
@@ -51,8 +52,9 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
   );
   const visibilitySeconds = Number(Attributes.VisibilityTimeout);
   if (visibilitySeconds < target.timeoutSeconds) {
-    throw new Error(
-      `${resource.logicalId} (${resource.type}): Queue visibility timeout: ${visibilitySeconds} seconds is less than Function timeout: ${target.timeoutSeconds} seconds`,
+    reject(
+      resource,
+      `Queue visibility timeout: ${visibilitySeconds} seconds is less than Function timeout: ${target.timeoutSeconds} seconds`,
     );
   }
   if (!source.enabled) return [];
