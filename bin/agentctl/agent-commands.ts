@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { type Agent, type AgentVersion, agentResource } from '#domain/agents/agent.ts';
 import { createAgent } from '#domain/agents/create-agent.ts';
@@ -9,6 +9,7 @@ import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { agentTestCommand } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';
 import type { Report, Result } from './result.ts';
@@ -69,10 +70,7 @@ const deleteHelp = `
 Chats with the agent stay, and their histories can be read. Sending to them fails with 404 "Agent not found", as does
 creating one. Requests of batches that have not started fail. If the command is stopped, run it again.`;
 
-function readNumber(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It must be the number of a version.');
-  return Number(text);
-}
+const readNumber = wholeNumber('the number of a version', 1, 9_999_999);
 
 async function create({ workspace, file }: { workspace: string; file: string }): Promise<Result> {
   const definition = await readAgent(file, workspace);

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
 import { resendWebhook } from '#domain/batches/resend-webhook.ts';
@@ -10,7 +9,6 @@ import {
   type WebhookDelivery,
 } from '#domain/webhooks/webhook-delivery.ts';
 import { decryptTarget } from '#domain/webhooks/webhook-target.ts';
-import { reasonOf } from '#local/data/state-file.ts';
 import {
   batches,
   batchWorkflow,
@@ -20,6 +18,7 @@ import {
   webhookSource,
 } from '#runtime/composition/services.ts';
 import { addListener } from './listen-webhooks.ts';
+import { readInput } from './read-json.ts';
 import type { Report, Result } from './result.ts';
 import { tableWith } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
@@ -75,7 +74,7 @@ X-Service-Signature is then of the new secret. webhook-signature has both signat
 New batches have the secret with which they are created.`;
 
 async function replaceSecret(batchId: string, { file }: { file: string }): Promise<Result> {
-  const secret = (await readText(file)).replace(/\r?\n$/, '');
+  const secret = (await readInput(file)).toString().replace(/\r?\n$/, '');
   const { webhookSecretCharacters } = limits;
   if (secret === '' || secret.length > webhookSecretCharacters)
     throw new Error(`The secret must have 1 to ${webhookSecretCharacters} characters`);
@@ -85,14 +84,6 @@ async function replaceSecret(batchId: string, { file }: { file: string }): Promi
     json: { batch_id: batchId, replaced: true },
     lines: [`Further calls of batch ${batchId} are signed with the new secret`],
   };
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
-  }
 }
 
 async function ownerOf(batchId: string): Promise<DeliveryOwner> {

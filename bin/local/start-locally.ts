@@ -11,6 +11,7 @@ import { useBedrock } from '../agentctl/read-agent.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
 import { targetResources, useLocalResources, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
+import { readPort, wholeNumber } from '../whole-number.ts';
 import { checkPort } from './check-port.ts';
 import {
   type Connection,
@@ -77,7 +78,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     .option(
       '--batch-timeout <seconds>',
       'the maximum duration of a batch: the setting batchTimeoutSeconds',
-      readSeconds,
+      wholeNumber('a number of seconds'),
     )
     .addHelpText(
       'after',
@@ -137,17 +138,6 @@ function closeOnSignals(service: RunningTemplate): void {
 function addHostAndPort(text: string, previous: string[]): string[] {
   if (parseHostAndPort(text) === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
   return [...previous, text];
-}
-
-function readSeconds(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It must be a number of seconds.');
-  return Number(text);
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
-  return port;
 }
 
 async function start(options: Options, steps: StartSteps): Promise<RunningTemplate> {
