@@ -4,8 +4,6 @@ import type { Site } from './site/serve-site.ts';
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
   readonly assembly: string;
-  /** The name of the stack. Needed only if the assembly contains several. */
-  readonly stack?: string;
   /** The folder of tables, objects, secrets and the lock. */
   readonly dataDir: string;
   /** Where threads store the compiled code of functions, for later threads. By default a part of `dataDir`. */

@@ -34,7 +34,7 @@ export async function runTemplate(options: RunOptions): Promise<RunningTemplate>
   const unlock = await lockDataFolder(options.dataDir);
   try {
     await options.prepare?.();
-    const assembly = await readAssembly(options.assembly, options.stack);
+    const assembly = await readAssembly(options.assembly);
     const opened = await openTemplate(options, assembly, progress);
     let closing: Promise<void> | undefined;
     const run = describeRun(opened.context, opened, () => {
