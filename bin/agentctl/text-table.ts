@@ -21,14 +21,14 @@ export function textTable(
 
 /**
  * A table whose columns have these titles and cells.
- * @returns lays out rows; without a row, the text `none` in place of the table
+ * @returns lays out items; without a item, the text `none` in place of the table
  */
 export const tableWith =
-  <Row>(columns: Readonly<Record<string, (row: Row) => string | number>>) =>
-  (rows: readonly Row[], none?: string): string[] =>
-    rows.length === 0 && none !== undefined
+  <Item>(columns: Readonly<Record<string, (item: Item) => string | number>>) =>
+  (items: readonly Item[], none?: string): string[] =>
+    items.length === 0 && none !== undefined
       ? [none]
       : textTable(
           Object.keys(columns),
-          rows.map((row) => Object.values(columns).map((cellOf) => cellOf(row))),
+          items.map((item) => Object.values(columns).map((cellOf) => cellOf(item))),
         );

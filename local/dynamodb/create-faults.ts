@@ -6,11 +6,10 @@ import {
   transactionCanceled,
   transactionConflict,
 } from './dynamo-error.ts';
-import { leadingKeys } from './leading-keys.ts';
+import { leadingKeys } from './needed-permissions.ts';
 import { createPartitionThrottle, UNITS_PER_SECOND } from './partition-throttle.ts';
 import { batchReads, batchWrites, type RequestItems, readsByTable, writesByTable } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, type TouchedItem, touchedItems } from './touched-items.ts';
-import { createTransactionLocks } from './transaction-locks.ts';
 
 /** A call that goes to the emulator. */
 export interface AcceptedCall {
@@ -150,4 +149,19 @@ function checkBatchRead(request: DynamoRequest, shapes: Shapes, limits: Limits):
     { ...request, RequestItems: readsByTable(accepted) },
     { unprocessed: readsByTable(rejected) },
   );
+}
+
+/** The items of the write transactions in progress. */
+export function createTransactionLocks() {
+  const locked = new Set<string>();
+  return {
+    isLocked: ({ itemKey }: TouchedItem) => locked.has(itemKey),
+    /** Locks the items until the returned function is called. */
+    lock(items: readonly TouchedItem[]): () => void {
+      for (const { itemKey } of items) locked.add(itemKey);
+      return () => {
+        for (const { itemKey } of items) locked.delete(itemKey);
+      };
+    },
+  };
 }

@@ -2,11 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoCall, DynamoFaults, DynamoLatency } from '../run-options.ts';
 import { type AcceptedCall, createFaults } from './create-faults.ts';
-import { internalServerError } from './dynamo-error.ts';
+import { errorResponse, internalServerError, jsonResponse, type WireResponse } from './dynamo-error.ts';
 import type { Forward } from './forward-request.ts';
 import { mergeUnprocessed, type RequestItems } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, touchedItems } from './touched-items.ts';
-import { errorResponse, jsonResponse, type WireResponse } from './wire-response.ts';
 
 /** A call that the policies allow. */
 export interface WireCall {

@@ -3,14 +3,13 @@ import type { AccessControl } from '../iam/access-control.ts';
 import type { Denial } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
-import { deniedAwsJson } from '../wire/denied-aws-json.ts';
 import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { internalServerError } from './dynamo-error.ts';
+import { deniedAwsJson } from '../wire/serve-aws-json.ts';
+import { errorResponse, internalServerError, type WireResponse } from './dynamo-error.ts';
 import { createForwarder, readAll } from './forward-request.ts';
 import { type InspectionOptions, inspectCalls, READS } from './inspect-calls.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest } from './touched-items.ts';
-import { errorResponse, type WireResponse } from './wire-response.ts';
 
 export interface WireOptions extends InspectionOptions {
   /** The emulator's URL. */

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openExclusively } from '../data/lock.ts';
 import { reasonOf } from '../data/state-file.ts';
-import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
-import { claimPort, releasePort } from '../wire/runner-ports.ts';
+import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/listen-on-loopback.ts';
 
 export interface Emulator {
   readonly endpoint: string;

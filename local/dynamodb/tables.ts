@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { keyArnOf } from '../kms/key-arn-of.ts';
+import { keyArnOf } from '../kms/keys.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';

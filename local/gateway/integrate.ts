@@ -3,16 +3,15 @@ import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ApiModel, FunctionIntegration } from './api-model.ts';
-import type { AuthorizeContext } from './authorize.ts';
+import { type AuthorizeContext, denialOfInvocation } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import { denialOfInvocation } from './invocation-denial.ts';
-import { isBinaryType } from './is-binary-type.ts';
 import type { RouteMatch } from './match-route.ts';
 import { type AuthorizedRequest, createProxyEvent, type GatewayRequest } from './proxy-event.ts';
 import { respondBuffered } from './respond-buffered.ts';
 import { respondHttp } from './respond-http.ts';
 import { respondMock } from './respond-mock.ts';
 import { respondStreamed } from './respond-streamed.ts';
+import { isBinaryType } from './response-headers.ts';
 
 export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'webFunctions'>;
 

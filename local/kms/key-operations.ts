@@ -1,5 +1,5 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
-import { decrypt, type EncryptionContext, encrypt, keyIdOf } from './ciphertext.ts';
 
 export interface Key {
   readonly id: string;
@@ -72,4 +72,52 @@ function bytesOf(input: Input, field: string): Buffer {
 
 function contextOf({ EncryptionContext: given = {} }: Input): EncryptionContext {
   return given as EncryptionContext;
+}
+
+export type EncryptionContext = Readonly<Record<string, string>>;
+
+const ALGORITHM = 'aes-256-gcm';
+const VERSION = 1;
+const KEY_ID_BYTES = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Returns version, key id, nonce, tag and encrypted text. The tag also authenticates the context. */
+export function encrypt(
+  keyId: string,
+  key: Buffer,
+  plaintext: Buffer,
+  encryptionContext: EncryptionContext,
+): Buffer {
+  const head = Buffer.concat([Buffer.from([VERSION]), Buffer.from(keyId.replaceAll('-', ''), 'hex')]);
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(authenticated(head, encryptionContext));
+  const body = Buffer.concat([cipher.update(plaintext), cipher.final()]);
+  return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
+}
+
+/** The id of a ciphertext's key; undefined if this emulator has not made the ciphertext. */
+export function keyIdOf(ciphertext: Buffer): string | undefined {
+  if (ciphertext[0] !== VERSION || ciphertext.length < 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) {
+    return undefined;
+  }
+  const hex = ciphertext.subarray(1, 1 + KEY_ID_BYTES).toString('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** @throws Error if the key, the context or a byte of the ciphertext is wrong */
+export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: EncryptionContext): Buffer {
+  const afterHead = 1 + KEY_ID_BYTES;
+  const afterNonce = afterHead + NONCE_BYTES;
+  const afterTag = afterNonce + TAG_BYTES;
+  const decipher = createDecipheriv(ALGORITHM, key, ciphertext.subarray(afterHead, afterNonce))
+    .setAAD(authenticated(ciphertext.subarray(0, afterHead), encryptionContext))
+    .setAuthTag(ciphertext.subarray(afterNonce, afterTag));
+  return Buffer.concat([decipher.update(ciphertext.subarray(afterTag)), decipher.final()]);
+}
+
+/** Sorted, because the order of a context's entries has no meaning. */
+function authenticated(head: Buffer, encryptionContext: EncryptionContext): Buffer {
+  const entries = Object.entries(encryptionContext).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Buffer.concat([head, Buffer.from(JSON.stringify(entries))]);
 }

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { openStoredValues, type StoredValues, UnreadableState } from '../data/state-file.ts';
 import type { Permission } from '../iam/access-rules.ts';
+import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
-import { keyIdOf } from './ciphertext.ts';
-import { type Key, keyOperations } from './key-operations.ts';
+import { type Key, keyIdOf, keyOperations } from './key-operations.ts';
 
 interface KeyProperties {
   readonly Enabled?: boolean;
@@ -100,4 +100,19 @@ function neededPermission(
     resource: find(reference)?.arn ?? keyArn(reference),
     context: Object.fromEntries(entries),
   };
+}
+
+/**
+ * The ARN of the customer managed key that encrypts a resource. Undefined for AWS managed keys, which need no
+ * permissions.
+ * @throws Error for a key's alias
+ */
+export function keyArnOf(
+  reference: unknown,
+  { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,
+): string | undefined {
+  if (reference === undefined || /(^|:)alias\/aws\//.test(String(reference))) return undefined;
+  const text = String(reference);
+  if (/(^|:)alias\//.test(text)) throw new Error(`the key ${text} is not available locally by its alias`);
+  return text.startsWith('arn:') ? text : `arn:aws:kms:${region}:${accountId}:key/${text}`;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { runnerPorts } from '../wire/runner-ports.ts';
+import { runnerPorts } from '../wire/listen-on-loopback.ts';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { passLines } from './pass-lines.ts';

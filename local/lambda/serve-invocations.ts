@@ -5,8 +5,8 @@ import type { Denial } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { invokedArn } from './find-function.ts';
 import type { InvokableFunction } from './invokable-function.ts';
-import { invokedArn } from './invoked-arn.ts';
 
 const DENIALS: Readonly<Record<Denial['reason'], string>> = {
   denied: 'AccessDeniedException',

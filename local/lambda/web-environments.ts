@@ -1,9 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
-import type { Address } from '../wire/find-free-address.ts';
+import type { Address } from '../wire/listen-on-loopback.ts';
 import { IDLE_MILLISECONDS } from './warm-threads.ts';
-import type { WebFunctionDefinition } from './web-function-definition.ts';
-import { type Environment, startEnvironment } from './web-function-environment.ts';
+import {
+  type Environment,
+  startEnvironment,
+  type WebFunctionDefinition,
+} from './web-function-environment.ts';
 
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;

@@ -1,11 +1,16 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
-import { claimPort, releasePort, runnerPorts } from '../wire/runner-ports.ts';
+import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
+import {
+  type Address,
+  claimPort,
+  findFreeAddress,
+  releasePort,
+  runnerPorts,
+} from '../wire/listen-on-loopback.ts';
 import { passLines } from './pass-lines.ts';
 import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
-import type { WebFunctionDefinition } from './web-function-definition.ts';
 
 /** A thread that runs the server of a web function. */
 export interface Environment {
@@ -117,4 +122,31 @@ function accepts({ host, port }: Address): Promise<boolean> {
     });
     socket.once('error', () => resolve(false));
   });
+}
+
+export interface WebFunctionDefinition {
+  readonly logicalId: string;
+  readonly functionName: string;
+  readonly domainName: string;
+  /** The module that starts the server. */
+  readonly entry: string;
+  readonly compileCacheFolder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+  readonly limits: WebFunctionLimits;
+  /** Whether `onLine` does anything. */
+  readonly hasLogListener: boolean;
+  readonly emulatorRoute: EmulatorRoute | undefined;
+  readonly memoryMegabytes: number;
+  onLine(line: string): void;
+  /** Called for what would fail in AWS. */
+  onViolation(text: string): void;
+}
+
+export interface WebFunctionLimits {
+  /** Undefined if the endpoint has no limit. */
+  readonly requestsPerSecond: number | undefined;
+  readonly maxEnvironments: number;
+  /** Concurrent requests of one environment. Requests beyond those of all environments are rejected, not queued. */
+  readonly requestsPerEnvironment: number;
 }

@@ -2,7 +2,7 @@ import { Agent } from 'node:http';
 import { createThrottle } from '../gateway/method-throttles.ts';
 import { callEnvironment, platformResponse, type WebRequest, type WebResponse } from './call-environment.ts';
 import { createWebEnvironments } from './web-environments.ts';
-import type { WebFunctionDefinition } from './web-function-definition.ts';
+import type { WebFunctionDefinition } from './web-function-environment.ts';
 
 /** Serves the environments of one web function under the limits of its endpoint. */
 export function startWebFunction(definition: WebFunctionDefinition) {

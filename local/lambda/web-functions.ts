@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { finished, pipeline } from 'node:stream';
-import { endResponse } from '../gateway/end-response.ts';
+import { endResponse } from '../gateway/read-body.ts';
 import type { RunContext } from '../run-context.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';

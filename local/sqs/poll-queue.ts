@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '../iam/signature.ts';
 import { createInvokeBatch, type Deliveries } from './invoke-batch.ts';
 import { type BufferedMessage, createMessageBuffer } from './message-buffer.ts';
-import { createQueueClient } from './queue-client.ts';
+import { createQueueClient, type ReceivedMessage, sqsRecord } from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
-import { type ReceivedMessage, sqsRecord } from './sqs-record.ts';
 
 interface PollOptions {
   /** Credentials of the function's role. */

@@ -1,7 +1,6 @@
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { Credentials } from '../iam/signature.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
-import type { ReceivedMessage } from './sqs-record.ts';
 
 interface QueueClientOptions {
   /** Credentials of the function's role. */
@@ -60,4 +59,28 @@ async function inChunks(
       chunk.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
     );
   }
+}
+
+/** A message as ReceiveMessage returns it. */
+export interface ReceivedMessage {
+  readonly MessageId: string;
+  readonly ReceiptHandle: string;
+  readonly Body: string;
+  readonly MD5OfBody: string;
+  readonly Attributes?: Readonly<Record<string, string>>;
+}
+
+/** One entry of the `Records` of Lambda's event. */
+export function sqsRecord(message: ReceivedMessage, eventSourceARN: string, awsRegion: string) {
+  return {
+    messageId: message.MessageId,
+    receiptHandle: message.ReceiptHandle,
+    body: message.Body,
+    attributes: message.Attributes ?? {},
+    messageAttributes: {},
+    md5OfBody: message.MD5OfBody,
+    eventSource: 'aws:sqs',
+    eventSourceARN,
+    awsRegion,
+  };
 }

@@ -2,8 +2,7 @@ import type { Session } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
 import type { Execution } from './execution-log.ts';
-import { invokeFunction } from './invoke-function.ts';
-import { TaskError } from './task-error.ts';
+import { invokeFunction, TaskError } from './invoke-function.ts';
 import type { TaskTokens } from './task-tokens.ts';
 
 export interface TaskEnvironment {

@@ -3,9 +3,9 @@ import { openStoredValues } from '../data/state-file.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
+import type { Machine } from './definition.ts';
 import { openExecutionLog } from './execution-log.ts';
 import { createExecutions } from './executions.ts';
-import type { Machine } from './machine.ts';
 import { readDefinition } from './read-definition.ts';
 
 interface MachineProperties {

@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AccessControl } from '../iam/access-control.ts';
-import type { Permission } from '../iam/access-rules.ts';
+import type { Denial, Permission } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
-import { deniedAwsJson } from './denied-aws-json.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 /** One operation, from its input to its output. */
@@ -64,3 +63,16 @@ async function readText(request: IncomingMessage): Promise<string> {
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
+
+const NAMES = {
+  denied: 'AccessDeniedException',
+  'no-credentials': 'MissingAuthenticationTokenException',
+  'unknown-key': 'UnrecognizedClientException',
+  'wrong-signature': 'InvalidSignatureException',
+} as const;
+
+/** The error body that services with AWS's JSON protocol return for a denied call. */
+export const deniedAwsJson = ({ reason, message }: Denial) => ({
+  __type: `com.amazon.coral.service#${NAMES[reason]}`,
+  Message: message,
+});

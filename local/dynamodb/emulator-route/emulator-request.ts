@@ -3,8 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import type { EmulatorConnection } from './emulator-connections.ts';
-import type { EmulatorResponse } from './emulator-response.ts';
+import type { EmulatorConnection, EmulatorResponse } from './emulator-connections.ts';
 
 /** Where a request goes: to the emulator, with these headers, or to the wire. Chosen when the body is known. */
 export type Destination =
