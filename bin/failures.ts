@@ -1,5 +1,5 @@
 import type { Command, CommanderError } from 'commander';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import manifest from '../package.json' with { type: 'json' };
 import { terminalText } from './terminal.ts';
 

@@ -47,10 +47,42 @@ export function beForOperators(): void {
   retryWhile(() => (last.success === undefined ? undefined : last.success + patience - performance.now()));
 }
 
-/** Points the stores at a local run's bucket. */
-export function useLocalContents(bucket: string, endpoint: string): void {
-  process.env[variables.contentBucket] = bucket;
-  process.env.AWS_ENDPOINT_URL_S3 = endpoint;
+/**
+ * What operators use of a stack: its output, its field in connection.json, the variable of its address, and the service that
+ * has it.
+ */
+export const targetResources = [
+  { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },
+  { output: 'ContentBucketName', field: 'content_bucket', variable: 'contentBucket', service: 's3' },
+  { output: 'FileBucketName', field: 'file_bucket', variable: 'fileBucket', service: 's3' },
+  { output: 'BatchWorkflowArn', field: 'batch_workflow', variable: 'batchWorkflowArn', service: 'sfn' },
+  {
+    output: 'TestAgentFunctionArn',
+    field: 'test_agent_function',
+    variable: 'testAgentFunction',
+    service: 'lambda',
+  },
+  { output: 'CallerSecretArn', field: 'caller_secret', variable: 'callerSecret', service: 'secretsmanager' },
+  {
+    output: 'AuthorizerCacheSeconds',
+    field: 'authorizer_cache_seconds',
+    variable: 'authorizerCacheSeconds',
+    service: 'secretsmanager',
+  },
+  { output: 'WebhookKeyArn', field: 'webhook_key', variable: 'webhookKey', service: 'kms' },
+] as const;
+
+const endpointVariable = (service: (typeof targetResources)[number]['service']): string =>
+  `AWS_ENDPOINT_URL_${service === 'secretsmanager' ? 'SECRETS_MANAGER' : service.toUpperCase()}`;
+
+/** Points the stores and clients at what a local run has. */
+export function useLocalResources(connection: Partial<Connection>): void {
+  for (const { field, variable, service } of targetResources) {
+    const { [field]: address, [`${service}_endpoint` as const]: endpoint } = connection;
+    if (address !== undefined) process.env[variables[variable]] = address;
+    if (endpoint !== undefined) process.env[endpointVariable(service)] = endpoint;
+  }
+  if (connection.s3_endpoint === undefined) return;
   // The emulator of S3 would store the framing of an upload with checksums as part of the object.
   process.env.AWS_REQUEST_CHECKSUM_CALCULATION = 'WHEN_REQUIRED';
   process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
@@ -66,41 +98,15 @@ export function useLocalTable(
   { accessKeyId, secretAccessKey }: Credentials = operatorCredentials,
 ): void {
   actAs(`local user ${userName()}`);
-  process.env[variables.dataTable] = table;
-  process.env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
+  useLocalResources({ data_table: table, dynamodb_endpoint: endpoint });
   process.env.AWS_REGION = 'us-east-1';
   process.env.AWS_ACCESS_KEY_ID = accessKeyId;
   process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey;
 }
 
-/** Points the client of the batch workflow at a local run's workflow. */
-export function useLocalWorkflow(machineArn: string, endpoint: string): void {
-  process.env[variables.batchWorkflowArn] = machineArn;
-  process.env.AWS_ENDPOINT_URL_SFN = endpoint;
-}
-
-/** Points the clients of Secrets Manager and KMS at a local run. */
-export function useLocalSecrets({
-  caller_secret,
-  authorizer_cache_seconds,
-  secretsmanager_endpoint,
-  webhook_key,
-  kms_endpoint,
-}: Connection): void {
-  if (caller_secret !== undefined) process.env[variables.callerSecret] = caller_secret;
-  if (authorizer_cache_seconds !== undefined)
-    process.env[variables.authorizerCacheSeconds] = authorizer_cache_seconds;
-  if (webhook_key !== undefined) process.env[variables.webhookKey] = webhook_key;
-  if (secretsmanager_endpoint !== undefined)
-    process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = secretsmanager_endpoint;
-  if (kms_endpoint !== undefined) process.env.AWS_ENDPOINT_URL_KMS = kms_endpoint;
-}
-
 /** Points the client of Lambda at a local run. */
-export function useLocalFunctions(testAgentFunction: string, endpoint: string): void {
-  process.env[variables.testAgentFunction] = testAgentFunction;
-  process.env.AWS_ENDPOINT_URL_LAMBDA = endpoint;
-}
+export const useLocalFunctions = (testAgentFunction: string, endpoint: string): void =>
+  useLocalResources({ test_agent_function: testAgentFunction, lambda_endpoint: endpoint });
 
 /** A container may run as a user without a name. */
 function userName(): string {

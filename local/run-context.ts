@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { EmulatorRoute } from './dynamodb/emulator-route/emulator-route.ts';
 import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { WebFunctionServer } from './lambda/web-function-server.ts';
-import type { RunOptions } from './run-options.ts';
-import type { RecordedCall } from './wire/recorded-call.ts';
+import type { DynamoCall, RecordedCall, RunOptions } from './run-options.ts';
 
 /** What a run gives to its resource kinds. */
 export interface RunContext {

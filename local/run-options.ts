@@ -1,13 +1,9 @@
-import type { DynamoCall } from './dynamodb/dynamo-call.ts';
-import type { Platform } from './platform.ts';
-import type { Timer } from './schedules/timer.ts';
+import type { Platform } from './dynamodb/choose-dynamodb.ts';
 import type { Site } from './site/serve-site.ts';
 
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
   readonly assembly: string;
-  /** The name of the stack. Needed only if the assembly contains several. */
-  readonly stack?: string;
   /** The folder of tables, objects, secrets and the lock. */
   readonly dataDir: string;
   /** Where threads store the compiled code of functions, for later threads. By default a part of `dataDir`. */
@@ -83,7 +79,7 @@ export interface StartedEmulators {
   readonly outputs: Record<string, string>;
 }
 
-export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm' | 'lambda';
+export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'lambda';
 
 export interface Faults extends DynamoFaults {
   /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */
@@ -117,3 +113,53 @@ export interface DynamoFaults {
     call: Pick<DynamoCall, 'target' | 'functionName'> & { readonly body: unknown },
   ) => boolean;
 }
+
+/** The timers of schedules. */
+export interface Timer {
+  /** Calls `callback` once after this time. Returns a function that cancels the call. */
+  after(milliseconds: number, callback: () => void): () => void;
+}
+
+export const systemTimer: Timer = {
+  after(milliseconds, callback) {
+    const timeout = setTimeout(callback, milliseconds);
+    return () => clearTimeout(timeout);
+  },
+};
+
+/** A function's call to a service, or something else that AWS bills: an invocation or a state transition. */
+export interface RecordedCall {
+  /** As in the variable AWS_ENDPOINT_URL_*, in lower case: `s3`, `sqs`, `sfn` …; `lambda` also for invocations. */
+  readonly service: string;
+  /** Such as `SendMessageBatch`, `invocation` or `transition`; for S3 method and resource: `PUT object?tagging`. */
+  readonly operation: string;
+  /** The function that called or was invoked, or the state that was entered. */
+  readonly name: string | undefined;
+  readonly status: number;
+  /** Sizes of the bodies. */
+  readonly bytes: { readonly sent: number; readonly received: number };
+  readonly milliseconds: number;
+}
+
+/** One recorded call to DynamoDB. */
+export interface DynamoCall {
+  /** The operation, such as `PutItem`. */
+  readonly target: string;
+  /** The table, or several tables in the order of their names, separated by commas. */
+  readonly tableName: string;
+  readonly functionName: string | undefined;
+  readonly status: number;
+  readonly consumed: { readonly readUnits: number; readonly writeUnits: number };
+  /** Epoch milliseconds when the call arrived. */
+  readonly at: number;
+}
+
+/**
+ * Tables as they are in AWS: with its usual latencies, the conflicts of transactions that take so long, and the limits
+ * of a partition.
+ */
+export const awsTime = {
+  transactionConflicts: true,
+  throttling: true,
+  latency: { read: 5, write: 8, transaction: 20 },
+} satisfies DynamoFaults;

@@ -1,10 +1,8 @@
-import { lockDataFolder } from './data/lock-data-folder.ts';
-import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import { lockDataFolder } from './data/lock.ts';
 import type { RunContext } from './run-context.ts';
-import type { RunOptions, StartedEmulators } from './run-options.ts';
+import type { DynamoCall, RecordedCall, RunOptions, StartedEmulators } from './run-options.ts';
 import { openTemplate } from './template/open-template.ts';
 import { readAssembly } from './template/read-assembly.ts';
-import type { RecordedCall } from './wire/recorded-call.ts';
 
 export type { RunOptions } from './run-options.ts';
 
@@ -36,7 +34,7 @@ export async function runTemplate(options: RunOptions): Promise<RunningTemplate>
   const unlock = await lockDataFolder(options.dataDir);
   try {
     await options.prepare?.();
-    const assembly = await readAssembly(options.assembly, options.stack);
+    const assembly = await readAssembly(options.assembly);
     const opened = await openTemplate(options, assembly, progress);
     let closing: Promise<void> | undefined;
     const run = describeRun(opened.context, opened, () => {
@@ -63,13 +61,13 @@ function describeRun(
   close: () => Promise<void>,
 ): RunningTemplate {
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
-  const { front = '', sqs = '', sfn = '', kms = '', ssm = '', lambda = '' } = context.endpoints;
+  const { front = '', sqs = '', sfn = '', kms = '', lambda = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
   const servers = () => [...context.webFunctions.values()];
   const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
   return {
     url: front || gateway,
-    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm, lambda },
+    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, lambda },
     physicalIds,
     outputs,
     killWorkers: (prefix) =>

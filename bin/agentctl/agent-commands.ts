@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { type Agent, type AgentVersion, agentResource } from '#domain/agents/agent.ts';
 import { createAgent } from '#domain/agents/create-agent.ts';
@@ -9,10 +9,11 @@ import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { agentTestCommand } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';
 import type { Report, Result } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith, textTable } from './text-table.ts';
 
 const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
 
@@ -27,25 +28,18 @@ export function agentCommands(report: Report): Command {
     .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …')
     .action(report(create));
   group
-    .command('update')
+    .command('update <agent>')
     .description('replace the draft by agent.json; the published version stays active')
-    .argument('<agent>')
     .requiredOption('--file <file>', 'the complete new content, as agents get prints it')
     .action(report(update));
   group
-    .command('publish')
+    .command('publish <agent>')
     .description('publish the draft as a new version, which then replies')
-    .argument('<agent>')
     .action(report(publish));
+  group.command('unpublish <agent>').description('stop the agent from replying').action(report(unpublish));
   group
-    .command('unpublish')
-    .description('stop the agent from replying')
-    .argument('<agent>')
-    .action(report(unpublish));
-  group
-    .command('get')
+    .command('get <agent>')
     .description('print the draft as agent.json, which agents update takes')
-    .argument('<agent>')
     .option('--of-version <number>', 'a published version instead of the draft', readNumber)
     .action(report(get));
   group.addCommand(agentTestCommand(report));
@@ -55,20 +49,17 @@ export function agentCommands(report: Report): Command {
     .requiredOption('--workspace <workspace>', 'the workspace of the agents')
     .action(report(list));
   group
-    .command('versions')
+    .command('versions <agent>')
     .description('list all versions that were published, the newest first')
-    .argument('<agent>')
     .action(report(versions));
   group
-    .command('rollback')
+    .command('rollback <agent>')
     .description('publish an earlier version again, as a new version; the draft stays as it is')
-    .argument('<agent>')
     .requiredOption('--to <number>', 'the earlier version, as agents versions shows it', readNumber)
     .action(report(rollBack));
   group
-    .command('delete')
+    .command('delete <agent>')
     .description('delete an agent with its versions; its chats stay')
-    .argument('<agent>')
     .requiredOption('--confirm <name>', "the agent's name, to confirm that it is deleted for ever")
     .addHelpText('after', deleteHelp)
     .action(report(deleteConfirmed));
@@ -79,10 +70,7 @@ const deleteHelp = `
 Chats with the agent stay, and their histories can be read. Sending to them fails with 404 "Agent not found", as does
 creating one. Requests of batches that have not started fail. If the command is stopped, run it again.`;
 
-function readNumber(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It must be the number of a version.');
-  return Number(text);
-}
+const readNumber = wholeNumber('the number of a version', 1, 9_999_999);
 
 async function create({ workspace, file }: { workspace: string; file: string }): Promise<Result> {
   const definition = await readAgent(file, workspace);
@@ -144,7 +132,7 @@ async function definitionOf({ workspaceId, id }: Agent, number: number): Promise
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {
   const all = await agentStore().list(workspace);
-  return { json: { agents: all.map(agentResource) }, lines: all.length === 0 ? ['No agents'] : tableOf(all) };
+  return { json: { agents: all.map(agentResource) }, lines: tableOf(all, 'No agents') };
 }
 
 async function versions(agentId: string): Promise<Result> {
@@ -155,22 +143,18 @@ async function versions(agentId: string): Promise<Result> {
   all.reverse();
   return {
     json: { agent_id: agentId, versions: all },
-    lines:
-      all.length === 0
-        ? ['No versions']
-        : textTable(
-            ['version', 'state', 'published', 'copy of', 'model', 'name'],
-            all.map((version) => [
-              version.number,
-              version.published ? 'published' : '',
-              version.published_at,
-              version.copy_of ?? '',
-              version.llm_model,
-              version.name,
-            ]),
-          ),
+    lines: versionTable(all, 'No versions'),
   };
 }
+
+const versionTable = tableWith<ReturnType<typeof jsonOf>>({
+  version: ({ number }) => number,
+  state: ({ published }) => (published ? 'published' : ''),
+  published: ({ published_at }) => published_at,
+  'copy of': ({ copy_of }) => copy_of ?? '',
+  model: ({ llm_model }) => llm_model,
+  name: ({ name }) => name,
+});
 
 const jsonOf = ({ id, number, publishedAt, copyOf, definition }: AgentVersion, agent: Agent) => ({
   id,
@@ -199,14 +183,10 @@ const resultOf = (agent: Agent): Result => {
   };
 };
 
-const tableOf = (agents: readonly Agent[]): string[] =>
-  textTable(
-    ['agent', 'state', 'version', 'model', 'name'],
-    agents.map(({ id, publishState, newestVersion, definition }) => [
-      id,
-      publishState,
-      newestVersion === 0 ? 'none' : String(newestVersion),
-      definition.llm_model,
-      definition.name,
-    ]),
-  );
+const tableOf = tableWith<Agent>({
+  agent: ({ id }) => id,
+  state: ({ publishState }) => publishState,
+  version: ({ newestVersion }) => (newestVersion === 0 ? 'none' : String(newestVersion)),
+  model: ({ definition }) => definition.llm_model,
+  name: ({ definition }) => definition.name,
+});

@@ -3,7 +3,7 @@ import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import { auditLog } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
 import type { Report } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 
 export function auditCommand(report: Report): Command {
   return withDays(new Command('audit'))
@@ -16,13 +16,7 @@ export function auditCommand(report: Report): Command {
         const entries = (await Array.fromAsync(auditLog().between(workspace, from, to))).flat();
         return {
           json: { from, to, entries: entries.map(jsonOf) },
-          lines:
-            entries.length === 0
-              ? [`Nothing was done from ${from} to ${to}`]
-              : textTable(
-                  ['time', 'operator', 'action', 'workspace', 'target', 'changes'],
-                  entries.map(cellsOf),
-                ),
+          lines: tableOf(entries, `Nothing was done from ${from} to ${to}`),
         };
       }),
     );
@@ -42,11 +36,11 @@ const jsonOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry)
   changes,
 });
 
-const cellsOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry): string[] => [
-  at,
-  actor,
-  action,
-  workspaceId,
-  target === workspaceId ? '' : target,
-  JSON.stringify(changes),
-];
+const tableOf = tableWith<AuditEntry>({
+  time: ({ at }) => at,
+  operator: ({ actor }) => actor,
+  action: ({ action }) => action,
+  workspace: ({ workspaceId }) => workspaceId,
+  target: ({ target, workspaceId }) => (target === workspaceId ? '' : target),
+  changes: ({ changes }) => JSON.stringify(changes),
+});

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import {
   type BatchResultStatus,
   type BatchStatus,
@@ -9,6 +9,7 @@ import {
 import { limits } from '#contract/limits.ts';
 import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { batchClient, clientFor } from './batch-client.ts';
 import { addFileCommands, batchIdsOf, notSubmitted, retriedOf } from './batch-file-commands.ts';
 import { countRequests, outcomeOf, outcomeResult } from './batch-outcome.ts';
@@ -82,10 +83,7 @@ not_submitted.
 Of batches, it has the results as the interface returns them, one JSON object per line, in the order of the requests. If a
 batch has not ended, these are its results so far, and the command says so.`;
 
-function readLimit(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1 to 999999.');
-  return Number(text);
-}
+const readLimit = wholeNumber('a number from 1 to 999999', 1, 999_999);
 
 async function list(
   { limit, status }: { limit: number; status?: BatchStatus },

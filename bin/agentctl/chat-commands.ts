@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import {
   BadRequestError,
   type ChatBatchClient,
@@ -8,6 +8,7 @@ import {
 } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
 import { print } from '../terminal.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { ReplyScreen } from './reply-screen.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
 import { describeServiceFailure, openClient } from './service-client.ts';
@@ -54,12 +55,7 @@ completes or stops the reply by itself. A lost connection is resumed, and the me
 
 In a conversation each line is a message. Between replies, Ctrl-C, Ctrl-D and the end of standard input leave.`;
 
-function readChatId(text: string): number {
-  const id = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(id))
-    throw new InvalidArgumentError('It must be an integer.');
-  return id;
-}
+const readChatId = wholeNumber('an integer');
 
 async function chat(message: string | undefined, options: ChatOptions, command: Command): Promise<void> {
   const { json } = command.optsWithGlobals<{ json?: true }>();

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { writeWhole } from './partial-file.ts';
 import { type ResultsOptions, readResults } from './read-results.ts';
 

@@ -92,32 +92,20 @@ async function nextResult(
   return value;
 }
 
-/** A row of the output. Fields of the result have the names of the interface. */
-const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined) => ({
+const resultFields = [
+  ...(['response_content', 'error_code', 'error_message', 'history_id', 'message_id'] as const),
+];
+const columns = ['line', 'custom_id', 'message', 'status', ...resultFields, 'batch_id'];
+
+/** A row of the output, with these columns. Fields of the result have the names of the interface. */
+const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): object => ({
   line,
   custom_id: request.custom_id,
   message: request.message,
   status: last?.result.status ?? 'not_submitted',
-  response_content: last?.result.response_content ?? null,
-  error_code: last?.result.error_code ?? null,
-  error_message: last?.result.error_message ?? null,
-  history_id: last?.result.history_id ?? null,
-  message_id: last?.result.message_id ?? null,
+  ...Object.fromEntries(resultFields.map((field) => [field, last?.result[field] ?? null])),
   batch_id: last?.batchId ?? null,
 });
-
-const columns = [
-  'line',
-  'custom_id',
-  'message',
-  'status',
-  'response_content',
-  'error_code',
-  'error_message',
-  'history_id',
-  'message_id',
-  'batch_id',
-] satisfies (keyof ReturnType<typeof join>)[];
 
 /** Formats rows, the first one after the header; without a row, the header alone. */
 function formatFor({ out, forSpreadsheet }: JoinOptions) {

@@ -5,7 +5,7 @@ import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
 import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Report, Result } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 
 export function keyCommands(report: Report): Command {
   const group = new Command('keys').description('API keys of a workspace.');
@@ -17,9 +17,8 @@ export function keyCommands(report: Report): Command {
     .option('--expires <date>', 'when it stops working, such as 2027-01-31 or 2027-01-31T12:00:00Z', readDate)
     .action(report(create));
   group
-    .command('rotate')
+    .command('rotate <key-id>')
     .description('create a key that replaces another; the old key stays valid for a while')
-    .argument('<key-id>')
     .addOption(
       new Option('--overlap <time>', 'how long the old key stays valid, such as 30m, 24h or 7d')
         .argParser(readTime)
@@ -33,9 +32,8 @@ export function keyCommands(report: Report): Command {
     .requiredOption('--workspace <workspace>', 'whose keys')
     .action(report(list));
   group
-    .command('revoke')
+    .command('revoke <key-id>')
     .description('revoke a key; the service rejects it after the authorizer’s cache time at the latest')
-    .argument('<key-id>')
     .action(report(revoke));
   return group;
 }
@@ -73,14 +71,14 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
   const all = await apiKeys().list(workspace);
   return {
     json: { keys: all.map(jsonOf) },
-    lines: all.length === 0 ? ['No keys'] : textTable(columns, all.map(cellsOf)),
+    lines: tableOf(all, 'No keys'),
   };
 }
 
 async function revoke(keyId: string): Promise<Result> {
   const key = await apiKeys().revoke(keyId, clock.now().toISOString());
   if (key === undefined) throw new Error(`Key ${keyId} not found`);
-  return { json: jsonOf(key), lines: textTable(columns, [cellsOf(key)]) };
+  return { json: jsonOf(key), lines: tableOf([key]) };
 }
 
 function readDate(text: string): Date {
@@ -111,14 +109,13 @@ const jsonOf = (key: ApiKey) => ({
   last_used_on: key.lastUsedOn,
 });
 
-const columns = ['key', 'shows as', 'state', 'created', 'expires', 'last used', 'name'];
-
-const cellsOf = (key: ApiKey): string[] => [
-  key.id,
-  `${key.prefix}…${key.lastFour}`,
-  isUsable(key, clock.now()) ? 'usable' : key.revokedAt === null ? 'expired' : `revoked ${key.revokedAt}`,
-  key.createdAt,
-  key.expiresAt ?? 'never',
-  key.lastUsedOn ?? 'never',
-  key.name ?? '',
-];
+const tableOf = tableWith<ApiKey>({
+  key: ({ id }) => id,
+  'shows as': ({ prefix, lastFour }) => `${prefix}…${lastFour}`,
+  state: (key) =>
+    isUsable(key, clock.now()) ? 'usable' : key.revokedAt === null ? 'expired' : `revoked ${key.revokedAt}`,
+  created: ({ createdAt }) => createdAt,
+  expires: ({ expiresAt }) => expiresAt ?? 'never',
+  'last used': ({ lastUsedOn }) => lastUsedOn ?? 'never',
+  name: ({ name }) => name ?? '',
+});

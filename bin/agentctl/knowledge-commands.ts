@@ -6,12 +6,12 @@ import { type AddedDocument, addDocuments } from '#domain/knowledge/add-document
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import { listDocuments } from '#domain/knowledge/list-documents.ts';
 import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { UsageError } from '../failures.ts';
 import type { Report } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 
 export function knowledgeCommands(report: Report): Command {
   const group = new Command('knowledge').description('Documents that the agents of a workspace can search.');
@@ -56,15 +56,14 @@ export function knowledgeCommands(report: Report): Command {
         const all = await listDocuments(services, workspace);
         return {
           json: { documents: all.map(jsonOf) },
-          lines: all.length === 0 ? ['No documents'] : tableOf(all),
+          lines: tableOf(all, 'No documents'),
         };
       }),
     );
   group
-    .command('remove')
+    .command('remove <documents...>')
     .description('remove documents, by id or by name')
     .requiredOption('--workspace <workspace>', 'whose agents')
-    .argument('<documents...>')
     .action(
       report(async (documents: string[], { workspace }: { workspace: string }) => {
         const services = { knowledge: knowledge(), workspaces: workspaces() };
@@ -79,10 +78,7 @@ export function knowledgeCommands(report: Report): Command {
 }
 
 const linesOf = (added: readonly AddedDocument[]): string[] => [
-  ...textTable(
-    [...columns, 'replaced'],
-    added.map(({ document, replaced }) => [...cellsOf(document), replaced ? 'yes' : 'no']),
-  ),
+  ...addedTable(added.map(({ document, replaced }) => ({ ...document, replaced }))),
   ...added.flatMap(({ document, notices }) => notices.map((notice) => `${document.name}: ${notice}`)),
 ];
 
@@ -108,16 +104,16 @@ const jsonOf = (document: KnowledgeDocument) => ({
   added_at: document.addedAt,
 });
 
-const columns = ['document', 'name', 'type', 'bytes', 'passages', 'added'];
-
-const cellsOf = (document: KnowledgeDocument): (string | number)[] => [
-  document.id,
-  document.name,
-  document.contentType,
-  document.bytes,
-  document.passages,
-  document.addedAt,
-];
-
-const tableOf = (documents: readonly KnowledgeDocument[]): string[] =>
-  textTable(columns, documents.map(cellsOf));
+const columns = {
+  document: ({ id }: KnowledgeDocument) => id,
+  name: ({ name }: KnowledgeDocument) => name,
+  type: ({ contentType }: KnowledgeDocument) => contentType,
+  bytes: ({ bytes }: KnowledgeDocument) => bytes,
+  passages: ({ passages }: KnowledgeDocument) => passages,
+  added: ({ addedAt }: KnowledgeDocument) => addedAt,
+};
+const tableOf = tableWith<KnowledgeDocument>(columns);
+const addedTable = tableWith<KnowledgeDocument & { replaced: boolean }>({
+  ...columns,
+  replaced: ({ replaced }) => (replaced ? 'yes' : 'no'),
+});

@@ -6,9 +6,10 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { WebhookPayload } from '#contract/batch.ts';
 import { isHttpUrl } from '#contract/http-url.ts';
 import { unwrapWebhook, WebhookVerificationError } from '#lib/client/index.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { rejectPages } from '#local/wire/reject-pages.ts';
 import { print, printError } from '../terminal.ts';
+import { readPort } from '../whole-number.ts';
 import type { Report, Result } from './result.ts';
 
 interface Options {
@@ -56,12 +57,6 @@ export function addListener(
       const secrets: FindSecrets = secret === undefined ? secretsOf : async () => [secret];
       return reportOf((given: Options, _command: Command) => listen(given, secrets, json))(options, command);
     });
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
-  return port;
 }
 
 function readUrl(text: string): URL {

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 
 /**
  * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure or the end of

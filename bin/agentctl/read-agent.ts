@@ -1,7 +1,6 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { Mistakes } from '../failures.ts';
-import { unlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
-import { unlistedModels } from './bedrock-models.ts';
+import { printError } from '../terminal.ts';
 import { readJson } from './read-json.ts';
 
 /**
@@ -34,7 +33,53 @@ export function rejectUnlisted(where: string, definition: AgentDefinition): void
   if (lines.length > 0) throw new Mistakes(lines);
 }
 
-const unlisted = (where: string, definition: AgentDefinition): string[] => [
-  ...unlistedModels(where, definition),
-  ...unlistedKnowledgeBases(where, definition),
+/** What the target's roles may use of Bedrock; undefined if the target's version has no such output. */
+const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonly string[] | undefined } = {};
+
+/** Says what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
+export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
+
+/** What is wrong if the target's roles may not use the agent's model or a knowledge base of it. */
+const unlisted = (where: string, { llm_model, unified_tools }: AgentDefinition): string[] => [
+  ...(llm_model.startsWith('bedrock:')
+    ? mistakesOf(
+        `${where}: llm_model`,
+        llm_model,
+        'invoke',
+        'BedrockModels',
+        listed.models?.map(bedrockModel),
+      )
+    : []),
+  ...unified_tools.flatMap(({ type, config }, index) => {
+    const id = config?.knowledge_base_id;
+    if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') return [];
+    const at = `${where}: unified_tools[${index}].config.knowledge_base_id`;
+    return mistakesOf(at, id, 'query', 'BedrockKnowledgeBases', listed.knowledgeBases);
+  }),
 ];
+
+const bedrockModel = (id: string): string => `bedrock:${id}`;
+
+/**
+ * @param at names file or agent, and the field
+ * @param output of the stack, which has the stage setting of the same name
+ */
+function mistakesOf(
+  at: string,
+  id: string,
+  verb: string,
+  output: string,
+  ids: readonly string[] | undefined,
+): string[] {
+  if (ids === undefined) {
+    const where = at.slice(0, at.lastIndexOf(': '));
+    printError([`${where}: not checked whether roles may ${verb} ${id}: the target has no output ${output}`]);
+    return [];
+  }
+  if (ids.includes(id)) return [];
+  const known = ids.length === 0 ? 'it is empty' : `it contains ${ids.join(', ')}`;
+  return [
+    `${at} ${id} is not in the stage setting ${output.replace('B', 'b')}, so no role may ${verb} it: ${known}. ` +
+      'Add it to the stage in cdk.json and deploy, or restart the local run',
+  ];
+}

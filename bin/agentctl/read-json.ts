@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 
 /** @throws Error that names the file, and the line that is not JSON */
 export async function readJson(file: string): Promise<unknown> {
-  const text = await readText(file);
+  const text = (await readInput(file)).toString();
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -14,9 +14,10 @@ export async function readJson(file: string): Promise<unknown> {
   }
 }
 
-async function readText(file: string): Promise<string> {
+/** @throws Error that names the file */
+export async function readInput(file: string): Promise<Buffer> {
   try {
-    return await readFile(file, 'utf8');
+    return await readFile(file);
   } catch (error) {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
   }

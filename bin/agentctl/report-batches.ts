@@ -3,23 +3,22 @@ import type { InputSize } from './check-input.ts';
 import { countOf, formatCount } from './progress-line.ts';
 import type { Result } from './result.ts';
 import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
-import { textTable } from './text-table.ts';
+import { tableWith, textTable } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
 /** The batches as the interface returns them, and as a table. */
 export const batchesResult = (batches: readonly Batch[]): Result => ({
   json: { batches },
-  lines: textTable(
-    ['batch', 'status', 'completed', 'failed', 'requests', 'created'],
-    batches.map((batch) => [
-      batch.id,
-      batch.status,
-      batch.completed_requests,
-      batch.failed_requests,
-      batch.total_requests,
-      batch.created_at,
-    ]),
-  ),
+  lines: batchTable(batches),
+});
+
+const batchTable = tableWith<Batch>({
+  batch: ({ id }) => id,
+  status: ({ status }) => status,
+  completed: ({ completed_requests }) => completed_requests,
+  failed: ({ failed_requests }) => failed_requests,
+  requests: ({ total_requests }) => total_requests,
+  created: ({ created_at }) => created_at,
 });
 
 /** @param total how many batches there are, of which these are the newest */

@@ -32,85 +32,60 @@ const message = 'What can you do?';
 const problemIf = (isWrong: boolean, problem: string): Pick<Finding, 'problem'> =>
   isWrong ? { problem } : {};
 
+const step = (name: string, run: SmokeStep['run']): SmokeStep => ({ name, run });
+
+const onlyId = ({ requestId }: Finding): Finding => ({ requestId });
+
 /** The steps in their order: each one may use what the ones before it have made. */
 export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients) {
   let chatId: number | undefined;
   const chat = () => chatId ?? 0;
   const deleteChat = () => client.chats.delete(chat()).withResponse();
   const steps: SmokeStep[] = [
-    { name: 'an unknown key is rejected', run: () => rejectStranger(stranger) },
-    {
-      name: 'agents are listed',
-      async run() {
-        const { data, requestId } = await client.agents.list().withResponse();
-        return {
-          requestId,
-          ...problemIf(
-            data.every(({ id }) => id !== agentId),
-            'the agent is missing',
-          ),
-        };
-      },
-    },
-    {
-      name: 'a chat is created',
-      async run() {
-        const { data, requestId } = await client.chats
-          .create({ name: 'Smoke test', agent_id: agentId })
-          .withResponse();
-        chatId = data.id;
-        return { requestId };
-      },
-    },
-    {
-      name: 'a reply is streamed',
-      async run() {
-        const stream = client.messages.stream(chat(), { message, agent_id: agentId });
-        const { text } = await stream.finalMessage();
-        // Once a reply is complete, the client library does not need the end of its stream.
-        const hasEnd = lastBody().trimEnd().endsWith('data: [DONE]');
-        return {
-          requestId: stream.requestId,
-          ...problemIf(!hasEnd, 'the stream has no [DONE]'),
-          ...problemIf(text === '', 'the reply is empty'),
-        };
-      },
-    },
-    {
-      name: 'a reply is sent as JSON',
-      async run() {
-        const { data, requestId } = await client.messages
-          .send(chat(), { message, agent_id: agentId })
-          .withResponse();
-        return { requestId, ...problemIf(data.text === '', 'the reply is empty') };
-      },
-    },
-    {
-      name: 'the history has both turns',
-      async run() {
-        const { data: messages } = await client.messages.list(chat());
-        const roles = messages.map(({ role }) => role).join(', ');
-        const isWhole = messages.filter(({ role }) => role === 'assistant').length === 2;
-        return { requestId: undefined, ...problemIf(!isWhole, `its messages are of: ${roles}`) };
-      },
-    },
-    {
-      name: 'a file is uploaded',
-      async run() {
-        const file = { name: 'smoke.txt', scope: 'ephemeral' as const };
-        const { requestId } = await client.files.upload(Buffer.from('Smoke test'), file).withResponse();
-        return { requestId };
-      },
-    },
-    { name: 'a batch ends with its result', run: () => runBatch(client, agentId, chat()) },
-    {
-      name: 'the chat is deleted',
-      async run() {
-        const { requestId } = await deleteChat();
-        chatId = undefined;
-        return { requestId };
-      },
-    },
+    step('an unknown key is rejected', () => rejectStranger(stranger)),
+    step('agents are listed', async () => {
+      const { data, requestId } = await client.agents.list().withResponse();
+      const isMissing = data.every(({ id }) => id !== agentId);
+      return { requestId, ...problemIf(isMissing, 'the agent is missing') };
+    }),
+    step('a chat is created', async () => {
+      const input = { name: 'Smoke test', agent_id: agentId };
+      const { data, requestId } = await client.chats.create(input).withResponse();
+      chatId = data.id;
+      return { requestId };
+    }),
+    step('a reply is streamed', async () => {
+      const stream = client.messages.stream(chat(), { message, agent_id: agentId });
+      const { text } = await stream.finalMessage();
+      // Once a reply is complete, the client library does not need the end of its stream.
+      const hasEnd = lastBody().trimEnd().endsWith('data: [DONE]');
+      return {
+        requestId: stream.requestId,
+        ...problemIf(!hasEnd, 'the stream has no [DONE]'),
+        ...problemIf(text === '', 'the reply is empty'),
+      };
+    }),
+    step('a reply is sent as JSON', async () => {
+      const input = { message, agent_id: agentId };
+      const { data, requestId } = await client.messages.send(chat(), input).withResponse();
+      return { requestId, ...problemIf(data.text === '', 'the reply is empty') };
+    }),
+    step('the history has both turns', async () => {
+      const { data: messages } = await client.messages.list(chat());
+      const roles = messages.map(({ role }) => role).join(', ');
+      const isWhole = messages.filter(({ role }) => role === 'assistant').length === 2;
+      return { requestId: undefined, ...problemIf(!isWhole, `its messages are of: ${roles}`) };
+    }),
+    step('a file is uploaded', async () => {
+      const file = { name: 'smoke.txt', scope: 'ephemeral' as const };
+      return onlyId(await client.files.upload(Buffer.from('Smoke test'), file).withResponse());
+    }),
+    step('a batch ends with its result', () => runBatch(client, agentId, chat())),
+    step('the chat is deleted', async () => {
+      const deleted = onlyId(await deleteChat());
+      chatId = undefined;
+      return deleted;
+    }),
   ];
   return {
     steps,

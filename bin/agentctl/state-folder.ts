@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 
 /**
  * The folder of journals, which nobody else can read: `$XDG_STATE_HOME/agentctl/submissions`, by default in

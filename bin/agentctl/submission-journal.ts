@@ -1,31 +1,10 @@
 import { constants } from 'node:fs';
 import { copyFile, type FileHandle, open, readFile, rm } from 'node:fs/promises';
 import * as z from 'zod';
-import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
-import { type CsvColumns, csvColumns } from './read-csv.ts';
+import { webhookEvents } from '#contract/batch-statuses.ts';
+import { csvColumns } from './read-csv.ts';
 import type { Range } from './read-portions.ts';
 import { createSubmissionsFolder, journalPath } from './state-folder.ts';
-
-/** The properties of a submission. A journal is valid only for a submission with the same properties. */
-export interface Submission {
-  service: string;
-  agent_id: string;
-  webhook: { url: string; events?: WebhookEvent[] | undefined } | null;
-  columns: CsvColumns;
-}
-
-/** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
-export interface Intent extends Range {
-  round: number;
-  /** The header Idempotency-Key. */
-  key: string;
-  requests: number;
-  firstId: string;
-  lastId: string;
-  /** The newest batch of the workspace before the portion was sent: the portion's own batch is newer. */
-  newest: string | null;
-  at: string;
-}
 
 /** A portion that has become a batch. */
 export interface Accepted extends Range {
@@ -53,23 +32,33 @@ const rangeFields = {
   round: z.int().default(0),
 };
 
+const submissionEntry = z.object({
+  is: z.literal('submission'),
+  service: z.string(),
+  agent_id: z.string(),
+  webhook: z.object({ url: z.string(), events: z.array(z.enum(webhookEvents)).optional() }).nullable(),
+  columns: csvColumns.default({ names: {}, ignoreOthers: false }),
+});
+/** The properties of a submission. A journal is valid only for a submission with the same properties. */
+export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
+
+const sendingEntry = z.object({
+  is: z.literal('sending'),
+  ...rangeFields,
+  /** The header Idempotency-Key. */
+  key: z.string(),
+  firstId: z.string(),
+  lastId: z.string(),
+  /** The newest batch of the workspace before the portion was sent: the portion's own batch is newer. */
+  newest: z.string().nullable(),
+  at: z.string(),
+});
+/** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
+export type Intent = Omit<z.infer<typeof sendingEntry>, 'is'>;
+
 const entry = z.discriminatedUnion('is', [
-  z.object({
-    is: z.literal('submission'),
-    service: z.string(),
-    agent_id: z.string(),
-    webhook: z.object({ url: z.string(), events: z.array(z.enum(webhookEvents)).optional() }).nullable(),
-    columns: csvColumns.default({ names: {}, ignoreOthers: false }),
-  }),
-  z.object({
-    is: z.literal('sending'),
-    ...rangeFields,
-    key: z.string(),
-    firstId: z.string(),
-    lastId: z.string(),
-    newest: z.string().nullable(),
-    at: z.string(),
-  }),
+  submissionEntry,
+  sendingEntry,
   z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() }),
   z.object({ is: z.literal('given up') }),
   z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),

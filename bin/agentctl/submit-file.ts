@@ -8,8 +8,8 @@ import {
   type CreateBatchRequest,
   RateLimitError,
 } from '#lib/client/index.ts';
-import { lockFile } from '#local/data/lock-file.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
+import { lockFile } from '#local/data/lock.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { checkInput, type InputSize } from './check-input.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
 import type { Input } from './input-records.ts';

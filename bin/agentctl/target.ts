@@ -5,16 +5,8 @@ import { actAs } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
-import {
-  beForOperators,
-  useLocalContents,
-  useLocalFunctions,
-  useLocalSecrets,
-  useLocalTable,
-  useLocalWorkflow,
-} from '../operator.ts';
-import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
-import { useBedrockModels } from './bedrock-models.ts';
+import { beForOperators, targetResources, useLocalResources, useLocalTable } from '../operator.ts';
+import { useBedrock } from './read-agent.ts';
 
 export interface TargetOptions {
   data: string;
@@ -36,36 +28,22 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
       new GetCallerIdentityCommand(),
     );
     actAs(Arn ?? 'unknown');
-    process.env[variables.dataTable] = table;
-    setVariable('batchWorkflowArn', outputOf('BatchWorkflowArn'));
-    setVariable('contentBucket', outputOf('ContentBucketName'));
-    setVariable('fileBucket', outputOf('FileBucketName'));
-    setVariable('callerSecret', outputOf('CallerSecretArn'));
-    setVariable('authorizerCacheSeconds', outputOf('AuthorizerCacheSeconds'));
-    setVariable('webhookKey', outputOf('WebhookKeyArn'));
-    setVariable('testAgentFunction', outputOf('TestAgentFunctionArn'));
-    useBedrockModels(listOf(outputOf('BedrockModels')));
-    useKnowledgeBases(listOf(outputOf('BedrockKnowledgeBases')));
+    for (const { output, variable } of targetResources) {
+      const value = outputOf(output);
+      if (value !== undefined) process.env[variables[variable]] = value;
+    }
+    useBedrock({
+      models: listOf(outputOf('BedrockModels')),
+      knowledgeBases: listOf(outputOf('BedrockKnowledgeBases')),
+    });
     return;
   }
   const connection = await readConnection(resolve(data));
   if (connection === undefined || !(await serves(connection, connection.dynamodb_endpoint)))
     throw new Error(`No service runs in ${data}: start one with npm start, or name a stack with --stack`);
   useLocalTable(connection.data_table, connection.dynamodb_endpoint, credentialsOf(connection));
-  if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
-    useLocalContents(connection.content_bucket, connection.s3_endpoint);
-  setVariable('fileBucket', connection.file_bucket);
-  useLocalSecrets(connection);
-  if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)
-    useLocalWorkflow(connection.batch_workflow, connection.sfn_endpoint);
-  if (connection.test_agent_function !== undefined && connection.lambda_endpoint !== undefined)
-    useLocalFunctions(connection.test_agent_function, connection.lambda_endpoint);
-  useBedrockModels(connection.bedrock_models);
-  useKnowledgeBases(connection.bedrock_knowledge_bases);
-}
-
-function setVariable(name: keyof typeof variables, value: string | undefined): void {
-  if (value !== undefined) process.env[variables[name]] = value;
+  useLocalResources(connection);
+  useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
 }
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {

@@ -18,3 +18,17 @@ export function textTable(
       .trimEnd(),
   );
 }
+
+/**
+ * A table whose columns have these titles and cells.
+ * @returns lays out items; without a item, the text `none` in place of the table
+ */
+export const tableWith =
+  <Item>(columns: Readonly<Record<string, (item: Item) => string | number>>) =>
+  (items: readonly Item[], none?: string): string[] =>
+    items.length === 0 && none !== undefined
+      ? [none]
+      : textTable(
+          Object.keys(columns),
+          items.map((item) => Object.values(columns).map((cellOf) => cellOf(item))),
+        );

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { isRightSignature, webhookSignature } from '#domain/webhooks/sign-webhook.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
 import { clock } from '#runtime/environment/clock.ts';
+import { readInput } from './read-json.ts';
 import type { Report } from './result.ts';
 
 interface Options {
@@ -26,7 +25,7 @@ export function addVerification(group: Command, report: Report): void {
     .requiredOption('--signature <signature>', 'the header X-Service-Signature: sha256=…')
     .action(
       report(async (file: string, { secret, timestamp, signature }: Options) => {
-        const body = file === '-' ? await buffer(process.stdin) : await readBody(file);
+        const body = file === '-' ? await buffer(process.stdin) : await readInput(file);
         const call = { secret, timestamp, body };
         const isRight = isRightSignature(signature, call);
         if (!isRight) process.exitCode = 1;
@@ -46,14 +45,6 @@ export function addVerification(group: Command, report: Report): void {
         };
       }),
     );
-}
-
-async function readBody(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
-  }
 }
 
 function hints(signature: string, call: { secret: string; timestamp: string; body: Buffer }): string[] {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
 import { resendWebhook } from '#domain/batches/resend-webhook.ts';
@@ -10,7 +9,6 @@ import {
   type WebhookDelivery,
 } from '#domain/webhooks/webhook-delivery.ts';
 import { decryptTarget } from '#domain/webhooks/webhook-target.ts';
-import { reasonOf } from '#local/data/reason-of.ts';
 import {
   batches,
   batchWorkflow,
@@ -20,17 +18,17 @@ import {
   webhookSource,
 } from '#runtime/composition/services.ts';
 import { addListener } from './listen-webhooks.ts';
+import { readInput } from './read-json.ts';
 import type { Report, Result } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
 
 /** @param clientReport for commands that need no service */
 export function webhookCommands(report: Report, clientReport: Report): Command {
   const group = new Command('webhooks').description('Webhook calls at the end of batches.');
   group
-    .command('deliveries')
+    .command('deliveries <batch>')
     .description('show every attempt to call the webhook of a batch')
-    .argument('<batch>')
     .action(
       report(async (batchId: string) => {
         const owner = await ownerOf(batchId);
@@ -41,14 +39,13 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
         if (delivery === undefined) throw new Error(await reasonForNone(owner));
         return {
           json: { ...jsonOf(delivery), attempts: attempts.map(attemptJson) },
-          lines: [lineOf(delivery), ...attemptTable(attempts)],
+          lines: [lineOf(delivery), ...attemptTable(attempts, 'No attempts')],
         };
       }),
     );
   group
-    .command('resend')
+    .command('resend <batch>')
     .description('call the webhook of a batch again, with the same event id')
-    .argument('<batch>')
     .action(
       report(async (batchId: string) => {
         const services = {
@@ -62,9 +59,8 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
       }),
     );
   group
-    .command('replace-secret')
+    .command('replace-secret <batch>')
     .description('sign the further calls of a batch with another secret as well')
-    .argument('<batch>')
     .requiredOption('--file <file>', 'the file with the new secret; a newline at its end is no part of it')
     .addHelpText('after', replaceHelp)
     .action(report(replaceSecret));
@@ -78,7 +74,7 @@ X-Service-Signature is then of the new secret. webhook-signature has both signat
 New batches have the secret with which they are created.`;
 
 async function replaceSecret(batchId: string, { file }: { file: string }): Promise<Result> {
-  const secret = (await readText(file)).replace(/\r?\n$/, '');
+  const secret = (await readInput(file)).toString().replace(/\r?\n$/, '');
   const { webhookSecretCharacters } = limits;
   if (secret === '' || secret.length > webhookSecretCharacters)
     throw new Error(`The secret must have 1 to ${webhookSecretCharacters} characters`);
@@ -88,14 +84,6 @@ async function replaceSecret(batchId: string, { file }: { file: string }): Promi
     json: { batch_id: batchId, replaced: true },
     lines: [`Further calls of batch ${batchId} are signed with the new secret`],
   };
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
-  }
 }
 
 async function ownerOf(batchId: string): Promise<DeliveryOwner> {
@@ -138,16 +126,11 @@ const attemptJson = ({ number, round, at, duration, status, failure }: DeliveryA
   failure,
 });
 
-const attemptTable = (attempts: readonly DeliveryAttempt[]): string[] =>
-  attempts.length === 0
-    ? ['No attempts']
-    : textTable(
-        ['attempt', 'resend', 'time', 'ms', 'result'],
-        attempts.map(({ number, round, at, duration, status, failure }) => [
-          number,
-          round - 1,
-          at,
-          duration ?? '',
-          String(status ?? failure ?? 'none: the attempt is in progress, or its function has crashed'),
-        ]),
-      );
+const attemptTable = tableWith<DeliveryAttempt>({
+  attempt: ({ number }) => number,
+  resend: ({ round }) => round - 1,
+  time: ({ at }) => at,
+  ms: ({ duration }) => duration ?? '',
+  result: ({ status, failure }) =>
+    String(status ?? failure ?? 'none: the attempt is in progress, or its function has crashed'),
+});

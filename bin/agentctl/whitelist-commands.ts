@@ -6,32 +6,28 @@ import type { Report } from './result.ts';
 
 export function whitelistCommands(report: Report): Command {
   const group = new Command('whitelist').description('The external users that may chat in whitelist mode.');
+  const change =
+    (
+      done: 'added' | 'removed',
+      report: string,
+      store: (workspace: string, users: string[]) => Promise<void>,
+    ) =>
+    async (users: string[], { workspace }: { workspace: string }) => {
+      checkUsers(users);
+      await store(workspace, users);
+      return { json: { workspace_id: workspace, [done]: users }, lines: [`${report}: ${users.join(', ')}`] };
+    };
   group
-    .command('add')
+    .command('add <users...>')
     .description('add external users to the whitelist')
     .requiredOption('--workspace <workspace>', 'whose whitelist')
-    .argument('<users...>')
-    .action(
-      report(async (users: string[], { workspace }: { workspace: string }) => {
-        checkUsers(users);
-        await workspaces().addToWhitelist(workspace, users);
-        return { json: { workspace_id: workspace, added: users }, lines: [`Listed: ${users.join(', ')}`] };
-      }),
-    );
+    .action(report(change('added', 'Listed', (...given) => workspaces().addToWhitelist(...given))));
   group
-    .command('remove')
+    .command('remove <users...>')
     .description('remove external users from the whitelist')
     .requiredOption('--workspace <workspace>', 'whose whitelist')
-    .argument('<users...>')
     .action(
-      report(async (users: string[], { workspace }: { workspace: string }) => {
-        checkUsers(users);
-        await workspaces().removeFromWhitelist(workspace, users);
-        return {
-          json: { workspace_id: workspace, removed: users },
-          lines: [`Not listed: ${users.join(', ')}`],
-        };
-      }),
+      report(change('removed', 'Not listed', (...given) => workspaces().removeFromWhitelist(...given))),
     );
   group
     .command('list')

@@ -20,7 +20,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { UsageError } from '../failures.ts';
 import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
 
@@ -46,9 +46,8 @@ export function workspaceCommands(report: Report): Command {
     .option('--whitelist', 'only listed external users may chat')
     .action(report(create));
   group
-    .command('update')
+    .command('update <workspace>')
     .description('change a workspace')
-    .argument('<workspace>')
     .option('--name <name>', 'another name', readName)
     .addOption(onOff('--whitelist <on|off>', 'only listed external users may chat'))
     .addOption(
@@ -75,9 +74,8 @@ export function workspaceCommands(report: Report): Command {
     )
     .action(report(update));
   group
-    .command('delete')
+    .command('delete <workspace>')
     .description('delete a workspace with everything that is stored for it')
-    .argument('<workspace>')
     .requiredOption('--confirm <name>', "the workspace's name, to confirm that all of it is deleted for ever")
     .addHelpText('after', deleteHelp)
     .action(report(deleteConfirmed));
@@ -165,7 +163,7 @@ async function list(): Promise<Result> {
   const all = await workspaces().list();
   return {
     json: { workspaces: all.map(jsonOf) },
-    lines: all.length === 0 ? ['No workspaces'] : tableOf(all),
+    lines: tableOf(all, 'No workspaces'),
   };
 }
 
@@ -250,17 +248,14 @@ function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
 
 const onOrOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
 
-const tableOf = (all: readonly Workspace[]): string[] =>
-  textTable(
-    ['workspace', 'state', 'whitelist', 'titles', 'openai', 'limits', 'retention', 'name'],
-    all.map((workspace) => [
-      workspace.id,
-      workspace.enabled ? 'enabled' : 'disabled',
-      onOrOff(workspace.whitelistEnabled),
-      onOrOff(workspace.titlesEnabled),
-      onOrOff(workspace.openAiEnabled),
-      [workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(' '),
-      workspace.retentionDays === null ? 'off' : `${workspace.retentionDays} days`,
-      workspace.name,
-    ]),
-  );
+const tableOf = tableWith<Workspace>({
+  workspace: ({ id }) => id,
+  state: ({ enabled }) => (enabled ? 'enabled' : 'disabled'),
+  whitelist: ({ whitelistEnabled }) => onOrOff(whitelistEnabled),
+  titles: ({ titlesEnabled }) => onOrOff(titlesEnabled),
+  openai: ({ openAiEnabled }) => onOrOff(openAiEnabled),
+  limits: (workspace) =>
+    [workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(' '),
+  retention: ({ retentionDays }) => (retentionDays === null ? 'off' : `${retentionDays} days`),
+  name: ({ name }) => name,
+});

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { UnusableFolder } from '#local/data/lock.ts';
 import { readState, writeState } from '#local/data/state-file.ts';
-import { UnusableFolder } from '#local/data/unusable-folder.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
 /** The file `<data>/connection.json`, mode 0600: how clients and agentctl reach a local run. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lockFiles } from '#local/data/lock-data-folder.ts';
+import { lockFiles } from '#local/data/lock.ts';
 
 /** Files and folders that a run writes to its data folder. People may store other files there. */
 const runFiles =

@@ -1,5 +1,5 @@
+import { UnusableFolder } from '#local/data/lock.ts';
 import { UnreadableState } from '#local/data/state-file.ts';
-import { UnusableFolder } from '#local/data/unusable-folder.ts';
 import { UnusablePort } from '#local/wire/listen-on-loopback.ts';
 import { describeFailure } from '../failures.ts';
 import { PreviousFormat } from './connection.ts';

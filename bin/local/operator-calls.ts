@@ -9,7 +9,7 @@ import { findAgent } from '#domain/agents/find-agent.ts';
 import { publishAgent, rollBackAgent } from '#domain/agents/publish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
-import type { CallResult, SiteCalls } from '#local/site/serve-calls.ts';
+import type { CallResult, SiteCalls } from '#local/site/serve-site.ts';
 import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { checkedAgent, rejectUnlisted } from '../agentctl/read-agent.ts';

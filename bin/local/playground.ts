@@ -14,7 +14,7 @@ const jsdiff = Object.fromEntries(
 
 /** The playground, which a local run serves at `/`, its parser of Markdown, its comparison of texts, and the document for its reference. */
 export const playground: Site = {
-  folder: join(project, 'local/playground'),
+  folder: join(import.meta.dirname, 'playground'),
   files: {
     '/openapi.json': join(project, 'docs/openapi.json'),
     ...jsdiff,

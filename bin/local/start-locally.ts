@@ -2,18 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
-import { awsTime } from '#local/dynamodb/aws-time.ts';
-import { chooseDynamoDb } from '#local/dynamodb/choose-dynamodb.ts';
+import { chooseDynamoDb, thisPlatform } from '#local/dynamodb/choose-dynamodb.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { thisPlatform } from '#local/platform.ts';
-import type { StartedEmulators } from '#local/run-options.ts';
+import { awsTime, type StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { useKnowledgeBases } from '../agentctl/bedrock-knowledge-bases.ts';
-import { useBedrockModels } from '../agentctl/bedrock-models.ts';
+import { useBedrock } from '../agentctl/read-agent.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
-import { useLocalFunctions, useLocalTable } from '../operator.ts';
+import { targetResources, useLocalResources, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
+import { readPort, wholeNumber } from '../whole-number.ts';
 import { checkPort } from './check-port.ts';
 import {
   type Connection,
@@ -80,7 +78,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     .option(
       '--batch-timeout <seconds>',
       'the maximum duration of a batch: the setting batchTimeoutSeconds',
-      readSeconds,
+      wholeNumber('a number of seconds'),
     )
     .addHelpText(
       'after',
@@ -140,17 +138,6 @@ function closeOnSignals(service: RunningTemplate): void {
 function addHostAndPort(text: string, previous: string[]): string[] {
   if (parseHostAndPort(text) === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
   return [...previous, text];
-}
-
-function readSeconds(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It must be a number of seconds.');
-  return Number(text);
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
-  return port;
 }
 
 async function start(options: Options, steps: StartSteps): Promise<RunningTemplate> {
@@ -227,48 +214,31 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
     pid: process.pid,
     access_key_id: operatorCredentials.accessKeyId,
     secret_access_key: operatorCredentials.secretAccessKey,
+    ...resourcesOf(emulators),
     data_table: table,
     dynamodb_endpoint: emulators.endpoints.dynamodb,
-    ...(emulators.outputs.ContentBucketName !== undefined && {
-      content_bucket: emulators.outputs.ContentBucketName,
-      s3_endpoint: emulators.endpoints.s3,
-    }),
-    ...(emulators.outputs.FileBucketName !== undefined && {
-      file_bucket: emulators.outputs.FileBucketName,
-    }),
-    ...(emulators.outputs.BatchWorkflowArn !== undefined && {
-      batch_workflow: emulators.outputs.BatchWorkflowArn,
-      sfn_endpoint: emulators.endpoints.sfn,
-    }),
-    ...(emulators.outputs.TestAgentFunctionArn !== undefined && {
-      test_agent_function: emulators.outputs.TestAgentFunctionArn,
-      lambda_endpoint: emulators.endpoints.lambda,
-    }),
-    ...(emulators.outputs.CallerSecretArn !== undefined && {
-      caller_secret: emulators.outputs.CallerSecretArn,
-      authorizer_cache_seconds: emulators.outputs.AuthorizerCacheSeconds ?? '0',
-      secretsmanager_endpoint: emulators.endpoints.secretsmanager,
-    }),
-    ...(emulators.outputs.WebhookKeyArn !== undefined && {
-      webhook_key: emulators.outputs.WebhookKeyArn,
-      kms_endpoint: emulators.endpoints.kms,
-    }),
     bedrock_knowledge_bases: JSON.parse(emulators.outputs.BedrockKnowledgeBases ?? '[]') as string[],
     bedrock_models: JSON.parse(emulators.outputs.BedrockModels ?? '[]') as string[],
   };
 }
 
+/** What agentctl uses of the run, by the fields of connection.json. */
+const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connection> =>
+  Object.fromEntries(
+    targetResources.flatMap(({ output, field, service }) =>
+      outputs[output] === undefined
+        ? []
+        : [
+            [field, outputs[output]],
+            [`${service}_endpoint`, endpoints[service]],
+          ],
+    ),
+  );
+
 /** What the playground's operations need besides the table. */
-function useOperatorTarget({
-  test_agent_function,
-  lambda_endpoint,
-  bedrock_models,
-  bedrock_knowledge_bases,
-}: Connection): void {
-  if (test_agent_function !== undefined && lambda_endpoint !== undefined)
-    useLocalFunctions(test_agent_function, lambda_endpoint);
-  useBedrockModels(bedrock_models);
-  useKnowledgeBases(bedrock_knowledge_bases);
+function useOperatorTarget(connection: Connection): void {
+  useLocalResources(connection);
+  useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
 }
 
 /** With the lines before it, it fits a terminal of 24 rows of 80 columns. */

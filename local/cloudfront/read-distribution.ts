@@ -1,6 +1,6 @@
 import { Script } from 'node:vm';
 import type { RunContext } from '../run-context.ts';
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 
@@ -80,15 +80,12 @@ export async function readDistribution(
   resources: readonly TemplateResource[],
   context: RunContext,
 ): Promise<Distribution> {
-  const reject = (reason: string): never => {
-    throw new Error(`${resource.logicalId} (${resource.type}): ${reason}`);
-  };
   const { DistributionConfig: config } = context.resolve(
     resource.properties,
     resource.logicalId,
   ) as DistributionProperties;
 
-  const origins = await readOrigins(config.Origins, context, reject);
+  const origins = await readOrigins(config.Origins, context, resource);
   const functions = new Map(
     resources
       .filter(({ type }) => type === 'AWS::CloudFront::Function')
@@ -109,22 +106,22 @@ export async function readDistribution(
 
   const readBehavior = (properties: BehaviorProperties): Behavior => {
     if (properties.CachePolicyId !== CACHING_DISABLED)
-      reject('only a behaviour without caching can run locally');
+      reject(resource, 'only a behaviour without caching can run locally');
     if (properties.OriginRequestPolicyId !== ALL_VIEWER_EXCEPT_HOST_HEADER)
-      reject('only a behaviour that passes on all but the host can run locally');
+      reject(resource, 'only a behaviour that passes on all but the host can run locally');
     const associations = properties.FunctionAssociations ?? [];
     const other = associations.find(({ EventType }) => EventType !== 'viewer-request');
-    if (other) reject(`a function at ${other.EventType} cannot run locally`);
+    if (other) reject(resource, `a function at ${other.EventType} cannot run locally`);
     const [association] = associations;
     const { ResponseHeadersPolicyId: policyId } = properties;
     if (policyId !== undefined && !policies.has(policyId))
-      reject(`the response headers policy ${policyId} is missing`);
+      reject(resource, `the response headers policy ${policyId} is missing`);
     return {
       pattern: patternOf(properties.PathPattern ?? '*'),
       methods: properties.AllowedMethods ?? ['GET', 'HEAD'],
       origin:
         origins.get(properties.TargetOriginId) ??
-        reject(`the origin ${properties.TargetOriginId} is missing`),
+        reject(resource, `the origin ${properties.TargetOriginId} is missing`),
       viewerRequest: association && functions.get(association.FunctionARN),
       responseHeaders: policies.get(policyId),
     };
@@ -132,7 +129,7 @@ export async function readDistribution(
   const errorSeconds = new Map<number, number>();
   for (const { ErrorCode, ErrorCachingMinTTL, ResponsePagePath } of config.CustomErrorResponses ?? []) {
     if (ResponsePagePath !== undefined)
-      reject(`a page in place of the error ${ErrorCode} cannot run locally`);
+      reject(resource, `a page in place of the error ${ErrorCode} cannot run locally`);
     if (ErrorCachingMinTTL !== undefined) errorSeconds.set(ErrorCode, ErrorCachingMinTTL);
   }
   return {
@@ -144,13 +141,13 @@ export async function readDistribution(
 async function readOrigins(
   properties: readonly OriginProperties[],
   context: RunContext,
-  reject: (reason: string) => never,
+  resource: TemplateResource,
 ): Promise<ReadonlyMap<string, Origin>> {
   const origins = new Map<string, Origin>();
   for (const { Id, DomainName, OriginCustomHeaders = [], CustomOriginConfig, ...others } of properties) {
-    if (others.OriginPath) reject(`the origin path ${others.OriginPath} cannot run locally`);
+    if (others.OriginPath) reject(resource, `the origin path ${others.OriginPath} cannot run locally`);
     if (others.ResponseCompletionTimeout !== undefined)
-      reject('a response completion timeout cannot run locally');
+      reject(resource, 'a response completion timeout cannot run locally');
     const headers = OriginCustomHeaders.map(
       async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
     );

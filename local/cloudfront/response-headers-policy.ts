@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RunContext } from '../run-context.ts';
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 
 /** What a policy changes in the origin's response. */
 interface HeaderChanges {
@@ -45,28 +45,28 @@ const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', '
  * @throws Error for a property that would behave differently here than in AWS
  */
 export function readResponseHeadersPolicy(
-  { logicalId, type, properties }: TemplateResource,
+  resource: TemplateResource,
   context: Pick<RunContext, 'resolve'>,
 ): ResponseHeadersPolicy {
-  const reject = (reason: string): never => {
-    throw new Error(`${logicalId} (${type}): ${reason}`);
-  };
-  const { ResponseHeadersPolicyConfig: config } = context.resolve(properties, logicalId) as {
+  const { ResponseHeadersPolicyConfig: config } = context.resolve(
+    resource.properties,
+    resource.logicalId,
+  ) as {
     ResponseHeadersPolicyConfig: PolicyConfig;
   };
   const unknown = Object.keys(config).find((section) => !KNOWN.has(section));
-  if (unknown !== undefined) reject(`${unknown} cannot run locally`);
-  rejectCors(config.CorsConfig, reject);
+  if (unknown !== undefined) reject(resource, `${unknown} cannot run locally`);
+  rejectCors(config.CorsConfig, resource);
   const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
   const origins = cors?.AccessControlAllowOrigins.Items ?? [];
   if (custom?.Items.some(({ Override }) => !Override))
-    reject('headers that an origin can override cannot run locally');
+    reject(resource, 'headers that an origin can override cannot run locally');
   const removed = (config.RemoveHeadersConfig?.Items ?? []).map(({ Header }) => Header.toLowerCase());
   const added = (custom?.Items ?? []).map(({ Header }) => Header.toLowerCase());
   const both = removed.find(
     (name) => added.includes(name) || (cors !== undefined && name.startsWith('access-control-')),
   );
-  if (both !== undefined) reject(`a policy that removes and sets ${both} cannot run locally`);
+  if (both !== undefined) reject(resource, `a policy that removes and sets ${both} cannot run locally`);
 
   const headersFor = ({ method, headers: requestHeaders }: IncomingMessage): Headers => {
     const { origin, 'access-control-request-method': requestedMethod } = requestHeaders;
@@ -88,14 +88,14 @@ export function readResponseHeadersPolicy(
 }
 
 /** Rejects what would behave differently here than in AWS. */
-function rejectCors(cors: PolicyConfig['CorsConfig'], reject: (reason: string) => never): void {
+function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource): void {
   if (cors === undefined) return;
   const { AccessControlAllowOrigins: origins, AccessControlAllowMethods: methods } = cors;
   if (origins.Items.some((origin) => origin !== '*' && !/^https?:\/\/[^*/]+$/.test(origin)))
-    reject('an allowed origin that is a pattern, or has no scheme, cannot run locally');
-  if (methods.Items.includes('ALL')) reject('the method ALL cannot run locally');
-  if (cors.AccessControlAllowCredentials) reject('credentials cannot run locally');
-  if (!cors.OriginOverride) reject('headers that an origin can override cannot run locally');
+    reject(resource, 'an allowed origin that is a pattern, or has no scheme, cannot run locally');
+  if (methods.Items.includes('ALL')) reject(resource, 'the method ALL cannot run locally');
+  if (cors.AccessControlAllowCredentials) reject(resource, 'credentials cannot run locally');
+  if (!cors.OriginOverride) reject(resource, 'headers that an origin can override cannot run locally');
 }
 
 type WriteHead = (status: number, headers: string[]) => ServerResponse;

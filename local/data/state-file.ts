@@ -1,5 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { reasonOf } from './reason-of.ts';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { getSystemErrorMessage } from 'node:util';
 
 /** A file of the data folder is damaged or not readable. The operator can repair it, or start with an empty folder. */
 export class UnreadableState extends Error {
@@ -35,3 +37,63 @@ export async function writeState(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
 }
+
+/** Values that stay the same over restarts, in a file that only its owner can read. */
+export async function openStoredValues(dataDir: string, name: string) {
+  const file = path.join(dataDir, `${name}.json`);
+  const values = new Map(await readState(file, readValues));
+  let writing = Promise.resolve();
+
+  function put(key: string, value: string): Promise<void> {
+    values.set(key, value);
+    const written = writing.then(() =>
+      writeState(file, `${JSON.stringify(Object.fromEntries(values), null, 2)}\n`),
+    );
+    writing = written.catch(() => {});
+    return written;
+  }
+
+  return {
+    file,
+    get: (key: string): string | undefined => values.get(key),
+    /** `get` returns the new value at once; the value is on disk when the promise resolves. */
+    put,
+    /** The value under this key. If there is none yet, it is generated and stored. */
+    async getOrCreate(key: string, generate: () => string): Promise<string> {
+      const stored = values.get(key);
+      if (stored !== undefined) return stored;
+      const value = generate();
+      await put(key, value);
+      return value;
+    },
+  };
+}
+
+function readValues(text: string): [key: string, value: string][] {
+  const values: unknown = JSON.parse(text);
+  if (typeof values !== 'object' || values === null || Array.isArray(values))
+    throw new Error('it is not a JSON object');
+  return Object.entries(values).map(([key, value]) => {
+    if (typeof value !== 'string') throw new Error(`the value of ${key} is not a string`);
+    return [key, value];
+  });
+}
+
+/**
+ * Why a call failed, such as `permission denied`: the text of a system error without the code, the call and the path
+ * that Node.js adds.
+ */
+export function reasonOf(error: unknown): string {
+  const { code = '', errno = errnoOf(code), message } = error as NodeJS.ErrnoException;
+  // The system says "illegal operation on a directory".
+  if (code === 'EISDIR') return 'it is a folder';
+  return errno === undefined ? message : getSystemErrorMessage(errno);
+}
+
+/** An error of several addresses has a code, but no number. */
+function errnoOf(code: string): number | undefined {
+  const number = (constants.errno as Readonly<Record<string, number>>)[code];
+  return number === undefined ? undefined : -number;
+}
+
+export type StoredValues = Awaited<ReturnType<typeof openStoredValues>>;

@@ -6,11 +6,10 @@ import {
   transactionCanceled,
   transactionConflict,
 } from './dynamo-error.ts';
+import { leadingKeys } from './needed-permissions.ts';
 import { createPartitionThrottle, UNITS_PER_SECOND } from './partition-throttle.ts';
-import { readPartitions } from './read-partitions.ts';
 import { batchReads, batchWrites, type RequestItems, readsByTable, writesByTable } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, type TouchedItem, touchedItems } from './touched-items.ts';
-import { createTransactionLocks } from './transaction-locks.ts';
 
 /** A call that goes to the emulator. */
 export interface AcceptedCall {
@@ -29,14 +28,12 @@ const READ_UNITS = 0.5;
 type Shapes = ReadonlyMap<string, TableShape>;
 
 /** The limits of tables that `faults` names. Without a fault, nothing meets its limit. */
-function createLimits(shapes: Shapes, faults: DynamoFaults) {
+function createLimits(faults: DynamoFaults) {
   const locks = createTransactionLocks();
   const writes = createPartitionThrottle(UNITS_PER_SECOND.write);
   const reads = createPartitionThrottle(UNITS_PER_SECOND.read);
-  const isOnDemand = (tableName: string) => shapes.get(tableName)?.isOnDemand ?? true;
   return {
     lock: locks.lock,
-    isOnDemand,
     conflicts: (item: TouchedItem) => faults.transactionConflicts === true && locks.isLocked(item),
     /** Takes the item's units. Returns whether there were none. */
     overflowsByWrite: ({ partition, units }: TouchedItem) =>
@@ -46,7 +43,7 @@ function createLimits(shapes: Shapes, faults: DynamoFaults) {
     chargeWrite: writes.charge,
     chargeRead: reads.charge,
     throttleError: (kind: 'Read' | 'Write', tableName: string) =>
-      throttled(kind, isOnDemand(tableName), `arn:aws:dynamodb:us-east-1:000000000000:table/${tableName}`),
+      throttled(kind, `arn:aws:dynamodb:us-east-1:000000000000:table/${tableName}`),
   };
 }
 
@@ -62,7 +59,7 @@ const accept = (request: DynamoRequest, more: Partial<AcceptedCall> = {}): Accep
 
 /** Checks every call before it reaches the emulator. By `faults`, rejects calls that tables in AWS might reject. */
 export function createFaults(shapes: Shapes, faults: DynamoFaults) {
-  const limits = createLimits(shapes, faults);
+  const limits = createLimits(faults);
   return {
     checkCall(target: string, request: DynamoRequest): AcceptedCall | DynamoError {
       switch (target) {
@@ -73,9 +70,8 @@ export function createFaults(shapes: Shapes, faults: DynamoFaults) {
           return checkBatchRead(request, shapes, limits);
         case 'BatchWriteItem':
           return checkBatchWrite(request, shapes, limits);
-        case 'TransactGetItems':
         case 'TransactWriteItems':
-          return checkTransaction(target, request, shapes, limits);
+          return checkTransaction(request, shapes, limits);
         default:
           return checkWrite(target, request, shapes, limits);
       }
@@ -83,11 +79,17 @@ export function createFaults(shapes: Shapes, faults: DynamoFaults) {
   };
 }
 
-function checkRead(request: DynamoRequest, shapes: Shapes, limits: Limits): AcceptedCall | DynamoError {
-  const [partition] = readPartitions(request, shapes);
-  if (partition === undefined) return accept(request);
-  if (limits.overflowsByRead(partition, READ_UNITS))
-    return limits.throttleError('Read', request.TableName ?? '');
+function checkRead(
+  request: DynamoRequest & { readonly IndexName?: string },
+  shapes: Shapes,
+  limits: Limits,
+): AcceptedCall | DynamoError {
+  const { TableName = '', IndexName = '' } = request;
+  const [key] = leadingKeys(request, TableName, shapes.get(TableName));
+  if (key === undefined) return accept(request);
+  // An index has partitions of its own.
+  const partition = `${TableName}|${IndexName}|${key}`;
+  if (limits.overflowsByRead(partition, READ_UNITS)) return limits.throttleError('Read', TableName);
   return accept(request, { charge: (units) => limits.chargeRead(partition, units - READ_UNITS) });
 }
 
@@ -106,24 +108,18 @@ function checkWrite(
 
 /** A cancelled transaction takes the units of all its items too. */
 function checkTransaction(
-  target: string,
   request: DynamoRequest,
   shapes: Shapes,
   limits: Limits,
 ): AcceptedCall | DynamoError {
-  const items = touchedItems(target, request, shapes);
-  const isRead = target === 'TransactGetItems';
-  const partitions = isRead ? readPartitions(request, shapes) : [];
-  const codes = items.map((item, index): CancellationCode => {
-    const isThrottled = isRead
-      ? limits.overflowsByRead(partitions[index] ?? '', item.units)
-      : limits.overflowsByWrite(item);
+  const items = touchedItems('TransactWriteItems', request, shapes);
+  const codes = items.map((item): CancellationCode => {
+    const isThrottled = limits.overflowsByWrite(item);
     if (limits.conflicts(item)) return 'TransactionConflict';
-    if (!isThrottled) return 'None';
-    return limits.isOnDemand(item.tableName) ? 'ThrottlingError' : 'ProvisionedThroughputExceeded';
+    return isThrottled ? 'ThrottlingError' : 'None';
   });
   if (codes.some((code) => code !== 'None')) return transactionCanceled(codes);
-  return accept(request, isRead ? {} : { release: limits.lock(items) });
+  return accept(request, { release: limits.lock(items) });
 }
 
 function checkBatchWrite(request: DynamoRequest, shapes: Shapes, limits: Limits): AcceptedCall | DynamoError {
@@ -153,4 +149,19 @@ function checkBatchRead(request: DynamoRequest, shapes: Shapes, limits: Limits):
     { ...request, RequestItems: readsByTable(accepted) },
     { unprocessed: readsByTable(rejected) },
   );
+}
+
+/** The items of the write transactions in progress. */
+export function createTransactionLocks() {
+  const locked = new Set<string>();
+  return {
+    isLocked: ({ itemKey }: TouchedItem) => locked.has(itemKey),
+    /** Locks the items until the returned function is called. */
+    lock(items: readonly TouchedItem[]): () => void {
+      for (const { itemKey } of items) locked.add(itemKey);
+      return () => {
+        for (const { itemKey } of items) locked.delete(itemKey);
+      };
+    },
+  };
 }

@@ -17,17 +17,12 @@ export const transactionConflict: DynamoError = {
   body: { __type: `${TYPE_PREFIX}TransactionConflictException`, message: ONGOING },
 };
 
-export type CancellationCode =
-  | 'None'
-  | 'TransactionConflict'
-  | 'ThrottlingError'
-  | 'ProvisionedThroughputExceeded';
+export type CancellationCode = 'None' | 'TransactionConflict' | 'ThrottlingError';
 
 const REASON_MESSAGES: Record<CancellationCode, string | undefined> = {
   None: undefined,
   TransactionConflict: ONGOING,
   ThrottlingError: 'Throughput exceeds the current capacity of your table or index',
-  ProvisionedThroughputExceeded: 'The level of configured provisioned throughput for the table was exceeded',
 };
 
 /** One reason for each item of the transaction, in its order. */
@@ -42,21 +37,37 @@ export function transactionCanceled(codes: readonly CancellationCode[]): DynamoE
   };
 }
 
-/** On-demand and provisioned tables return different errors. */
-export function throttled(kind: 'Read' | 'Write', isOnDemand: boolean, tableArn: string): DynamoError {
-  const ThrottlingReasons = [{ reason: `Table${kind}KeyRangeThroughputExceeded`, resource: tableArn }];
+/** The error of an on-demand table. */
+export const throttled = (kind: 'Read' | 'Write', tableArn: string): DynamoError => ({
+  status: 400,
+  body: {
+    __type: `${TYPE_PREFIX}ThrottlingException`,
+    message: `${REASON_MESSAGES.ThrottlingError}. DynamoDB is automatically scaling your table or index so please try again shortly.`,
+    ThrottlingReasons: [{ reason: `Table${kind}KeyRangeThroughputExceeded`, resource: tableArn }],
+  },
+});
+
+export interface WireResponse {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: Buffer;
+}
+
+export function errorResponse({ status, body }: DynamoError): WireResponse {
+  return jsonResponse(status, body, undefined);
+}
+
+export function jsonResponse(
+  status: number,
+  body: unknown,
+  requestId: string | string[] | undefined,
+): WireResponse {
   return {
-    status: 400,
-    body: isOnDemand
-      ? {
-          __type: `${TYPE_PREFIX}ThrottlingException`,
-          message: `${REASON_MESSAGES.ThrottlingError}. DynamoDB is automatically scaling your table or index so please try again shortly.`,
-          ThrottlingReasons,
-        }
-      : {
-          __type: `${TYPE_PREFIX}ProvisionedThroughputExceededException`,
-          message: `${REASON_MESSAGES.ProvisionedThroughputExceeded}. Consider increasing your provisioning level with the UpdateTable API.`,
-          ThrottlingReasons,
-        },
+    status,
+    headers: {
+      'content-type': 'application/x-amz-json-1.0',
+      'x-amzn-requestid': requestId ?? crypto.randomUUID(),
+    },
+    body: Buffer.from(JSON.stringify(body)),
   };
 }

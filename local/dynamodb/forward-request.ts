@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { withEmulatorCredential } from './emulator-credential.ts';
-import type { WireResponse } from './wire-response.ts';
+import type { WireResponse } from './dynamo-error.ts';
+import { withEmulatorCredential } from './emulator-route/emulator-connections.ts';
 
 export type Forward = (request: IncomingMessage, body: string | Buffer) => Promise<WireResponse>;
 

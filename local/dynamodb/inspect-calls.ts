@@ -1,13 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DynamoFaults, DynamoLatency } from '../run-options.ts';
+import type { DynamoCall, DynamoFaults, DynamoLatency } from '../run-options.ts';
 import { type AcceptedCall, createFaults } from './create-faults.ts';
-import type { DynamoCall } from './dynamo-call.ts';
-import { internalServerError } from './dynamo-error.ts';
+import { errorResponse, internalServerError, jsonResponse, type WireResponse } from './dynamo-error.ts';
 import type { Forward } from './forward-request.ts';
 import { mergeUnprocessed, type RequestItems } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, touchedItems } from './touched-items.ts';
-import { errorResponse, jsonResponse, type WireResponse } from './wire-response.ts';
 
 /** A call that the policies allow. */
 export interface WireCall {
@@ -32,7 +30,7 @@ interface Capacity {
 
 const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems']);
 
-export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
+export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem']);
 
 // These operations can return the consumed capacity.
 const MEASURED = new Set([...WRITES, ...READS]);

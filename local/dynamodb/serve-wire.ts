@@ -3,14 +3,13 @@ import type { AccessControl } from '../iam/access-control.ts';
 import type { Denial } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
-import { deniedAwsJson } from '../wire/denied-aws-json.ts';
-import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { internalServerError } from './dynamo-error.ts';
+import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { deniedAwsJson } from '../wire/serve-aws-json.ts';
+import { errorResponse, internalServerError, type WireResponse } from './dynamo-error.ts';
 import { createForwarder, readAll } from './forward-request.ts';
 import { type InspectionOptions, inspectCalls, READS } from './inspect-calls.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest } from './touched-items.ts';
-import { errorResponse, type WireResponse } from './wire-response.ts';
 
 export interface WireOptions extends InspectionOptions {
   /** The emulator's URL. */
@@ -21,16 +20,11 @@ export interface WireOptions extends InspectionOptions {
   isFunction(name: string): boolean;
 }
 
-export interface Wire {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /**
  * A proxy between callers and the emulator. It rejects calls that no policy allows, adds errors that an emulator on one
  * machine does not return, and records calls. Without faults and recording it forwards requests unchanged.
  */
-export async function serveWire(options: WireOptions): Promise<Wire> {
+export async function serveWire(options: WireOptions): Promise<Listening> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
   const forwarder = createForwarder(emulator);
   const inspectsCalls = record !== undefined || Object.keys(faults).length > 0;

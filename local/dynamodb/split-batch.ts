@@ -1,4 +1,4 @@
-import { leadingKeys } from './leading-keys.ts';
+import { leadingKeys } from './needed-permissions.ts';
 import {
   type BatchEntry,
   type DynamoRequest,

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openExclusively } from '../data/lock-file.ts';
-import { reasonOf } from '../data/reason-of.ts';
-import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
-import { claimPort, releasePort } from '../wire/runner-ports.ts';
+import { openExclusively } from '../data/lock.ts';
+import { reasonOf } from '../data/state-file.ts';
+import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/listen-on-loopback.ts';
 
 export interface Emulator {
   readonly endpoint: string;

@@ -7,8 +7,6 @@ type Keys = CreateTableCommandInput['KeySchema'];
 interface DescribedTable {
   readonly KeySchema?: Keys;
   readonly GlobalSecondaryIndexes?: readonly DescribedIndex[] | undefined;
-  readonly LocalSecondaryIndexes?: readonly DescribedIndex[] | undefined;
-  readonly isOnDemand: boolean;
 }
 
 interface DescribedIndex {
@@ -19,20 +17,11 @@ interface DescribedIndex {
 const keyOf = (keys: Keys, type: 'HASH' | 'RANGE') =>
   keys?.find(({ KeyType }) => KeyType === type)?.AttributeName;
 
-export const tableShape = ({
-  KeySchema,
-  GlobalSecondaryIndexes = [],
-  LocalSecondaryIndexes = [],
-  isOnDemand,
-}: DescribedTable): TableShape => ({
+export const tableShape = ({ KeySchema, GlobalSecondaryIndexes = [] }: DescribedTable): TableShape => ({
   partitionKey: keyOf(KeySchema, 'HASH') ?? '',
   sortKey: keyOf(KeySchema, 'RANGE'),
-  isOnDemand,
   indexes: Object.fromEntries(
-    [...GlobalSecondaryIndexes, ...LocalSecondaryIndexes].map((index) => [
-      index.IndexName,
-      keyOf(index.KeySchema, 'HASH'),
-    ]),
+    GlobalSecondaryIndexes.map((index) => [index.IndexName, keyOf(index.KeySchema, 'HASH')]),
   ) as Record<string, string>,
 });
 
@@ -47,7 +36,7 @@ export async function retainedShapes(
   return Promise.all(
     retained.map(async (TableName): Promise<[string, TableShape]> => {
       const { Table } = await client.send(new DescribeTableCommand({ TableName }));
-      return [TableName, tableShape({ ...Table, isOnDemand: true })];
+      return [TableName, tableShape(Table ?? {})];
     }),
   );
 }

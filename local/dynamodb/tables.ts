@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { keyArnOf } from '../kms/key-arn-of.ts';
-import { thisPlatform } from '../platform.ts';
+import { keyArnOf } from '../kms/keys.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { chooseDynamoDb } from './choose-dynamodb.ts';
-import { serveWire, type Wire } from './serve-wire.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { Listening } from '../wire/listen-on-loopback.ts';
+import { chooseDynamoDb, thisPlatform } from './choose-dynamodb.ts';
+import { serveWire } from './serve-wire.ts';
 import { type Emulator, startDynoxide } from './start-dynoxide.ts';
 import { retainedShapes, tableShape } from './table-shapes.ts';
 import type { TableShape } from './touched-items.ts';
@@ -32,10 +32,7 @@ interface TableProperties {
   readonly AttributeDefinitions?: CreateTableCommandInput['AttributeDefinitions'];
   readonly KeySchema?: CreateTableCommandInput['KeySchema'];
   readonly GlobalSecondaryIndexes?: CreateTableCommandInput['GlobalSecondaryIndexes'];
-  readonly LocalSecondaryIndexes?: CreateTableCommandInput['LocalSecondaryIndexes'];
-  readonly StreamSpecification?: CreateTableCommandInput['StreamSpecification'];
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
-  readonly BillingMode?: string;
   readonly Replicas?: readonly ReplicaProperties[];
   readonly ResourcePolicy?: ResourcePolicyProperties;
   readonly SSESpecification?: KeyProperties;
@@ -73,10 +70,7 @@ export const tables: ResourceKind = {
     context.endpoints.dynamodb = wire.endpoint;
     return {
       ref: nameOf,
-      attribute: (resource, name) =>
-        ({ Arn: arnOf(resource), TableId: nameOf(resource), StreamArn: `${arnOf(resource)}/stream/local` })[
-          name
-        ],
+      attribute: (resource, name) => ({ Arn: arnOf(resource), TableId: nameOf(resource) })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire.endpoint }),
       async start() {
         for (const resource of resources) registerAccess(resource, arnOf(resource), context);
@@ -100,16 +94,14 @@ function registerAccess({ logicalId, properties }: TemplateResource, arn: string
   if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
 }
 
-const shapeOf = ({ properties, logicalId }: TemplateResource, context: RunContext): TableShape => {
-  const table = context.resolve(properties, logicalId) as TableProperties;
-  return tableShape({ ...table, isOnDemand: table.BillingMode === 'PAY_PER_REQUEST' });
-};
+const shapeOf = ({ properties, logicalId }: TemplateResource, context: RunContext): TableShape =>
+  tableShape(context.resolve(properties, logicalId) as TableProperties);
 
 async function startWire(
   { endpoint: emulator, isEmbedded }: Emulator,
   shapes: ReadonlyMap<string, TableShape>,
   context: RunContext,
-): Promise<Wire> {
+): Promise<Listening> {
   const { faults, recordCalls } = context.options;
   const wire = await serveWire({
     emulator,
@@ -158,7 +150,7 @@ async function createTables(
       await client.send(new CreateTableCommand(tableInput(TableName, properties)));
     } catch (error) {
       if ((error as Error).name === 'ResourceInUseException') return;
-      throw new Error(`${resource.logicalId} (${resource.type}): ${(error as Error).message}`);
+      reject(resource, `${(error as Error).message}`);
     }
     const { AttributeName, Enabled } = properties.TimeToLiveSpecification ?? {};
     if (!AttributeName || Enabled === false) return;
@@ -170,7 +162,7 @@ async function createTables(
 }
 
 function tableInput(TableName: string, properties: TableProperties): CreateTableCommandInput {
-  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes, LocalSecondaryIndexes } = properties;
+  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } = properties;
   return {
     TableName,
     AttributeDefinitions,
@@ -183,13 +175,6 @@ function tableInput(TableName: string, properties: TableProperties): CreateTable
         KeySchema: keys,
         Projection,
       })),
-    }),
-    ...(LocalSecondaryIndexes && { LocalSecondaryIndexes }),
-    ...(properties.StreamSpecification?.StreamViewType && {
-      StreamSpecification: {
-        StreamEnabled: true,
-        StreamViewType: properties.StreamSpecification.StreamViewType,
-      },
     }),
   };
 }

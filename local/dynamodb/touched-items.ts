@@ -5,12 +5,11 @@ export type Item = Record<string, AttributeValue>;
 export interface TableShape {
   readonly partitionKey: string;
   readonly sortKey: string | undefined;
-  readonly isOnDemand: boolean;
   /** The partition key of each secondary index, by the index's name. */
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
-/** An item that a request writes, or reads in a transaction. */
+/** An item that a request writes. */
 export interface TouchedItem {
   readonly tableName: string;
   /** Table and partition key. The write rate of each partition is limited. */
@@ -77,7 +76,6 @@ export function touchedItems(
             ),
       );
     case 'TransactWriteItems':
-    case 'TransactGetItems':
       return (request.TransactItems ?? []).flatMap((entry) =>
         Object.values(entry).flatMap((operation) => touch(operation.TableName ?? '', operation, 2)),
       );

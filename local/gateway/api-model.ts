@@ -2,7 +2,6 @@
 export interface ApiModel {
   readonly apiId: string;
   readonly stage: string;
-  readonly stageVariables: Readonly<Record<string, string>> | null;
   readonly region: string;
   readonly accountId: string;
   readonly root: PathNode;
@@ -69,8 +68,8 @@ export interface ApiAuthorizer {
   readonly functionArn: string;
   /** As in `FunctionIntegration`. */
   readonly credentials: string | undefined;
-  /** Such as `method.request.header.Authorization`. */
-  readonly identitySources: readonly string[];
+  /** Their values are the key of the cache. */
+  readonly identityHeaders: readonly string[];
   readonly cacheSeconds: number;
 }
 

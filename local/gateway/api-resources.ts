@@ -20,11 +20,6 @@ export const apiResources = (
     context.resolve(properties, logicalId) as Properties,
 });
 
-/** @throws Error for a resource that would behave differently here than in AWS */
-export function reject({ logicalId, type }: TemplateResource, reason: string): never {
-  throw new Error(`${logicalId} (${type}): ${reason}`);
-}
-
 /** The function that the URI of an integration or authorizer names. */
 export function functionArnIn(uri: string | undefined): string | undefined {
   return /\/functions\/(arn:[^/]+)\//.exec(uri ?? '')?.[1];

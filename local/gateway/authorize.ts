@@ -1,10 +1,11 @@
+import type { AccessControl } from '../iam/access-control.ts';
+import type { Denial } from '../iam/access-rules.ts';
+import { matchesPattern } from '../iam/matches-pattern.ts';
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import { denialOfInvocation } from './invocation-denial.ts';
-import { type PolicyStatement, policyEffect } from './policy-effect.ts';
 import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
 
 /** The authorizer's context for the integration: `requestContext.authorizer`. */
@@ -36,7 +37,7 @@ export function createAuthorize(
     });
 
   return async (authorizer, event, gatewayRequest) => {
-    const identity = authorizer.identitySources.map((source) => identityValue(source, event, gatewayRequest));
+    const identity = authorizer.identityHeaders.map(gatewayRequest.headerValue);
     // If an identity source is missing, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
@@ -81,35 +82,6 @@ export function createAuthorize(
   };
 }
 
-function identityValue(
-  source: string,
-  event: RequestEvent,
-  gatewayRequest: GatewayRequest,
-): string | undefined {
-  const [, kind, name = ''] =
-    /^(method\.request\.header|method\.request\.querystring|stageVariables|context)\.(.+)$/.exec(source) ??
-    [];
-  switch (kind) {
-    case 'method.request.header':
-      return gatewayRequest.headerValue(name);
-    case 'method.request.querystring':
-      return event.queryStringParameters?.[name];
-    case 'stageVariables':
-      return event.stageVariables?.[name];
-    case 'context': {
-      const found = name
-        .split('.')
-        .reduce<unknown>(
-          (value, part) => (value as Record<string, unknown> | null)?.[part],
-          event.requestContext,
-        );
-      return found === undefined || found === null ? undefined : String(found);
-    }
-    default:
-      return undefined;
-  }
-}
-
 async function send(fn: InvokableFunction | undefined, event: unknown): Promise<AuthorizerResult> {
   const result = await fn?.invoke(JSON.stringify(event));
   if (!result?.succeeded) {
@@ -129,4 +101,53 @@ async function send(fn: InvokableFunction | undefined, event: unknown): Promise<
     throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
   }
   return { principalId: response.principalId, statements, context: context as AuthorizerResult['context'] };
+}
+
+export interface PolicyStatement {
+  readonly Action?: string | readonly string[];
+  readonly Effect?: string;
+  readonly Resource?: string | readonly string[];
+}
+
+export type PolicyEffect = 'allow' | 'explicit deny' | 'implicit deny';
+
+/** The effect of an authorizer's policy on one method. */
+export function policyEffect(statements: readonly PolicyStatement[], methodArn: string): PolicyEffect {
+  const matching = statements.filter(
+    ({ Action, Resource }) =>
+      listOf(Action).some((action) => matchesPattern(action.toLowerCase(), 'execute-api:invoke')) &&
+      listOf(Resource).some((resource) => matchesPattern(resource, methodArn)),
+  );
+  if (matching.some(({ Effect }) => Effect === 'Deny')) return 'explicit deny';
+  return matching.some(({ Effect }) => Effect === 'Allow') ? 'allow' : 'implicit deny';
+}
+
+function listOf(value: string | readonly string[] | undefined): readonly string[] {
+  return typeof value === 'string' ? [value] : (value ?? []);
+}
+
+const SERVICE = 'apigateway.amazonaws.com';
+
+/** A function that the gateway calls for a method or an authorizer. */
+interface Invocation {
+  readonly functionArn: string;
+  /** The role with which the gateway calls; undefined if the function's own policy allows the call. */
+  readonly credentials: string | undefined;
+  /** The ARN of the method or the authorizer. */
+  readonly sourceArn: string;
+}
+
+/** Returns why API Gateway may not call a function; undefined if it may. */
+export function denialOfInvocation(
+  access: Pick<AccessControl, 'assume' | 'denialOfService' | 'rejectionOf'>,
+  { functionArn, credentials, sourceArn }: Invocation,
+): Denial | undefined {
+  const needed = { action: 'lambda:InvokeFunction', resource: functionArn };
+  if (credentials === undefined) return access.denialOfService(SERVICE, sourceArn, needed);
+  const { accessKeyId } = access.assume({
+    roleArn: credentials,
+    service: SERVICE,
+    sessionName: 'BackplaneAssumeRoleSession',
+  });
+  return access.rejectionOf(accessKeyId, [needed]);
 }

@@ -2,28 +2,18 @@ import type { ServerResponse } from 'node:http';
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
-import type { ApiMethod, ApiModel, FunctionIntegration } from './api-model.ts';
-import type { AuthorizeContext } from './authorize.ts';
+import type { ApiModel, FunctionIntegration } from './api-model.ts';
+import { type AuthorizeContext, denialOfInvocation } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import { denialOfInvocation } from './invocation-denial.ts';
-import { isBinaryType } from './is-binary-type.ts';
 import type { RouteMatch } from './match-route.ts';
-import { createProxyEvent, type GatewayRequest, type RequestEvent } from './proxy-event.ts';
+import { type AuthorizedRequest, createProxyEvent, type GatewayRequest } from './proxy-event.ts';
 import { respondBuffered } from './respond-buffered.ts';
 import { respondHttp } from './respond-http.ts';
 import { respondMock } from './respond-mock.ts';
 import { respondStreamed } from './respond-streamed.ts';
+import { isBinaryType } from './response-headers.ts';
 
 export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'webFunctions'>;
-
-/** A request that the gateway has authorized. */
-interface AuthorizedRequest {
-  readonly route: RouteMatch & { readonly method: ApiMethod };
-  readonly event: RequestEvent;
-  readonly authorizer: Record<string, unknown> | undefined;
-  readonly body: Buffer;
-  readonly gatewayRequest: GatewayRequest;
-}
 
 // Lambda's limit for the event of a synchronous call. A request's body is only a part of the event, and base64 makes
 // the body a third longer.

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ApiModel } from './api-model.ts';
+import type { ApiMethod, ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
 
 /** The properties of a request that do not depend on its route. */
@@ -112,7 +112,7 @@ export function createRequestEvent(
     queryStringParameters: hasQuery ? single : null,
     multiValueQueryStringParameters: hasQuery ? multiple : null,
     pathParameters,
-    stageVariables: api.stageVariables,
+    stageVariables: null,
     requestContext: {
       accountId: api.accountId,
       apiId: api.apiId,
@@ -147,6 +147,15 @@ export function createRequestEvent(
 }
 
 export type RequestEvent = ReturnType<typeof createRequestEvent>;
+
+/** A request that the gateway has authorized. */
+export interface AuthorizedRequest {
+  readonly route: RouteMatch & { readonly method: ApiMethod };
+  readonly event: RequestEvent;
+  readonly authorizer: Record<string, unknown> | undefined;
+  readonly body: Buffer;
+  readonly gatewayRequest: GatewayRequest;
+}
 
 /** The event for a proxy integration. */
 export function createProxyEvent(

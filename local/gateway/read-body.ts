@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
 import { GatewayFailure } from './gateway-failure.ts';
 
 // API Gateway's limit for a request.
@@ -30,4 +31,21 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
     request.on('error', reject);
     request.on('close', () => reject(new Error('The client disconnected before its request was complete')));
   });
+}
+
+// A client that does not read while it sends has this time to send the rest of its request.
+const DRAIN_MILLISECONDS = 3000;
+
+/**
+ * Ends a response that is written. If the request is still arriving, its rest is read first: a connection that is closed
+ * with unread bytes is reset, and the reset may overtake the response.
+ */
+export function endResponse(request: IncomingMessage, response: ServerResponse): void {
+  if (request.complete) return void response.end();
+  const timer = setTimeout(() => response.end(), DRAIN_MILLISECONDS);
+  finished(request, () => {
+    clearTimeout(timer);
+    response.end();
+  });
+  request.resume();
 }

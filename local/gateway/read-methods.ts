@@ -1,4 +1,4 @@
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import type {
   ApiAuthorizer,
   ApiMethod,
@@ -6,7 +6,7 @@ import type {
   HttpIntegration,
   PathNode,
 } from './api-model.ts';
-import { type ApiResources, functionArnIn, reject } from './api-resources.ts';
+import { type ApiResources, functionArnIn } from './api-resources.ts';
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 import { type MockProperties, readMock } from './respond-mock.ts';
 

@@ -2,9 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import { isBinaryType } from './is-binary-type.ts';
 import type { GatewayRequest } from './proxy-event.ts';
-import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
+import { isBinaryType, type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
 // Lambda's limit for a buffered response: 6 MiB and 100 bytes.
 const MAX_RESPONSE_BYTES = 6_291_556;

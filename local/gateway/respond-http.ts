@@ -3,15 +3,8 @@ import type { WebRequest, WebResponse } from '../lambda/call-environment.ts';
 import type { WebFunctionServer } from '../lambda/web-function-server.ts';
 import type { ApiModel, HttpIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
+import type { AuthorizedRequest, RequestEvent } from './proxy-event.ts';
 import { remapped } from './response-headers.ts';
-
-export interface HttpIntegrationRequest {
-  readonly event: RequestEvent;
-  readonly authorizer: Record<string, unknown> | undefined;
-  readonly body: Buffer;
-  readonly gatewayRequest: GatewayRequest;
-}
 
 /**
  * An HTTP proxy integration that forwards the response while it arrives. Here, the endpoint is that of a web function.
@@ -22,7 +15,7 @@ export async function respondHttp(
   api: ApiModel,
   integration: HttpIntegration,
   server: WebFunctionServer,
-  request: HttpIntegrationRequest,
+  request: Omit<AuthorizedRequest, 'route'>,
   response: ServerResponse,
   repeats: 'meanwhile' | 'afterwards' | undefined,
 ): Promise<void> {
@@ -72,7 +65,7 @@ async function untilEnd(response: Promise<WebResponse> | undefined): Promise<voi
 
 function integrationRequest(
   { httpMethod, path, parameters }: HttpIntegration,
-  { event, authorizer, body, gatewayRequest }: HttpIntegrationRequest,
+  { event, authorizer, body, gatewayRequest }: Omit<AuthorizedRequest, 'route'>,
   signal: AbortSignal,
 ): WebRequest {
   const mapped = Object.entries(parameters).map(([target, source]) => ({

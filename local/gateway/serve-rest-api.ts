@@ -4,14 +4,12 @@ import { openSite, type Site } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
 import { createAuthorize } from './authorize.ts';
-import { endResponse } from './end-response.ts';
-import { GatewayFailure } from './gateway-failure.ts';
+import { GatewayFailure, renderGatewayResponse } from './gateway-failure.ts';
 import { createIntegrate, type GatewayContext } from './integrate.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
 import { createThrottle } from './method-throttles.ts';
 import { createRequestEvent, type GatewayRequest, readGatewayRequest } from './proxy-event.ts';
-import { readBody } from './read-body.ts';
-import { renderGatewayResponse } from './render-gateway-response.ts';
+import { endResponse, readBody } from './read-body.ts';
 
 export interface RestApiServer {
   readonly url: string;

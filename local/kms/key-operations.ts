@@ -1,11 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
-import { decrypt, type EncryptionContext, encrypt, keyIdOf } from './ciphertext.ts';
 
 export interface Key {
   readonly id: string;
   readonly arn: string;
-  readonly enabled: boolean;
   readonly material: Buffer;
 }
 
@@ -14,44 +12,19 @@ type Input = Record<string, unknown>;
 // KMS's limit for the plaintext of Encrypt.
 const MAX_PLAINTEXT_BYTES = 4096;
 
-const MAX_DATA_KEY_BYTES = 1024;
-
-/** The operations of KMS on symmetric keys. `find` finds a key by id, ARN or alias. */
+/** The operations of KMS on symmetric keys. `find` finds a key by id or ARN. */
 export function keyOperations(
   find: (reference: string) => Key | undefined,
 ): Record<string, AwsJsonOperation> {
-  function usableKey(reference: unknown): Key {
+  function findKey(reference: unknown): Key {
     const key = find(String(reference));
     if (!key) throw new AwsJsonError('NotFoundException', `Key '${reference}' does not exist`);
-    if (key.enabled) return key;
-    throw new AwsJsonError('DisabledException', `${key.arn} is disabled.`);
-  }
-
-  function dataKey(input: Input) {
-    const key = usableKey(input.KeyId);
-    const plaintext = randomBytes(dataKeyBytes(input));
-    const ciphertext = encrypt(key.id, key.material, plaintext, contextOf(input));
-    return { KeyId: key.arn, CiphertextBlob: ciphertext.toString('base64'), plaintext };
+    return key;
   }
 
   return {
-    DescribeKey({ KeyId }) {
-      const key = find(String(KeyId));
-      if (!key) throw new AwsJsonError('NotFoundException', `Key '${KeyId}' does not exist`);
-      return {
-        KeyMetadata: {
-          KeyId: key.id,
-          Arn: key.arn,
-          Enabled: key.enabled,
-          KeyState: key.enabled ? 'Enabled' : 'Disabled',
-          KeySpec: 'SYMMETRIC_DEFAULT',
-          KeyUsage: 'ENCRYPT_DECRYPT',
-        },
-      };
-    },
-
     Encrypt(input) {
-      const key = usableKey(input.KeyId);
+      const key = findKey(input.KeyId);
       const plaintext = bytesOf(input, 'Plaintext');
       if (plaintext.length < 1 || plaintext.length > MAX_PLAINTEXT_BYTES) {
         throw new AwsJsonError(
@@ -71,8 +44,8 @@ export function keyOperations(
       const ciphertext = bytesOf(input, 'CiphertextBlob');
       const keyId = keyIdOf(ciphertext);
       if (keyId === undefined || !find(keyId)) throw new AwsJsonError('InvalidCiphertextException', '');
-      const key = usableKey(keyId);
-      if (input.KeyId !== undefined && usableKey(input.KeyId) !== key) {
+      const key = findKey(keyId);
+      if (input.KeyId !== undefined && findKey(input.KeyId) !== key) {
         throw new AwsJsonError(
           'IncorrectKeyException',
           'The key ID in the request does not identify a CMK that can perform this operation.',
@@ -90,16 +63,6 @@ export function keyOperations(
         EncryptionAlgorithm: 'SYMMETRIC_DEFAULT',
       };
     },
-
-    GenerateDataKey(input) {
-      const { plaintext, ...response } = dataKey(input);
-      return { ...response, Plaintext: plaintext.toString('base64') };
-    },
-
-    GenerateDataKeyWithoutPlaintext(input) {
-      const { plaintext: _, ...response } = dataKey(input);
-      return response;
-    },
   };
 }
 
@@ -111,13 +74,50 @@ function contextOf({ EncryptionContext: given = {} }: Input): EncryptionContext 
   return given as EncryptionContext;
 }
 
-function dataKeyBytes({ KeySpec, NumberOfBytes }: Input): number {
-  if ((KeySpec === undefined) === (NumberOfBytes === undefined)) {
-    throw new AwsJsonError('ValidationException', 'Please specify either number of bytes or key spec.');
+export type EncryptionContext = Readonly<Record<string, string>>;
+
+const ALGORITHM = 'aes-256-gcm';
+const VERSION = 1;
+const KEY_ID_BYTES = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Returns version, key id, nonce, tag and encrypted text. The tag also authenticates the context. */
+export function encrypt(
+  keyId: string,
+  key: Buffer,
+  plaintext: Buffer,
+  encryptionContext: EncryptionContext,
+): Buffer {
+  const head = Buffer.concat([Buffer.from([VERSION]), Buffer.from(keyId.replaceAll('-', ''), 'hex')]);
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(authenticated(head, encryptionContext));
+  const body = Buffer.concat([cipher.update(plaintext), cipher.final()]);
+  return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
+}
+
+/** The id of a ciphertext's key; undefined if this emulator has not made the ciphertext. */
+export function keyIdOf(ciphertext: Buffer): string | undefined {
+  if (ciphertext[0] !== VERSION || ciphertext.length < 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) {
+    return undefined;
   }
-  if (KeySpec === 'AES_256') return 32;
-  if (KeySpec === 'AES_128') return 16;
-  const bytes = Number(NumberOfBytes);
-  if (Number.isInteger(bytes) && bytes >= 1 && bytes <= MAX_DATA_KEY_BYTES) return bytes;
-  throw new AwsJsonError('ValidationException', `A data key has AES_128, AES_256 or 1 to 1024 bytes`);
+  const hex = ciphertext.subarray(1, 1 + KEY_ID_BYTES).toString('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** @throws Error if the key, the context or a byte of the ciphertext is wrong */
+export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: EncryptionContext): Buffer {
+  const afterHead = 1 + KEY_ID_BYTES;
+  const afterNonce = afterHead + NONCE_BYTES;
+  const afterTag = afterNonce + TAG_BYTES;
+  const decipher = createDecipheriv(ALGORITHM, key, ciphertext.subarray(afterHead, afterNonce))
+    .setAAD(authenticated(ciphertext.subarray(0, afterHead), encryptionContext))
+    .setAuthTag(ciphertext.subarray(afterNonce, afterTag));
+  return Buffer.concat([decipher.update(ciphertext.subarray(afterTag)), decipher.final()]);
+}
+
+/** Sorted, because the order of a context's entries has no meaning. */
+function authenticated(head: Buffer, encryptionContext: EncryptionContext): Buffer {
+  const entries = Object.entries(encryptionContext).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Buffer.concat([head, Buffer.from(JSON.stringify(entries))]);
 }

@@ -1,33 +1,24 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { UnreadableState } from '../data/state-file.ts';
-import { openStoredValues, type StoredValues } from '../data/stored-values.ts';
+import { openStoredValues, type StoredValues, UnreadableState } from '../data/state-file.ts';
 import type { Permission } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
-import { keyIdOf } from './ciphertext.ts';
-import { type Key, keyOperations } from './key-operations.ts';
+import { type Key, keyIdOf, keyOperations } from './key-operations.ts';
 
 interface KeyProperties {
   readonly Enabled?: boolean;
-  readonly KeyPolicy?: unknown;
+  readonly KeyPolicy: unknown;
   readonly KeySpec?: string;
   readonly KeyUsage?: string;
 }
-
-interface AliasProperties {
-  readonly AliasName: string;
-  readonly TargetKeyId: string;
-}
-
-const KEY = 'AWS::KMS::Key';
 
 // AES-256, as in KMS.
 const KEY_BYTES = 32;
 
 /** KMS: symmetric keys. Their key material is stored in the data folder. */
 export const keys: ResourceKind = {
-  types: [KEY, 'AWS::KMS::Alias'],
+  types: ['AWS::KMS::Key'],
   // A secret resolves the reference to its key while it opens.
   opensFirst: true,
 
@@ -39,11 +30,8 @@ export const keys: ResourceKind = {
     };
     const keyArn = (id: string) => `arn:aws:kms:${context.region}:${context.accountId}:key/${id}`;
     const arnOf = (resource: TemplateResource) => keyArn(idOf(resource));
-    const aliasOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.AliasName, logicalId));
-
     const known = new Map<string, Key>();
-    for (const resource of resources.filter(({ type }) => type === KEY)) {
+    for (const resource of resources) {
       const key = await openKey(resource, { id: idOf(resource), arn: arnOf(resource) }, materials);
       known.set(key.id, key).set(key.arn, key);
     }
@@ -56,44 +44,19 @@ export const keys: ResourceKind = {
     context.endpoints.kms = server.endpoint;
 
     return {
-      ref: (resource) => (resource.type === KEY ? idOf(resource) : aliasOf(resource)),
-      attribute: (resource, name) =>
-        resource.type === KEY ? { Arn: arnOf(resource), KeyId: idOf(resource) }[name] : undefined,
+      ref: idOf,
+      attribute: (resource, name) => ({ Arn: arnOf(resource), KeyId: idOf(resource) })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_KMS: server.endpoint }),
       async start() {
-        for (const resource of resources.filter(({ type }) => type === KEY)) {
+        for (const resource of resources) {
           const { KeyPolicy } = context.resolve(resource.properties, resource.logicalId) as KeyProperties;
-          context.access.attachPolicy(
-            arnOf(resource),
-            KeyPolicy ?? defaultPolicy(context),
-            resource.logicalId,
-          );
-        }
-        for (const resource of resources.filter(({ type }) => type !== KEY)) {
-          const { TargetKeyId } = context.resolve(resource.properties, resource.logicalId) as AliasProperties;
-          const key = known.get(TargetKeyId);
-          if (!key)
-            throw new Error(
-              `${resource.logicalId} (${resource.type}): no key ${TargetKeyId} in the template`,
-            );
-          const alias = aliasOf(resource);
-          known.set(alias, key).set(`arn:aws:kms:${context.region}:${context.accountId}:${alias}`, key);
+          context.access.attachPolicy(arnOf(resource), KeyPolicy, resource.logicalId);
         }
       },
       close: server.close,
     };
   },
 };
-
-/** KMS's default key policy: it delegates all decisions to the account's policies. */
-const defaultPolicy = ({ accountId }: Pick<RunContext, 'accountId'>) => ({
-  Statement: {
-    Effect: 'Allow',
-    Principal: { AWS: `arn:aws:iam::${accountId}:root` },
-    Action: 'kms:*',
-    Resource: '*',
-  },
-});
 
 /**
  * Opens a key of the template. At its first start, its key material is created.
@@ -109,13 +72,13 @@ async function openKey(
     Enabled = true,
     KeySpec = 'SYMMETRIC_DEFAULT',
     KeyUsage = 'ENCRYPT_DECRYPT',
-  } = properties as KeyProperties;
-  if (KeySpec !== 'SYMMETRIC_DEFAULT' || KeyUsage !== 'ENCRYPT_DECRYPT')
-    throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
+  } = properties as Partial<KeyProperties>;
+  if (!Enabled || KeySpec !== 'SYMMETRIC_DEFAULT' || KeyUsage !== 'ENCRYPT_DECRYPT')
+    throw new Error(`${logicalId} (${type}): only enabled, symmetric keys for encryption can run locally`);
   const encoded = await materials.getOrCreate(id, () => randomBytes(KEY_BYTES).toString('base64'));
   const material = Buffer.from(encoded, 'base64');
   if (material.length !== KEY_BYTES) throw new UnreadableState(materials.file, `the key ${id} is damaged`);
-  return { id, arn, enabled: Enabled, material };
+  return { id, arn, material };
 }
 
 /** The permission that IAM checks for a call. A ciphertext names its key. */
@@ -137,4 +100,19 @@ function neededPermission(
     resource: find(reference)?.arn ?? keyArn(reference),
     context: Object.fromEntries(entries),
   };
+}
+
+/**
+ * The ARN of the customer managed key that encrypts a resource. Undefined for AWS managed keys, which need no
+ * permissions.
+ * @throws Error for a key's alias
+ */
+export function keyArnOf(
+  reference: unknown,
+  { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,
+): string | undefined {
+  if (reference === undefined || /(^|:)alias\/aws\//.test(String(reference))) return undefined;
+  const text = String(reference);
+  if (/(^|:)alias\//.test(text)) throw new Error(`the key ${text} is not available locally by its alias`);
+  return text.startsWith('arn:') ? text : `arn:aws:kms:${region}:${accountId}:key/${text}`;
 }

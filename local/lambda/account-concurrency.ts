@@ -4,30 +4,25 @@ import type { InvocationResult, InvokableFunction, ThrottleReason } from './invo
 const DEFAULT_EXECUTIONS = 1000;
 const UNRESERVED_AT_LEAST = 100;
 
-export interface AccountConcurrency {
-  /** Reserves executions for a function. Returns Lambda's error message if too few stay unreserved. */
-  reserve(functionName: string, executions: number): string | undefined;
-  /** Wraps a function: calls above its reservation, or above what the account has unreserved, are throttled. */
-  limit<Limited extends InvokableFunction>(target: Limited): Limited;
-}
-
 /**
  * Lambda's limits of concurrent executions in an account. A call that waits here for a thread counts as an execution,
  * because AWS would have started it.
  */
-export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS): AccountConcurrency {
+export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS) {
   const reserved = new Map<string, { readonly executions: number; running: number }>();
   const unreserved = { executions, running: 0 };
 
   return {
-    reserve(functionName, count) {
+    /** Reserves executions for a function. Returns Lambda's error message if too few stay unreserved. */
+    reserve(functionName: string, count: number): string | undefined {
       unreserved.executions -= count;
       reserved.set(functionName, { executions: count, running: 0 });
       return unreserved.executions < UNRESERVED_AT_LEAST
         ? `Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [${UNRESERVED_AT_LEAST}].`
         : undefined;
     },
-    limit(target) {
+    /** Wraps a function: calls above its reservation, or above what the account has unreserved, are throttled. */
+    limit<Limited extends InvokableFunction>(target: Limited): Limited {
       const reservation = reserved.get(target.functionName);
       const share = reservation ?? unreserved;
       const reason = reservation

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Agent, type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Address } from '../wire/find-free-address.ts';
+import type { Address } from '../wire/listen-on-loopback.ts';
 
 /** A request to a web function: of the distribution, or of the gateway. */
 export interface WebRequest {

@@ -1,17 +1,10 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
+import type { InvokableFunction } from './invokable-function.ts';
 
 /** A Lambda function of the template. Its properties have values instead of intrinsic functions such as Ref. */
-export interface FunctionDefinition {
-  readonly logicalId: string;
-  readonly functionName: string;
-  readonly functionArn: string;
-  /** Its versions and aliases. */
-  readonly qualifiers: readonly string[];
-  /** The access key of its role's session. */
-  readonly accessKeyId: string;
+export interface FunctionDefinition extends Omit<InvokableFunction, 'invoke' | 'endIdleThreads'> {
   readonly taskRoot: string;
   readonly handler: string;
-  readonly timeoutSeconds: number;
   readonly memoryMegabytes: number;
   /** Where threads store compiled code for later threads. */
   readonly compileCacheFolder: string;

@@ -1,16 +1,7 @@
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { FunctionThread } from './function-thread.ts';
-import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
+import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { createWarmThreads } from './warm-threads.ts';
-
-export interface FunctionPool extends InvokableFunction {
-  /** Loads one thread before the first invocation. Resolves when the thread is ready. */
-  prewarm(): Promise<void>;
-  threads(): readonly FunctionThread[];
-  /** Ends all threads, busy ones too. Returns how many. The next invocation starts a new thread. */
-  killThreads(): number;
-  close(): Promise<void>;
-}
 
 export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
   readonly maxConcurrency: number;
@@ -38,7 +29,8 @@ const SHUT_DOWN: InvocationResult = {
  * `maxConcurrency` is the only limit. A lower one, such as the number of processors, would stop calls that wait: a
  * streamed reply, a worker of a batch and a webhook occupy their threads for seconds or minutes without computing.
  */
-export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
+export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
+  const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;
   const threads = createWarmThreads(definition, options);
   const queue: QueuedCall[] = [];
   let closed = false;
@@ -69,21 +61,28 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   }
 
   return {
-    ...describeFunction(definition),
-    invoke(payload, sink) {
+    logicalId,
+    functionName,
+    functionArn,
+    qualifiers,
+    accessKeyId,
+    timeoutSeconds,
+    invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
       if (closed) return Promise.resolve(SHUT_DOWN);
       return new Promise((resolve) => {
         queue.push({ payload, sink, resolve });
         serveQueue();
       });
     },
-    async prewarm() {
+    /** Loads one thread before the first invocation. Resolves when the thread is ready. */
+    async prewarm(): Promise<void> {
       if (threads.count === 0 && !closed) await startThread();
     },
     endIdleThreads: threads.endIdle,
     threads: threads.all,
+    /** Ends all threads, busy ones too. Returns how many. The next invocation starts a new thread. */
     killThreads: threads.kill,
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       for (const { resolve } of queue.splice(0)) resolve(SHUT_DOWN);
       await threads.close();
@@ -91,9 +90,4 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   };
 }
 
-function describeFunction(
-  definition: FunctionDefinition,
-): Omit<InvokableFunction, 'invoke' | 'endIdleThreads'> {
-  const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;
-  return { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds };
-}
+export type FunctionPool = ReturnType<typeof createFunctionPool>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { runnerPorts } from '../wire/runner-ports.ts';
+import { runnerPorts } from '../wire/listen-on-loopback.ts';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { passLines } from './pass-lines.ts';
@@ -137,13 +137,10 @@ class WorkerThread implements FunctionThread {
       case 'violation':
         this.#events.onViolation(message.text);
         break;
-      case 'out-of-memory': {
-        const { functionName, memoryMegabytes } = this.#definition;
-        const text = `${functionName} held ${message.usedMegabytes} MB of ${memoryMegabytes} MB`;
-        this.#events.onViolation(text);
-        this.#failAndTerminate('Runtime.OutOfMemory', text);
+      case 'out-of-memory':
+        this.#events.onViolation(message.text);
+        this.#failAndTerminate('Runtime.OutOfMemory', message.text);
         break;
-      }
     }
   }
 

@@ -1,6 +1,5 @@
 import type { ResourceKind } from '../template/resource-kind.ts';
-import { findFunction } from './find-function.ts';
-import { invokedArn } from './invoked-arn.ts';
+import { findFunction, invokedArn } from './find-function.ts';
 
 interface PermissionProperties {
   readonly Action: string;

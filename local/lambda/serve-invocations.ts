@@ -4,9 +4,9 @@ import type { AccessControl } from '../iam/access-control.ts';
 import type { Denial } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
-import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { invokedArn } from './find-function.ts';
 import type { InvokableFunction } from './invokable-function.ts';
-import { invokedArn } from './invoked-arn.ts';
 
 const DENIALS: Readonly<Record<Denial['reason'], string>> = {
   denied: 'AccessDeniedException',
@@ -17,16 +17,11 @@ const DENIALS: Readonly<Record<Denial['reason'], string>> = {
 
 const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
 
-export interface InvocationServer {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /** Serves Lambda's operation Invoke. Only synchronous calls: there is no queue for asynchronous ones here. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
   access: Pick<AccessControl, 'rejectionOf' | 'rules'>,
-): Promise<InvocationServer> {
+): Promise<Listening> {
   const server = createServer((request, response) => {
     respond(find, access, request, response).catch((error) =>
       reject(response, 500, 'ServiceException', String(error)),

@@ -2,25 +2,6 @@ import type { FunctionDefinition, ThreadEvents } from './function-definition.ts'
 import { createFunctionThread, type FunctionThread } from './function-thread.ts';
 import type { InvocationResult } from './invokable-function.ts';
 
-/** The threads of one function, like the execution environments of Lambda. */
-export interface WarmThreads {
-  readonly count: number;
-  readonly idleCount: number;
-  /** Whether a thread is loading. Only one loads at a time, because two that load concurrently slow each other. */
-  readonly isStarting: boolean;
-  all(): readonly FunctionThread[];
-  /** Starts a thread, which is idle when it has loaded. Resolves with the failure if it cannot load. */
-  start(): Promise<InvocationResult | undefined>;
-  /** Takes the idle thread with the most calls, so that the other threads stay idle and end. */
-  takeWarmest(): FunctionThread | undefined;
-  /** Makes a thread idle again, unless it has ended. */
-  release(thread: FunctionThread): void;
-  endIdle(): void;
-  /** Ends all threads, busy ones too. Returns how many. */
-  kill(): number;
-  close(): Promise<void>;
-}
-
 /** AWS usually removes an idle environment after about this time. */
 export const IDLE_MILLISECONDS = 5 * 60_000;
 
@@ -28,7 +9,7 @@ export const IDLE_MILLISECONDS = 5 * 60_000;
 export function createWarmThreads(
   definition: FunctionDefinition,
   { onLine, onViolation }: Omit<ThreadEvents, 'onGone'>,
-): WarmThreads {
+) {
   const threads = new Set<FunctionThread>();
   const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
   /** The number of calls of each thread. A thread with more calls is faster. */
@@ -56,17 +37,19 @@ export function createWarmThreads(
   sweep.unref();
 
   return {
-    get count() {
+    get count(): number {
       return threads.size;
     },
-    get idleCount() {
+    get idleCount(): number {
       return idle.length;
     },
-    get isStarting() {
+    /** Whether a thread is loading. Only one loads at a time, because two that load concurrently slow each other. */
+    get isStarting(): boolean {
       return isStarting;
     },
-    all: () => [...threads],
-    async start() {
+    all: (): readonly FunctionThread[] => [...threads],
+    /** Starts a thread, which is idle when it has loaded. Resolves with the failure if it cannot load. */
+    async start(): Promise<InvocationResult | undefined> {
       const onGone = () => remove(thread);
       const thread = createFunctionThread(definition, { onLine, onViolation, onGone });
       threads.add(thread);
@@ -76,7 +59,8 @@ export function createWarmThreads(
       if (!failure) release(thread);
       return failure;
     },
-    takeWarmest() {
+    /** Takes the idle thread with the most calls, so that the other threads stay idle and end. */
+    takeWarmest(): FunctionThread | undefined {
       let warmest = 0;
       for (const [index, { thread }] of idle.entries())
         if (callsTo(thread) > callsTo(idle[warmest]?.thread)) warmest = index;
@@ -84,14 +68,16 @@ export function createWarmThreads(
       if (thread) callsOf.set(thread, callsTo(thread) + 1);
       return thread;
     },
+    /** Makes a thread idle again, unless it has ended. */
     release,
     endIdle: () => endIdleSince(Date.now()),
-    kill() {
+    /** Ends all threads, busy ones too. Returns how many. */
+    kill(): number {
       const running = [...threads];
       for (const thread of running) void thread.terminate();
       return running.length;
     },
-    async close() {
+    async close(): Promise<void> {
       clearInterval(sweep);
       await Promise.all([...threads].map((thread) => thread.terminate()));
     },

@@ -1,29 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
-import type { Address } from '../wire/find-free-address.ts';
+import type { Address } from '../wire/listen-on-loopback.ts';
 import { IDLE_MILLISECONDS } from './warm-threads.ts';
-import type { WebFunctionDefinition } from './web-function-definition.ts';
-import { type Environment, startEnvironment } from './web-function-environment.ts';
-
-/** An environment that has accepted a request. */
-export interface TakenEnvironment {
-  /** Resolves with its address when it listens. */
-  ready(): Promise<Address>;
-  /** Called when the request has ended. */
-  release(): void;
-}
-
-/** The environments of one web function. */
-export interface WebEnvironments {
-  /** Undefined if all environments that the function may have are full. */
-  take(): TakenEnvironment | undefined;
-  /** Starts an environment before the first request. Resolves when it listens, or has failed. */
-  prewarm(): Promise<void>;
-  all(): readonly { readonly busy: boolean }[];
-  kill(): number;
-  shutDown(count: number): number;
-  close(): Promise<void>;
-}
+import {
+  type Environment,
+  startEnvironment,
+  type WebFunctionDefinition,
+} from './web-function-environment.ts';
 
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;
@@ -45,7 +28,7 @@ interface Slot {
  * Starts another environment when all are full, or when one lags and a processor is left for another. Ends those that
  * are idle for five minutes.
  */
-export function createWebEnvironments(definition: WebFunctionDefinition): WebEnvironments {
+export function createWebEnvironments(definition: WebFunctionDefinition) {
   const { maxEnvironments, requestsPerEnvironment } = definition.limits;
   const slots = new Set<Slot>();
 
@@ -95,25 +78,34 @@ export function createWebEnvironments(definition: WebFunctionDefinition): WebEnv
   };
 
   return {
+    /** An environment that accepts a request; undefined if all that the function may have are full. */
     take() {
       const slot = freest() ?? (slots.size < maxEnvironments ? start() : undefined);
       if (slot === undefined) return undefined;
       slot.requests += 1;
       return {
-        ready: async () => (await listening(slot)).address,
-        release() {
+        /** Resolves with its address when it listens. */
+        ready: async (): Promise<Address> => (await listening(slot)).address,
+        /** Called when the request has ended. */
+        release(): void {
           slot.requests -= 1;
           slot.idleSince = Date.now();
         },
       };
     },
-    async prewarm() {
+    /** Starts an environment before the first request. Resolves when it listens, or has failed. */
+    async prewarm(): Promise<void> {
       if (slots.size === 0) await listening(start()).catch(() => undefined);
     },
-    all: () => [...slots].map(({ requests }) => ({ busy: requests > 0 })),
-    kill: () => endOldest(slots.size, (slot) => void slot.starting.then(({ worker }) => worker.terminate())),
-    shutDown: (count) => endOldest(count, shutDownSlot),
-    async close() {
+    /** Whether each environment has requests. */
+    environments: (): readonly { readonly busy: boolean }[] =>
+      [...slots].map(({ requests }) => ({ busy: requests > 0 })),
+    /** Ends all environments at once, busy ones too. Returns how many. */
+    kill: (): number =>
+      endOldest(slots.size, (slot) => void slot.starting.then(({ worker }) => worker.terminate())),
+    /** Ends the oldest environments as Lambda does: SIGTERM, and the end a second later. Returns how many. */
+    shutDown: (count: number): number => endOldest(count, shutDownSlot),
+    async close(): Promise<void> {
       clearInterval(watch);
       await Promise.all(
         [...slots].map(async ({ starting }) => (await starting.catch(() => undefined))?.worker.terminate()),

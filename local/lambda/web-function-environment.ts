@@ -1,11 +1,16 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { type Address, findFreeAddress } from '../wire/find-free-address.ts';
-import { claimPort, releasePort, runnerPorts } from '../wire/runner-ports.ts';
+import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
+import {
+  type Address,
+  claimPort,
+  findFreeAddress,
+  releasePort,
+  runnerPorts,
+} from '../wire/listen-on-loopback.ts';
 import { passLines } from './pass-lines.ts';
-import type { ServerThreadData } from './thread/messages.ts';
-import type { WebFunctionDefinition } from './web-function-definition.ts';
+import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
 
 /** A thread that runs the server of a web function. */
 export interface Environment {
@@ -23,7 +28,7 @@ const START_MILLISECONDS = 10_000;
 // Lambda sends SIGKILL about this long after SIGTERM.
 const SHUTDOWN_MILLISECONDS = 1000;
 
-// Half of the 2 GB of an environment of a web function; the rest is for what is outside of the heap. V8 lets a heap
+// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap. V8 lets a heap
 // with a limit of 2 GB or more grow to four times what it needs before it collects garbage: measured, 155 MB after a
 // run instead of 90, for the same processor time.
 const HEAP_MEGABYTES = 1024;
@@ -83,10 +88,16 @@ function startWorker(definition: WebFunctionDefinition, { host, port }: Address)
     },
     workerData: {
       entry: definition.entry,
+      functionName: definition.functionName,
+      memoryMegabytes: definition.memoryMegabytes,
       hasLogListener: definition.hasLogListener,
       emulatorRoute: definition.emulatorRoute,
       runnerPorts,
     } satisfies ServerThreadData,
+  });
+  worker.on('message', ({ kind, text }: GuardMessage) => {
+    definition.onViolation(text);
+    if (kind === 'out-of-memory') void worker.terminate();
   });
   passLines(worker.stdout, definition.onLine);
   passLines(worker.stderr, definition.onLine);
@@ -111,4 +122,31 @@ function accepts({ host, port }: Address): Promise<boolean> {
     });
     socket.once('error', () => resolve(false));
   });
+}
+
+export interface WebFunctionDefinition {
+  readonly logicalId: string;
+  readonly functionName: string;
+  readonly domainName: string;
+  /** The module that starts the server. */
+  readonly entry: string;
+  readonly compileCacheFolder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+  readonly limits: WebFunctionLimits;
+  /** Whether `onLine` does anything. */
+  readonly hasLogListener: boolean;
+  readonly emulatorRoute: EmulatorRoute | undefined;
+  readonly memoryMegabytes: number;
+  onLine(line: string): void;
+  /** Called for what would fail in AWS. */
+  onViolation(text: string): void;
+}
+
+export interface WebFunctionLimits {
+  /** Undefined if the endpoint has no limit. */
+  readonly requestsPerSecond: number | undefined;
+  readonly maxEnvironments: number;
+  /** Concurrent requests of one environment. Requests beyond those of all environments are rejected, not queued. */
+  readonly requestsPerEnvironment: number;
 }

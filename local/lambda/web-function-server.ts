@@ -2,30 +2,14 @@ import { Agent } from 'node:http';
 import { createThrottle } from '../gateway/method-throttles.ts';
 import { callEnvironment, platformResponse, type WebRequest, type WebResponse } from './call-environment.ts';
 import { createWebEnvironments } from './web-environments.ts';
-import type { WebFunctionDefinition } from './web-function-definition.ts';
-
-export interface WebFunctionServer {
-  readonly logicalId: string;
-  readonly functionName: string;
-  /** Resolves when the headers of the response have arrived. Never rejects. */
-  send(request: WebRequest): Promise<WebResponse>;
-  /** Starts an environment before the first request. Resolves when it listens, or has failed. */
-  prewarm(): Promise<void>;
-  /** Whether each environment has requests. */
-  environments(): readonly { readonly busy: boolean }[];
-  /** Ends all environments at once, busy ones too. Returns how many. */
-  kill(): number;
-  /** Ends the oldest environments as Lambda does: SIGTERM, and the end a second later. Returns how many. */
-  shutDown(count: number): number;
-  close(): Promise<void>;
-}
+import type { WebFunctionDefinition } from './web-function-environment.ts';
 
 /** Serves the environments of one web function under the limits of its endpoint. */
-export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
+export function startWebFunction(definition: WebFunctionDefinition) {
   const agent = new Agent({ keepAlive: true });
   const { requestsPerSecond } = definition.limits;
   const isWithinRate = createThrottle();
-  const environments = createWebEnvironments(definition);
+  const { take, close, ...environments } = createWebEnvironments(definition);
   const { logicalId, functionName, domainName, timeoutSeconds } = definition;
 
   /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
@@ -36,8 +20,9 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
   return {
     logicalId,
     functionName,
-    async send(request) {
-      const environment = isTooFast() ? undefined : environments.take();
+    /** Resolves when the headers of the response have arrived. Never rejects. */
+    async send(request: WebRequest): Promise<WebResponse> {
+      const environment = isTooFast() ? undefined : take();
       if (environment === undefined) return platformResponse(429, 'Platform.Throttled');
       const address = await environment.ready().catch(() => undefined);
       if (address === undefined) {
@@ -48,13 +33,12 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
       response.body.once('close', () => environment.release());
       return response;
     },
-    prewarm: environments.prewarm,
-    environments: environments.all,
-    kill: environments.kill,
-    shutDown: environments.shutDown,
-    async close() {
+    ...environments,
+    async close(): Promise<void> {
       agent.destroy();
-      await environments.close();
+      await close();
     },
   };
 }
+
+export type WebFunctionServer = ReturnType<typeof startWebFunction>;

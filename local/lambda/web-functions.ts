@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { finished, pipeline } from 'node:stream';
-import { endResponse } from '../gateway/end-response.ts';
+import { endResponse } from '../gateway/read-body.ts';
 import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { startWebFunction, type WebFunctionServer } from './web-function-server.ts';
 
@@ -38,6 +38,9 @@ const CODE_COPY = 'Custom::S3ObjectCopy';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_CONCURRENCY = 64;
 
+// Of an environment of a web function. No template can change it.
+const MEMORY_MEGABYTES = 2048;
+
 /** Web functions: HTTP servers, whose environments are threads. */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
@@ -67,13 +70,12 @@ export const webFunctions: ResourceKind = {
         for (const endpoint of resources.filter(({ type }) => type === ENDPOINT)) {
           const resolved = context.resolve(endpoint.properties, endpoint.logicalId) as EndpointProperties;
           const { AuthType, FunctionName } = resolved;
-          if (AuthType !== 'ApplicationManaged')
-            throw new Error(`${endpoint.logicalId} (${ENDPOINT}): AuthType ${AuthType} cannot run locally`);
+          if (AuthType !== 'ApplicationManaged') reject(endpoint, `AuthType ${AuthType} cannot run locally`);
           const revision = revisions.find(
             ({ properties, logicalId }) =>
               context.resolve(properties.FunctionName, logicalId) === FunctionName,
           );
-          if (!revision) throw new Error(`${endpoint.logicalId} (${ENDPOINT}): its function has no revision`);
+          if (!revision) reject(endpoint, `its function has no revision`);
           const server = startServer(revision, resolved, domainOf(endpoint), context);
           context.webFunctions.set(domainOf(endpoint), server);
           context.origins.set(domainOf(endpoint), (request, response) => respond(server, request, response));
@@ -152,6 +154,8 @@ function startServer(
     },
     hasLogListener: context.options.onLog !== undefined,
     emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
+    memoryMegabytes: MEMORY_MEGABYTES * environmentsPerThread,
+    onViolation: (text) => void context.violations.push(text),
     onLine: (line) => context.options.onLog?.({ functionName, line }),
   });
 }

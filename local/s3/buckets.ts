@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { PermissionUse } from '../iam/access-rules.ts';
-import { keyArnOf } from '../kms/key-arn-of.ts';
+import { keyArnOf } from '../kms/keys.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { claimPort, releasePort } from '../wire/runner-ports.ts';
+import { claimPort, releasePort } from '../wire/listen-on-loopback.ts';
 
 /** Messages from the thread of serve-buckets.ts. */
 export type MessageFromBuckets =

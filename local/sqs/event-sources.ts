@@ -1,7 +1,7 @@
 import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
-import { type Poller, pollQueue } from './poll-queue.ts';
+import { pollQueue } from './poll-queue.ts';
 import { readEventSource } from './read-event-source.ts';
 
 /** Lambda calls these operations with the function's role, and checks their permissions when it creates the mapping. */
@@ -12,7 +12,7 @@ export const eventSources: ResourceKind = {
   types: ['AWS::Lambda::EventSourceMapping'],
 
   async open(resources, context) {
-    const pollers: Poller[] = [];
+    const stops: (() => void)[] = [];
     const arnOf = ({ logicalId }: TemplateResource) =>
       `arn:aws:lambda:${context.region}:${context.accountId}:event-source-mapping:${context.nameOf(logicalId)}`;
     return {
@@ -20,16 +20,16 @@ export const eventSources: ResourceKind = {
       attribute: (resource, name) =>
         ({ Id: context.nameOf(resource.logicalId), EventSourceMappingArn: arnOf(resource) })[name],
       async start() {
-        for (const resource of resources) pollers.push(...(await startPoller(resource, context)));
+        for (const resource of resources) stops.push(...(await startPoller(resource, context)));
       },
       async close() {
-        for (const poller of pollers) poller.stop();
+        for (const stop of stops) stop();
       },
     };
   },
 };
 
-async function startPoller(resource: TemplateResource, context: RunContext): Promise<Poller[]> {
+async function startPoller(resource: TemplateResource, context: RunContext): Promise<(() => void)[]> {
   const source = readEventSource(resource, context);
   const { target, queueArn } = source;
   for (const operation of NEEDED_OPERATIONS) {
@@ -37,8 +37,9 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
       { action: `sqs:${operation}`, resource: queueArn },
     ]);
     if (rejection) {
-      throw new Error(
-        `${resource.logicalId} (${resource.type}): The function execution role does not have permissions to call ${operation} on SQS: ${rejection.message}`,
+      reject(
+        resource,
+        `The function execution role does not have permissions to call ${operation} on SQS: ${rejection.message}`,
       );
     }
   }
@@ -51,8 +52,9 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
   );
   const visibilitySeconds = Number(Attributes.VisibilityTimeout);
   if (visibilitySeconds < target.timeoutSeconds) {
-    throw new Error(
-      `${resource.logicalId} (${resource.type}): Queue visibility timeout: ${visibilitySeconds} seconds is less than Function timeout: ${target.timeoutSeconds} seconds`,
+    reject(
+      resource,
+      `Queue visibility timeout: ${visibilitySeconds} seconds is less than Function timeout: ${target.timeoutSeconds} seconds`,
     );
   }
   if (!source.enabled) return [];

@@ -1,5 +1,3 @@
-import { createFairBacklog } from './fair-backlog.ts';
-
 export interface BufferedMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
@@ -8,24 +6,9 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-export interface MessageBuffer {
-  readonly isFull: boolean;
-  /** Resolves when the buffer may have space again. */
-  readonly capacity: Promise<void>;
-  add(groupId: string, message: BufferedMessage): void;
-  /** Undefined if there is no message, or if the batching window still waits for more. */
-  takeBatch(): readonly BufferedMessage[] | undefined;
-  messages(): readonly BufferedMessage[];
-  /** Resolves `capacity`, and starts a new batching window if the buffer is empty. */
-  onTaken(): void;
-  stop(): void;
-}
-
 interface BufferOptions {
   readonly batchSize: number;
-  readonly windowSeconds: number;
   readonly visibilitySeconds: number;
-  onWindowEnd(): void;
 }
 
 // Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
@@ -39,38 +22,28 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 /** The received messages that no invocation has taken yet. Collects them into batches, as Lambda does. */
-export function createMessageBuffer(options: BufferOptions): MessageBuffer {
-  const { batchSize, windowSeconds, visibilitySeconds, onWindowEnd } = options;
+export function createMessageBuffer(options: BufferOptions) {
+  const { batchSize, visibilitySeconds } = options;
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
   let capacity = Promise.withResolvers<void>();
-  let windowHasEnded = windowSeconds === 0;
-  let window: NodeJS.Timeout | undefined;
-
-  function startWindow(): void {
-    if (windowHasEnded || window) return;
-    window = setTimeout(() => {
-      windowHasEnded = true;
-      onWindowEnd();
-    }, windowSeconds * 1000);
-  }
-
   return {
-    get isFull() {
+    get isFull(): boolean {
       return (
         bytes >= MAX_BUFFERED_BYTES || backlog.size >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY
       );
     },
-    get capacity() {
+    /** Resolves when the buffer may have space again. */
+    get capacity(): Promise<void> {
       return capacity.promise;
     },
-    add(groupId, message) {
+    add(groupId: string, message: BufferedMessage): void {
       backlog.add(groupId, message);
       bytes += message.bytes;
-      startWindow();
     },
-    takeBatch() {
-      if (backlog.size === 0 || (!windowHasEnded && backlog.size < batchSize)) return undefined;
+    /** Undefined if there is no message. */
+    takeBatch(): readonly BufferedMessage[] | undefined {
+      if (backlog.size === 0) return undefined;
       let batchBytes = 0;
       const batch = backlog.take(batchSize, (message) => {
         batchBytes += message.bytes;
@@ -79,19 +52,52 @@ export function createMessageBuffer(options: BufferOptions): MessageBuffer {
       for (const message of batch) bytes -= message.bytes;
       return batch;
     },
-    messages: () => backlog.items(),
-    onTaken() {
-      if (backlog.size === 0) {
-        clearTimeout(window);
-        window = undefined;
-        windowHasEnded = windowSeconds === 0;
-      }
+    messages: (): readonly BufferedMessage[] => backlog.items(),
+    /** Resolves `capacity`. */
+    onTaken(): void {
       capacity.resolve();
       capacity = Promise.withResolvers();
     },
-    stop() {
-      clearTimeout(window);
+    stop(): void {
       capacity.resolve();
     },
+  };
+}
+
+/** A queue that is fair to groups: a group with many items does not delay a group with few. */
+export function createFairBacklog<Item>() {
+  // In the order of the groups' turns.
+  const groups = new Map<string, Item[]>();
+  let size = 0;
+
+  function next(): [group: string, items: Item[], item: Item] | undefined {
+    for (const [group, items] of groups) if (items[0] !== undefined) return [group, items, items[0]];
+    return undefined;
+  }
+
+  return {
+    get size(): number {
+      return size;
+    },
+    add(group: string, item: Item): void {
+      const items = groups.get(group);
+      if (items) items.push(item);
+      else groups.set(group, [item]);
+      size += 1;
+    },
+    /** Takes up to `count` items, one of each group in turn. Stops before the first item that does not fit. */
+    take(count: number, fits: (item: Item) => boolean): Item[] {
+      const taken: Item[] = [];
+      for (let turn = next(); turn && taken.length < count && fits(turn[2]); turn = next()) {
+        const [group, items, item] = turn;
+        items.shift();
+        groups.delete(group);
+        if (items.length > 0) groups.set(group, items);
+        size -= 1;
+        taken.push(item);
+      }
+      return taken;
+    },
+    items: (): Item[] => [...groups.values()].flat(),
   };
 }

@@ -2,14 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '../iam/signature.ts';
 import { createInvokeBatch, type Deliveries } from './invoke-batch.ts';
 import { type BufferedMessage, createMessageBuffer } from './message-buffer.ts';
-import { createQueueClient } from './queue-client.ts';
+import { createQueueClient, type ReceivedMessage, sqsRecord } from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
-import { type ReceivedMessage, sqsRecord } from './sqs-record.ts';
-
-export interface Poller {
-  /** Stops receiving and invoking. Running invocations end when their function ends. */
-  stop(): void;
-}
 
 interface PollOptions {
   /** Credentials of the function's role. */
@@ -29,20 +23,18 @@ interface PollOptions {
 // One retry restores a broken connection. More frequent retries would only log more failures.
 const RETRY_MILLISECONDS = 1000;
 
-/** Moves messages from a queue to a function: long polls, fair batches, deletes after success. */
-export function pollQueue(options: PollOptions): Poller {
+/**
+ * Moves messages from a queue to a function: long polls, fair batches, deletes after success.
+ * @returns stops receiving and invoking; running invocations end when their function ends
+ */
+export function pollQueue(options: PollOptions): () => void {
   const { source, visibilitySeconds, redeliverySeconds } = options;
-  const { batchSize, windowSeconds, concurrency } = source;
+  const { batchSize, concurrency } = source;
   let stopped = false;
   let running = 0;
   let batches = 0;
   const queue = createQueueClient(options);
-  const buffer = createMessageBuffer({
-    batchSize,
-    windowSeconds,
-    visibilitySeconds,
-    onWindowEnd: dispatch,
-  });
+  const buffer = createMessageBuffer({ batchSize, visibilitySeconds });
   const invoke = createInvokeBatch({ ...options, isStopped: () => stopped });
 
   async function receive(): Promise<void> {
@@ -109,12 +101,10 @@ export function pollQueue(options: PollOptions): Poller {
   );
   void receive();
 
-  return {
-    stop() {
-      stopped = true;
-      clearInterval(extension);
-      buffer.stop();
-    },
+  return () => {
+    stopped = true;
+    clearInterval(extension);
+    buffer.stop();
   };
 }
 

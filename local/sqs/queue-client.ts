@@ -1,7 +1,6 @@
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { Credentials } from '../iam/signature.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
-import type { ReceivedMessage } from './sqs-record.ts';
 
 interface QueueClientOptions {
   /** Credentials of the function's role. */
@@ -14,13 +13,6 @@ interface Received {
   readonly receiptHandle: string;
 }
 
-export interface QueueClient {
-  /** Waits for up to 20 s for a message. */
-  receive(): Promise<readonly ReceivedMessage[]>;
-  changeVisibility(messages: readonly Received[], seconds: number): Promise<void>;
-  delete(messages: readonly Received[]): Promise<void>;
-}
-
 // SQS's limit of messages in one call.
 const MAX_ENTRIES = 10;
 
@@ -28,12 +20,13 @@ const MAX_ENTRIES = 10;
 const WAIT_SECONDS = 20;
 
 /** The calls to SQS that an event source needs. */
-export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClientOptions): QueueClient {
+export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClientOptions) {
   const call = <Output>(operation: string, input: object, caller = credentials) =>
     callAwsJson<Output>(endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input }, caller);
 
   return {
-    async receive() {
+    /** Waits for up to 20 s for a message. */
+    async receive(): Promise<readonly ReceivedMessage[]> {
       const { Messages = [] } = await call<{ Messages?: ReceivedMessage[] }>('ReceiveMessage', {
         MaxNumberOfMessages: MAX_ENTRIES,
         WaitTimeSeconds: WAIT_SECONDS,
@@ -42,7 +35,7 @@ export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClie
       });
       return Messages;
     },
-    changeVisibility: (messages, VisibilityTimeout) =>
+    changeVisibility: (messages: readonly Received[], VisibilityTimeout: number) =>
       inChunks(messages, (entries) =>
         // Lambda does this without the function's role: the role needs no permission for it.
         call(
@@ -51,7 +44,8 @@ export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClie
           operatorCredentials,
         ),
       ),
-    delete: (messages) => inChunks(messages, (Entries) => call('DeleteMessageBatch', { Entries })),
+    delete: (messages: readonly Received[]) =>
+      inChunks(messages, (Entries) => call('DeleteMessageBatch', { Entries })),
   };
 }
 
@@ -65,4 +59,28 @@ async function inChunks(
       chunk.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
     );
   }
+}
+
+/** A message as ReceiveMessage returns it. */
+export interface ReceivedMessage {
+  readonly MessageId: string;
+  readonly ReceiptHandle: string;
+  readonly Body: string;
+  readonly MD5OfBody: string;
+  readonly Attributes?: Readonly<Record<string, string>>;
+}
+
+/** One entry of the `Records` of Lambda's event. */
+export function sqsRecord(message: ReceivedMessage, eventSourceARN: string, awsRegion: string) {
+  return {
+    messageId: message.MessageId,
+    receiptHandle: message.ReceiptHandle,
+    body: message.Body,
+    attributes: message.Attributes ?? {},
+    messageAttributes: {},
+    md5OfBody: message.MD5OfBody,
+    eventSource: 'aws:sqs',
+    eventSourceARN,
+    awsRegion,
+  };
 }

@@ -1,4 +1,4 @@
-import { keyArnOf } from '../kms/key-arn-of.ts';
+import { keyArnOf } from '../kms/keys.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';

@@ -1,7 +1,7 @@
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
-import type { TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/resource-kind.ts';
 
 /** An AWS::Lambda::EventSourceMapping without intrinsic functions. */
 export interface EventSource {
@@ -9,7 +9,6 @@ export interface EventSource {
   readonly queueArn: string;
   readonly target: InvokableFunction;
   readonly batchSize: number;
-  readonly windowSeconds: number;
   readonly concurrency: number;
   readonly reportsItemFailures: boolean;
 }
@@ -20,7 +19,6 @@ interface MappingProperties {
   readonly EventSourceArn?: string;
   readonly FunctionName?: string;
   readonly FunctionResponseTypes?: readonly string[];
-  readonly MaximumBatchingWindowInSeconds?: number;
   readonly ScalingConfig?: { readonly MaximumConcurrency?: number };
 }
 
@@ -30,68 +28,38 @@ const SUPPORTED = new Set([
   'EventSourceArn',
   'FunctionName',
   'FunctionResponseTypes',
-  'MaximumBatchingWindowInSeconds',
   'MetricsConfig',
   'ScalingConfig',
   'Tags',
 ]);
 
-// Lambda's default for queues. A larger batch size needs a batching window.
-const DEFAULT_BATCH_SIZE = 10;
+// Lambda's default for queues, and the maximum without a batching window.
+const MAX_BATCH_SIZE = 10;
 
 // An event source without a limit uses at most half of the 128 threads that a function has here.
 const DEFAULT_CONCURRENCY = 64;
 
 /** @throws Error if AWS rejects the mapping, or if it cannot run here */
-export function readEventSource(
-  { logicalId, type, properties }: TemplateResource,
-  context: RunContext,
-): EventSource {
-  const reject = (text: string): never => {
-    throw new Error(`${logicalId} (${type}): ${text}`);
-  };
-  const resolved = context.resolve(properties, logicalId) as MappingProperties;
+export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
+  const resolved = context.resolve(resource.properties, resource.logicalId) as MappingProperties;
   const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.has(name));
-  if (unsupported) reject(`${unsupported} is not available locally`);
+  if (unsupported) reject(resource, `${unsupported} is not available locally`);
+  const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = resolved;
+  if (!queueArn.startsWith('arn:aws:sqs:')) reject(resource, 'only queues can be event sources locally');
+  if (queueArn.endsWith('.fifo')) reject(resource, 'FIFO queues cannot be event sources locally');
+  const limit = resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
+  if (limit < 2 || limit > 1000) reject(resource, 'MaximumConcurrency must be between 2 and 1000');
+  if (batchSize > MAX_BATCH_SIZE)
+    reject(resource, 'a BatchSize greater than 10 needs a window, which is not available locally');
   return {
     enabled: resolved.Enabled ?? true,
-    queueArn: readQueueArn(resolved, reject),
+    queueArn,
     target:
       findFunction(context, resolved.FunctionName ?? '') ??
-      reject(`the function ${resolved.FunctionName} is not in the template`),
-    ...readBatching(resolved, reject),
-    concurrency: readConcurrency(resolved, context.options.maxConcurrency, reject),
+      reject(resource, `the function ${resolved.FunctionName} is not in the template`),
+    batchSize,
+    // More batches than threads would wait in the runner, while their visibility timeout already runs.
+    concurrency: Math.min(limit, context.options.maxConcurrency ?? DEFAULT_CONCURRENCY),
     reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
   };
-}
-
-type Reject = (text: string) => never;
-
-function readQueueArn({ EventSourceArn: queueArn = '' }: MappingProperties, reject: Reject): string {
-  if (!queueArn.startsWith('arn:aws:sqs:')) reject('only queues can be event sources locally');
-  if (queueArn.endsWith('.fifo')) reject('FIFO queues cannot be event sources locally');
-  return queueArn;
-}
-
-function readBatching(
-  {
-    BatchSize: batchSize = DEFAULT_BATCH_SIZE,
-    MaximumBatchingWindowInSeconds: windowSeconds = 0,
-  }: MappingProperties,
-  reject: Reject,
-): Pick<EventSource, 'batchSize' | 'windowSeconds'> {
-  if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0)
-    reject('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
-  return { batchSize, windowSeconds };
-}
-
-function readConcurrency(
-  { ScalingConfig }: MappingProperties,
-  threads: number | undefined,
-  reject: Reject,
-): number {
-  const limit = ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
-  if (limit < 2 || limit > 1000) reject('MaximumConcurrency must be between 2 and 1000');
-  // More batches than threads would wait in the runner, while their visibility timeout already runs.
-  return Math.min(limit, threads ?? DEFAULT_CONCURRENCY);
 }

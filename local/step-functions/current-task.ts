@@ -2,8 +2,7 @@ import type { Session } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
 import type { Execution } from './execution-log.ts';
-import { invokeFunction } from './invoke-function.ts';
-import { TaskError } from './task-error.ts';
+import { invokeFunction, TaskError } from './invoke-function.ts';
 import type { TaskTokens } from './task-tokens.ts';
 
 export interface TaskEnvironment {
@@ -13,22 +12,11 @@ export interface TaskEnvironment {
   readonly context: RunContext;
 }
 
-/** The current state of an execution, and its task if it is a task state. */
-export interface CurrentTask {
-  /** `$$.State`. */
-  readonly currentState: { Name: string; EnteredTime: string; RetryCount: number };
-  /** `$$.Task`. */
-  readonly contextObject: { readonly Token: string | undefined };
-  enter(stateName: string): void;
-  /** Invokes the state's function. The emulator calls this as soon as it has filled in the Parameters. */
-  run(state: State, input: never): Promise<never>;
-}
-
 export function createCurrentTask(
   { machineArn }: Pick<Execution, 'machineArn'>,
   { definition, role, tokens, context }: TaskEnvironment,
   ended: AbortSignal,
-): CurrentTask {
+) {
   // 2 ms early, because by this clock the emulator's timer may fire a millisecond before its time.
   const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000 - 2;
   const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
@@ -60,6 +48,7 @@ export function createCurrentTask(
   }
 
   return {
+    /** `$$.State`. */
     currentState,
     contextObject: {
       /** Read while the emulator fills in a state's Parameters. Returns the same token until the task starts. */
@@ -71,7 +60,7 @@ export function createCurrentTask(
       },
     },
 
-    enter(stateName) {
+    enter(stateName: string): void {
       Object.assign(currentState, {
         Name: stateName,
         EnteredTime: new Date().toISOString(),
@@ -80,7 +69,8 @@ export function createCurrentTask(
       nextToken = undefined;
     },
 
-    async run(state, input) {
+    /** Invokes the state's function. The emulator calls this as soon as it has filled in the Parameters. */
+    async run(state: State, input: never): Promise<never> {
       // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
       if (ended.aborted || performance.now() >= deadline) throw endedError();
       const token = takeToken();

@@ -1,3 +1,5 @@
+import type { Session } from '../iam/access-rules.ts';
+
 /** The fields of Amazon States Language that are read here. The emulator reads all fields. */
 export interface Definition {
   readonly StartAt: string;
@@ -28,3 +30,10 @@ export const callsDirectly = ({ Resource = '' }: State): boolean => Resource.sta
 
 export const callsFunction = (state: State): boolean =>
   state.Resource === INVOKE || waitsForToken(state) || callsDirectly(state);
+
+export interface Machine {
+  readonly arn: string;
+  readonly name: string;
+  readonly role: Session;
+  readonly definition: Definition;
+}

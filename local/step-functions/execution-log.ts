@@ -18,16 +18,6 @@ export interface Execution {
   readonly cause?: string;
 }
 
-export interface ExecutionLog {
-  find(arn: string): Execution | undefined;
-  /** The executions of one state machine, the newest first. */
-  list(machineArn: string): Execution[];
-  /** `find` returns the execution at once; it is on disk when the promise resolves. */
-  put(execution: Execution): Promise<void>;
-  /** Resolves when everything put so far is on disk. */
-  flush(): Promise<void>;
-}
-
 // As in AWS, which stores an execution and reserves its name for 90 days.
 const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
@@ -36,7 +26,7 @@ const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
  * earlier run ended are ABORTED.
  * @throws UnreadableState if a line is damaged
  */
-export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
+export async function openExecutionLog(dataDir: string) {
   const file = path.join(dataDir, 'executions.jsonl');
   const executions = new Map<string, Execution>();
   const oldest = Date.now() - RETENTION_MILLISECONDS;
@@ -61,18 +51,21 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
   }
 
   return {
-    find: (arn) => executions.get(arn),
-    list: (machineArn) =>
+    find: (arn: string): Execution | undefined => executions.get(arn),
+    /** The executions of one state machine, the newest first. */
+    list: (machineArn: string): Execution[] =>
       [...executions.values()]
         .filter((execution) => execution.machineArn === machineArn)
         .sort((one, other) => other.startedAt - one.startedAt),
-    put(execution) {
+    /** `find` returns the execution at once; it is on disk when the promise resolves. */
+    put(execution: Execution): Promise<void> {
       executions.set(execution.arn, execution);
       const written = writing.then(() => append(`${JSON.stringify(execution)}\n`));
       writing = written.catch(() => {});
       return written;
     },
-    flush: () => writing,
+    /** Resolves when everything put so far is on disk. */
+    flush: (): Promise<void> => writing,
   };
 }
 
@@ -104,3 +97,5 @@ function abortIfRunning(execution: Execution): Execution {
     cause: 'The run in which it began has ended',
   };
 }
+
+export type ExecutionLog = Awaited<ReturnType<typeof openExecutionLog>>;

@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Permission } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
+import type { Machine } from './definition.ts';
 import type { Execution, ExecutionLog } from './execution-log.ts';
-import type { Machine } from './machine.ts';
-import { readJson } from './read-json.ts';
-import type { Emulator } from './run-execution.ts';
-import { createRunningExecutions, type RunningExecutions } from './running-executions.ts';
-import { taskOperations } from './task-operations.ts';
+import { createRunningExecutions, type Emulator, type RunningExecutions } from './run-execution.ts';
+import { readJson, taskOperations } from './task-operations.ts';
 import { createTaskTokens } from './task-tokens.ts';
 
 type Input = Record<string, unknown>;

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Session } from '../iam/access-rules.ts';
-import { findFunction } from '../lambda/find-function.ts';
-import { invokedArn } from '../lambda/invoked-arn.ts';
+import { findFunction, invokedArn } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
-import { TaskError } from './task-error.ts';
 
 /** The Parameters of a state with the resource `lambda:invoke`. */
 interface Invocation {
@@ -64,4 +62,18 @@ function checkSize(json: string): void {
     'The state/task returned a result with a size exceeding the maximum number of bytes service limit.',
     { isFinal: true },
   );
+}
+
+/** A failed task. Retry and Catch match its name. Its message becomes the Cause. */
+export class TaskError extends Error {
+  /** Read by the emulator: States.ALL does not match an error that is neither retryable nor catchable. */
+  readonly isRetryable: boolean;
+  readonly isCatchable: boolean;
+
+  constructor(name: string, cause: string, handling: { readonly isFinal: boolean } = { isFinal: false }) {
+    super(cause);
+    this.name = name;
+    this.isRetryable = !handling.isFinal;
+    this.isCatchable = !handling.isFinal;
+  }
 }

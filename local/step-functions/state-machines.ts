@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { openStoredValues } from '../data/stored-values.ts';
+import { openStoredValues } from '../data/state-file.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
+import type { Machine } from './definition.ts';
 import { openExecutionLog } from './execution-log.ts';
 import { createExecutions } from './executions.ts';
-import type { Machine } from './machine.ts';
 import { readDefinition } from './read-definition.ts';
 
 interface MachineProperties {
@@ -16,18 +16,11 @@ interface MachineProperties {
   readonly StateMachineType?: string;
 }
 
-const MACHINE = 'AWS::StepFunctions::StateMachine';
-
 /** Step Functions state machines of the type STANDARD. Executions end with the run. Their names stay reserved. */
 export const stateMachines: ResourceKind = {
-  types: [MACHINE, 'AWS::StepFunctions::StateMachineVersion', 'AWS::StepFunctions::StateMachineAlias'],
+  types: ['AWS::StepFunctions::StateMachine'],
 
   async open(resources, context) {
-    const unsupported = resources.find(({ type }) => type !== MACHINE);
-    if (unsupported)
-      throw new Error(
-        `${unsupported.logicalId} (${unsupported.type}): only machines themselves can run locally`,
-      );
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>
       String(context.resolve(properties.StateMachineName, logicalId) ?? context.nameOf(logicalId));
     const arnOf = (resource: TemplateResource) =>

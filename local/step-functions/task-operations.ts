@@ -1,5 +1,5 @@
-import type { AwsJsonOperation } from '../wire/serve-aws-json.ts';
-import { readJson } from './read-json.ts';
+import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
+import { STATE_BYTES } from './invoke-function.ts';
 import type { TaskTokens } from './task-tokens.ts';
 
 /** The operations of Step Functions that a task calls with its token. */
@@ -16,9 +16,16 @@ export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperat
     tokens.close(String(taskToken));
     return {};
   },
-
-  SendTaskHeartbeat({ taskToken }) {
-    tokens.find(taskToken);
-    return {};
-  },
 });
+
+/** @throws AwsJsonError with this name if the text is too long or not JSON */
+export function readJson(text: unknown, errorName: string): unknown {
+  if (typeof text !== 'string' || Buffer.byteLength(text) > STATE_BYTES) {
+    throw new AwsJsonError(errorName, `${errorName}: at most ${STATE_BYTES} bytes of JSON text are allowed`);
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new AwsJsonError(errorName, `${errorName}: ${(error as Error).message}`);
+  }
+}

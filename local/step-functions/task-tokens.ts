@@ -7,40 +7,32 @@ export interface WaitingTask {
   fail(error: string, cause: string): void;
 }
 
-export interface TaskTokens {
-  issue(machineArn: string): string;
-  /** Whether the token is one of this state machine, of this run or an earlier one. */
-  wasIssuedBy(token: unknown, machineArn: string): boolean;
-  open(token: string, task: WaitingTask): void;
-  close(token: string): void;
-  /**
-   * The task that waits for this token.
-   * @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist, as in AWS
-   */
-  find(token: unknown): WaitingTask;
-}
-
 const RUN_BYTES = 8;
 const MACHINE_BYTES = 8;
 const RANDOM_BYTES = 16;
 const CHECKSUM_BYTES = 8;
 
 /** A token contains its run and a checksum, so closed tokens need not be stored to return the right error for them. */
-export function createTaskTokens(): TaskTokens {
+export function createTaskTokens() {
   const run = randomBytes(RUN_BYTES);
   const waiting = new Map<string, WaitingTask>();
   return {
-    issue(machineArn) {
+    issue(machineArn: string): string {
       const body = Buffer.concat([run, machineDigest(machineArn), randomBytes(RANDOM_BYTES)]);
       return Buffer.concat([body, checksum(body)]).toString('base64');
     },
-    wasIssuedBy(token, machineArn) {
+    /** Whether the token is one of this state machine, of this run or an earlier one. */
+    wasIssuedBy(token: unknown, machineArn: string): boolean {
       const bytes = Buffer.from(String(token), 'base64');
       return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(machineDigest(machineArn));
     },
-    open: (token, task) => void waiting.set(token, task),
-    close: (token) => void waiting.delete(token),
-    find(token) {
+    open: (token: string, task: WaitingTask) => void waiting.set(token, task),
+    close: (token: string) => void waiting.delete(token),
+    /**
+     * The task that waits for this token.
+     * @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist, as in AWS
+     */
+    find(token: unknown): WaitingTask {
       const task = waiting.get(String(token));
       if (task) return task;
       const bytes = Buffer.from(String(token), 'base64');
@@ -66,3 +58,5 @@ function machineDigest(machineArn: string): Buffer {
 function checksum(body: Buffer): Buffer {
   return createHash('sha256').update('task token').update(body).digest().subarray(0, CHECKSUM_BYTES);
 }
+
+export type TaskTokens = ReturnType<typeof createTaskTokens>;

@@ -1,11 +1,8 @@
-import type { Template } from './read-assembly.ts';
-
 /** One intrinsic function, from its argument to its result. Errors name `at`. */
 export type Intrinsic = (argument: unknown, at: string) => unknown;
 
 /** The functions by which intrinsic functions resolve their arguments. */
 export interface IntrinsicSources {
-  readonly mappings: Template['Mappings'];
   /** Replaces the intrinsic functions in an argument. */
   resolve(value: unknown, at: string): unknown;
   reference(name: string): unknown;
@@ -15,7 +12,7 @@ export interface IntrinsicSources {
 
 /** The intrinsic functions of CloudFormation, by name. */
 export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<string, Intrinsic>> {
-  const { mappings, resolve, reference, attribute, isMet } = sources;
+  const { resolve, reference, attribute, isMet } = sources;
   return {
     Ref: (name) => reference(String(name)),
     'Fn::GetAtt': (argument, at) => {
@@ -50,13 +47,6 @@ export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<str
       const [condition, yes, no] = list(argument, at);
       return resolve(isMet(String(condition)) ? yes : no, at);
     },
-    'Fn::FindInMap': (argument, at) => {
-      const [map, first, second] = list(resolve(argument, at), at).map(String);
-      const found = mappings?.[map ?? '']?.[first ?? '']?.[second ?? ''];
-      if (found === undefined) throw new Error(`${at}: no entry ${map}.${first}.${second} in Mappings`);
-      return found;
-    },
-    'Fn::Base64': (source, at) => Buffer.from(text(resolve(source, at), at)).toString('base64'),
     ...conditionIntrinsics(sources),
   };
 }

@@ -3,32 +3,26 @@ import type { OpenKind, ResourceKind, TemplateResource } from './resource-kind.t
 import { resourceKinds } from './resource-kinds.ts';
 import { kindOf, type StackResources } from './stack-resources.ts';
 
-/** The resource kinds of a stack. First all of them open, then they start (see `ResourceKind`). */
-export interface OpenKinds {
-  /** @throws Error if the resource's kind is not open yet */
-  kindOf(resource: TemplateResource): OpenKind;
-  environmentFor(functionLogicalId: string): Record<string, string>;
-  /** Opens all kinds concurrently, kinds with `opensFirst` before the others. */
-  open(resources: StackResources, context: RunContext, progress: (line: string) => void): Promise<void>;
-  /** Starts the open kinds one after another, in the order of `resourceKinds`. */
-  start(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export function createOpenKinds(): OpenKinds {
+export function createOpenKinds() {
   const opened = new Map<ResourceKind, OpenKind>();
   const inOrder = () => resourceKinds.flatMap((kind) => opened.get(kind) ?? []);
 
   return {
-    kindOf({ logicalId, type }) {
+    /** @throws Error if the resource's kind is not open yet */
+    kindOf({ logicalId, type }: TemplateResource): OpenKind {
       const kind = kindOf(type);
       const open = kind && opened.get(kind);
       if (open) return open;
       throw new Error(`${logicalId} (${type}) is referenced before it is open`);
     },
-    environmentFor: (functionLogicalId) =>
+    environmentFor: (functionLogicalId: string): Record<string, string> =>
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
-    async open(resources, context, progress) {
+    /** Opens all kinds concurrently, kinds with `opensFirst` before the others. */
+    async open(
+      resources: StackResources,
+      context: RunContext,
+      progress: (line: string) => void,
+    ): Promise<void> {
       const openKind = async (kind: ResourceKind): Promise<void> => {
         const ofKind = resources.ofKind(kind);
         if (ofKind.length === 0 && kind.hasRetained?.(context.options) !== true) return;
@@ -42,11 +36,12 @@ export function createOpenKinds(): OpenKinds {
         for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
       }
     },
-    async start() {
+    /** Starts the open kinds one after another, in the order of `resourceKinds`. */
+    async start(): Promise<void> {
       for (const kind of inOrder()) await kind.start?.();
       for (const kind of inOrder()) kind.complete?.();
     },
-    async close() {
+    async close(): Promise<void> {
       for (const kind of inOrder().toReversed()) await kind.close?.();
     },
   };

@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto';
 import { createAccessControl } from '../iam/access-control.ts';
 import { openPermissionNotes } from '../iam/permission-uses.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
-import { noRecorders, openRecorders } from '../wire/open-recorders.ts';
+import { noRecorders, openRecorders } from '../wire/record-calls.ts';
 import { createOpenKinds } from './open-kinds.ts';
-import { physicalName } from './physical-name.ts';
 import type { Assembly } from './read-assembly.ts';
 import { createResolver } from './resolve-template.ts';
 import { readStackResources } from './stack-resources.ts';
@@ -122,4 +122,15 @@ function newContext(options: RunOptions, stackName: string) {
     authorizers: new Set(),
     integratedDomains: new Set(),
   } satisfies Partial<RunContext>;
+}
+
+// The shortest limit of the services here: a bucket's name has at most 63 characters.
+const MAX_LENGTH = 63;
+
+/** A name that depends only on stack and logical id, so that the next run finds the same tables and buckets. */
+export function physicalName(stackName: string, logicalId: string): string {
+  const name = `${stackName}-${logicalId}`;
+  if (name.length <= MAX_LENGTH) return name;
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
+  return `${name.slice(0, MAX_LENGTH - 9)}-${digest}`;
 }

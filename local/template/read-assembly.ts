@@ -5,7 +5,6 @@ export interface Template {
   readonly Resources?: Record<string, TemplateEntry>;
   readonly Parameters?: Record<string, { readonly Type: string; readonly Default?: unknown }>;
   readonly Conditions?: Record<string, unknown>;
-  readonly Mappings?: Record<string, Record<string, Record<string, unknown>>>;
   readonly Outputs?: Record<string, { readonly Value: unknown; readonly Condition?: string }>;
 }
 
@@ -42,7 +41,7 @@ async function readJson<T>(file: string): Promise<T> {
   return value;
 }
 
-export async function readAssembly(directory: string, wantedStack?: string): Promise<Assembly> {
+export async function readAssembly(directory: string): Promise<Assembly> {
   let manifest: Manifest;
   try {
     manifest = await readJson<Manifest>(path.join(directory, 'manifest.json'));
@@ -52,15 +51,11 @@ export async function readAssembly(directory: string, wantedStack?: string): Pro
   const artifacts = Object.entries(manifest.artifacts ?? {});
   const stacks = artifacts
     .filter(([, artifact]) => artifact.type === 'aws:cloudformation:stack')
-    .map(([id, artifact]) => ({ name: artifact.properties?.stackName ?? id, ...artifact.properties }))
-    .filter((stack) => wantedStack === undefined || stack.name === wantedStack);
+    .map(([id, artifact]) => ({ name: artifact.properties?.stackName ?? id, ...artifact.properties }));
   const [stack] = stacks;
-  if (!stack?.templateFile)
-    throw new Error(`${directory} contains no stack${wantedStack ? ` ${wantedStack}` : ''}`);
+  if (!stack?.templateFile) throw new Error(`${directory} contains no stack`);
   if (stacks.length > 1) {
-    throw new Error(
-      `${directory} contains several stacks, name one: ${stacks.map(({ name }) => name).join(', ')}`,
-    );
+    throw new Error(`${directory} contains several stacks: ${stacks.map(({ name }) => name).join(', ')}`);
   }
 
   const assetFiles = artifacts.flatMap(([, artifact]) =>

@@ -21,7 +21,6 @@ const NO_VALUE = Symbol('AWS::NoValue');
 /** Replaces the intrinsic functions of a CloudFormation template by their results. */
 export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources): Resolver {
   const intrinsics = createIntrinsics({
-    mappings: template.Mappings,
     resolve: walk,
     reference: resolveReference,
     attribute,

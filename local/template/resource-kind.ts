@@ -8,6 +8,11 @@ export interface TemplateResource {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
+/** @throws Error for a resource that would behave differently here than in AWS */
+export function reject({ logicalId, type }: Omit<TemplateResource, 'properties'>, reason: string): never {
+  throw new Error(`${logicalId} (${type}): ${reason}`);
+}
+
 /** Runs some resource types on this machine. A new resource kind is one file and one line in resource-kinds.ts. */
 export interface ResourceKind {
   readonly types: readonly string[];

@@ -11,7 +11,6 @@ import { schedules } from '../schedules/schedules.ts';
 import { secrets } from '../secrets/secrets.ts';
 import { eventSources } from '../sqs/event-sources.ts';
 import { queues } from '../sqs/queues.ts';
-import { parameters } from '../ssm/parameters.ts';
 import { stateMachines } from '../step-functions/state-machines.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
@@ -19,7 +18,6 @@ import type { ResourceKind } from './resource-kind.ts';
 export const resourceKinds: readonly ResourceKind[] = [
   policies,
   keys,
-  parameters,
   tables,
   buckets,
   secrets,

@@ -1,23 +1,12 @@
-import { hasNoEffect } from './has-no-effect.ts';
 import type { Template } from './read-assembly.ts';
 import type { ResourceKind, TemplateResource } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
-
-/** The resources of the stack: those of the template whose conditions are met. */
-export interface StackResources {
-  readonly logicalIds: readonly string[];
-  /** @throws Error if the stack has no such resource */
-  find(logicalId: string): TemplateResource;
-  /** Resources that do not run here. */
-  isIgnored(resource: TemplateResource): boolean;
-  ofKind(kind: ResourceKind): readonly TemplateResource[];
-}
 
 /** @throws Error for a resource that cannot run here */
 export function readStackResources(
   { Resources = {} }: Template,
   isMet: (condition: string | undefined) => boolean,
-): StackResources {
+) {
   const resources = new Map<string, TemplateResource>();
   for (const [logicalId, { Type: type, Condition, Properties: properties = {} }] of Object.entries(
     Resources,
@@ -39,13 +28,15 @@ export function readStackResources(
 
   return {
     logicalIds: [...resources.keys()],
-    find(logicalId) {
+    /** @throws Error if the stack has no such resource */
+    find(logicalId: string): TemplateResource {
       const resource = resources.get(logicalId);
       if (!resource) throw new Error(`${logicalId} is referenced, but the template does not contain it`);
       return resource;
     },
+    /** Resources that do not run here. */
     isIgnored,
-    ofKind: ({ types }) =>
+    ofKind: ({ types }: ResourceKind): readonly TemplateResource[] =>
       [...resources.values()].filter((resource) => types.includes(resource.type) && !isIgnored(resource)),
   };
 }
@@ -59,3 +50,31 @@ const functionOf = (serviceToken: unknown): string | undefined => {
   const attribute = (serviceToken as { 'Fn::GetAtt'?: readonly string[] } | undefined)?.['Fn::GetAtt'];
   return attribute?.[0];
 };
+
+export type StackResources = ReturnType<typeof readStackResources>;
+
+/** Resource types without an effect on one machine. The start fails for types outside of this list and of all kinds. */
+const WITHOUT_EFFECT = [
+  'AWS::ApiGateway::Account',
+  'AWS::ApiGateway::Model', // only request validators use it, and the runner rejects those
+  'AWS::ApplicationAutoScaling::*',
+  'AWS::CDK::Metadata',
+  'AWS::CloudWatch::*',
+  'AWS::CodeDeploy::*', // a run has no deployments
+  // Identities of people, who use the operator's credentials here.
+  'AWS::IAM::AccessKey',
+  'AWS::IAM::Group',
+  'AWS::IAM::InstanceProfile',
+  'AWS::IAM::ServiceLinkedRole',
+  'AWS::IAM::User',
+  'AWS::Lambda::EventInvokeConfig',
+  'AWS::Logs::*',
+  'AWS::SNS::*', // only alarms publish; a function that publishes would find no endpoint
+  'Custom::S3AutoDeleteObjects',
+];
+
+export function hasNoEffect(type: string): boolean {
+  return WITHOUT_EFFECT.some((entry) =>
+    entry.endsWith('*') ? type.startsWith(entry.slice(0, -1)) : type === entry,
+  );
+}

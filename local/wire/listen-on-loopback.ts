@@ -1,7 +1,7 @@
+import { randomInt } from 'node:crypto';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { rejectPages } from './reject-pages.ts';
-import { claimPort, releasePort } from './runner-ports.ts';
 
 export interface Listening {
   readonly endpoint: string;
@@ -62,3 +62,42 @@ export async function listenOnLoopback(
       }),
   };
 }
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * An address for a server that starts later. On Linux it has one of 16 million hosts, so that no other program can take
+ * the port meanwhile, nor guess the address. Other systems have 127.0.0.1 alone.
+ */
+export function findFreeAddress(): Promise<Address> {
+  const host =
+    process.platform === 'linux'
+      ? `127.${randomInt(1, 255)}.${randomInt(0, 256)}.${randomInt(1, 255)}`
+      : '127.0.0.1';
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, host, () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      probe.close(() => resolve({ host, port }));
+    });
+  });
+}
+
+/**
+ * One element per port: 1 if this process or one of its emulators listens there. Functions' threads share the array.
+ */
+export const runnerPorts = new Uint8Array(new SharedArrayBuffer(65_536));
+
+export function claimPort(port: number): void {
+  runnerPorts[port] = 1;
+}
+
+export function releasePort(port: number): void {
+  runnerPorts[port] = 0;
+}
+
+export const portOf = (endpoint: string): number => Number(new URL(endpoint).port);

@@ -5,8 +5,9 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import { listenOnLoopback } from './listen-on-loopback.ts';
-import type { RecordedCall } from './recorded-call.ts';
+import type { RunContext } from '../run-context.ts';
+import type { RecordedCall } from '../run-options.ts';
+import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 export interface RecordingOptions {
   readonly service: string;
@@ -15,13 +16,8 @@ export interface RecordingOptions {
   readonly onCall: (call: RecordedCall) => void;
 }
 
-export interface RecordingWire {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /** A proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
-export async function recordCalls({ service, endpoint, onCall }: RecordingOptions): Promise<RecordingWire> {
+export async function recordCalls({ service, endpoint, onCall }: RecordingOptions): Promise<Listening> {
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     const start = performance.now();
@@ -88,4 +84,40 @@ function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   );
   const resource = pathname.split('/').length > 2 && pathname.split('/')[2] !== '' ? 'object' : 'bucket';
   return `${method} ${resource}${subresource === undefined ? '' : `?${subresource}`}`;
+}
+
+export interface Recorders {
+  /** The variables of a function, with the recorders' URLs instead of the services'. */
+  redirect(variables: Record<string, string>): Record<string, string>;
+  close(): Promise<void>;
+}
+
+export const noRecorders: Recorders = { redirect: (variables) => variables, close: async () => {} };
+
+/** DynamoDB has its own wire, which also records the consumed capacity. */
+const RECORDED_ELSEWHERE = 'dynamodb';
+
+/** One recorder for each service that has an endpoint now. */
+export async function openRecorders({ endpoints, calls }: RunContext): Promise<Recorders> {
+  const wires = await Promise.all(
+    Object.entries(endpoints)
+      .filter(([service, endpoint]) => endpoint !== '' && service !== RECORDED_ELSEWHERE)
+      .map(async ([service, endpoint]) => ({
+        endpoint,
+        wire: await recordCalls({ service, endpoint, onCall: (call) => calls.push(call) }),
+      })),
+  );
+  const recorderOf = new Map(wires.map(({ endpoint, wire }) => [endpoint, wire.endpoint]));
+  return {
+    redirect: (variables) =>
+      Object.fromEntries(
+        Object.entries(variables).map(([name, value]) => [
+          name,
+          name.startsWith('AWS_ENDPOINT_URL_') ? (recorderOf.get(value) ?? value) : value,
+        ]),
+      ),
+    async close() {
+      await Promise.all(wires.map(({ wire }) => wire.close()));
+    },
+  };
 }

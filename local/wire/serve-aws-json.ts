@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AccessControl } from '../iam/access-control.ts';
-import type { Permission } from '../iam/access-rules.ts';
+import type { Denial, Permission } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
-import { deniedAwsJson } from './denied-aws-json.ts';
-import { listenOnLoopback } from './listen-on-loopback.ts';
+import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
@@ -20,11 +19,6 @@ export class AwsJsonError extends Error {
   }
 }
 
-export interface AwsJsonServer {
-  readonly endpoint: string;
-  close(): Promise<void>;
-}
-
 /** Checks the signature and the permissions of each call. */
 export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules'> {
   /** The permissions that IAM checks for a call. */
@@ -35,7 +29,7 @@ export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
   { needed, rejectionOf, rules }: AwsJsonGuard,
-): Promise<AwsJsonServer> {
+): Promise<Listening> {
   const server = createServer(async (request, response) => {
     const respond = async (): Promise<[status: number, body: unknown]> => {
       try {
@@ -69,3 +63,16 @@ async function readText(request: IncomingMessage): Promise<string> {
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
+
+const NAMES = {
+  denied: 'AccessDeniedException',
+  'no-credentials': 'MissingAuthenticationTokenException',
+  'unknown-key': 'UnrecognizedClientException',
+  'wrong-signature': 'InvalidSignatureException',
+} as const;
+
+/** The error body that services with AWS's JSON protocol return for a denied call. */
+export const deniedAwsJson = ({ reason, message }: Denial) => ({
+  __type: `com.amazon.coral.service#${NAMES[reason]}`,
+  Message: message,
+});

@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { awsTime } from '#local/dynamodb/aws-time.ts';
-import type { DynamoCall } from '#local/dynamodb/dynamo-call.ts';
+import { awsTime, type DynamoCall } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { compileCacheOf } from '#support/compile-cache.ts';
 import { createTenant } from '#support/service.ts';

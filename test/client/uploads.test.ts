@@ -54,7 +54,7 @@ test('the library and the playground know the type of each extension', async () 
   const ofContract = Object.entries(typeOfExtension).map(([extension, type]) => [extension.slice(1), type]);
   expect(contentTypes).toEqual(Object.fromEntries(ofContract));
   const ofPlayground = await import(
-    String(new URL('../../local/playground/content-types.js', import.meta.url))
+    String(new URL('../../bin/local/playground/content-types.js', import.meta.url))
   );
   expect(ofPlayground.contentTypes).toEqual(contentTypes);
 });

@@ -4,13 +4,12 @@ import { EncryptCommand, KMSClient } from '@aws-sdk/client-kms';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import * as s3 from '@aws-sdk/client-s3';
 import {
-  DescribeSecretCommand,
   GetSecretValueCommand,
+  ListSecretVersionIdsCommand,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { DescribeExecutionCommand, SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { describe, expect, it, vi } from 'vitest';
 import { PERMISSION_NOTES } from '#local/iam/permission-uses.ts';
@@ -80,7 +79,6 @@ describe('DynamoDB', () => {
     const TableName = ref('Items');
     await send(new dynamodb.PutItemCommand({ TableName, Item }));
     await send(new dynamodb.TransactWriteItemsCommand({ TransactItems: [put()] }));
-    await send(new dynamodb.TransactGetItemsCommand({ TransactItems: [{ Get: { TableName, Key } }] }));
     await send(new dynamodb.DeleteItemCommand({ TableName, Key }));
     expect(rejections.filter((message) => message.includes('dynamodb:'))).toEqual([]);
   });
@@ -330,14 +328,9 @@ describe('other services', () => {
     });
   });
 
-  it('SSM, Secrets Manager, Lambda and Step Functions refuse what is not allowed', async () => {
-    const ssm = new SSMClient(as(role, run.endpoints.ssm));
-    await ssm.send(new GetParameterCommand({ Name: '/a/parameter' }));
-    await expect(ssm.send(new GetParameterCommand({ Name: '/another' }))).rejects.toMatchObject(
-      denied('ssm:GetParameter', 'arn:aws:ssm:us-east-1:000000000000:parameter/another'),
-    );
+  it('Secrets Manager, Lambda and Step Functions refuse what is not allowed', async () => {
     const secrets = new SecretsManagerClient(as(role, run.endpoints.secretsmanager));
-    await secrets.send(new DescribeSecretCommand({ SecretId: ref('Secret') }));
+    await secrets.send(new ListSecretVersionIdsCommand({ SecretId: ref('Secret') }));
     await expect(secrets.send(new GetSecretValueCommand({ SecretId: ref('Secret') }))).rejects.toMatchObject(
       denied('secretsmanager:GetSecretValue', ref('Secret')),
     );

@@ -41,7 +41,7 @@ it('a process with messages, executions and schedules under way ends by itself s
   for (const machine of [/^Endless$/, /^Asleep$/]) {
     await sfn.send(new StartExecutionCommand({ stateMachineArn: ref(machine) }));
   }
-  for (const queue of [/^Plain[0-9A-F]{8}$/, /^Collected[0-9A-F]{8}$/]) {
+  for (const queue of [/^Plain[0-9A-F]{8}$/, /^Short[0-9A-F]{8}$/]) {
     await sqs.send(new SendMessageCommand({ QueueUrl: ref(queue), MessageBody: 'x' }));
   }
   await vi.waitFor(() => {

@@ -20,7 +20,6 @@ const requests: Record<string, { url?: string; method?: string; target?: string;
   sqs: { target: 'AmazonSQS.ListQueues' },
   sfn: { target: 'AWSStepFunctions.DescribeExecution', input: { executionArn: 'none' } },
   kms: { target: 'TrentService.Encrypt', input: { KeyId: 'none', Plaintext: '' } },
-  ssm: { target: 'AmazonSSM.GetParameter', input: { Name: 'none' } },
   lambda: { url: '/2015-03-31/functions/none/invocations' },
   s3: { method: 'GET' },
 };

@@ -57,7 +57,7 @@ describe('a function with SDK clients that have no options', () => {
   it('reads a secret by ARN and by name, given or drawn', async () => {
     const { given, drawn } = await json('secret');
     expect(given).toBe('the given value');
-    expect(JSON.parse(String(drawn))).toEqual({ user: 'me', password: expect.stringMatching(/^[\w-]{32}$/) });
+    expect(drawn).toMatch(/^[\w-]{40}$/);
   });
 });
 

@@ -112,7 +112,7 @@ describe('the event', () => {
       isBase64Encoded: false,
       queryStringParameters: { a: '2', b: 'ü y' },
       multiValueQueryStringParameters: { a: ['1', '2'], b: ['ü y'] },
-      stageVariables: { color: 'blue' },
+      stageVariables: null,
       requestContext: {
         accountId: '000000000000',
         domainName: '127.0.0.1',

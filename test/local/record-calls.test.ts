@@ -2,8 +2,9 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RecordingWire, recordCalls } from '#local/wire/record-calls.ts';
-import type { RecordedCall } from '#local/wire/recorded-call.ts';
+import type { RecordedCall } from '#local/run-options.ts';
+import type { Listening } from '#local/wire/listen-on-loopback.ts';
+import { recordCalls } from '#local/wire/record-calls.ts';
 
 const recorded: RecordedCall[] = [];
 const seen: { host: string | undefined; body: string }[] = [];
@@ -11,7 +12,7 @@ const service = createServer(async (request, response) => {
   seen.push({ host: request.headers.host, body: await text(request) });
   response.writeHead(request.method === 'DELETE' ? 404 : 200, { 'x-answer': 'yes' }).end('answered');
 });
-let wire: RecordingWire;
+let wire: Listening;
 beforeAll(async () => {
   await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
   wire = await recordCalls({

@@ -2,9 +2,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openExclusively } from '#local/data/lock-file.ts';
-import { UnreadableState } from '#local/data/state-file.ts';
-import { openStoredValues } from '#local/data/stored-values.ts';
+import { openExclusively } from '#local/data/lock.ts';
+import { openStoredValues, UnreadableState } from '#local/data/state-file.ts';
 import { openExecutionLog } from '#local/step-functions/execution-log.ts';
 
 let folder: string;

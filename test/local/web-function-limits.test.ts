@@ -74,3 +74,21 @@ it.each([
     expect((await fetch(`${web}/x`)).status).toBe(201);
   },
 );
+
+it('reports a request that begins after all responses have ended, and ends an environment without memory', async () => {
+  const run = await startRun({});
+  const web = addressOf(run);
+  expect((await fetch(`${web}/x`)).status).toBe(201);
+  expect(run.violations()).toEqual([]);
+  expect((await fetch(`${web}/late`)).status).toBe(200);
+  await vi.waitFor(
+    () =>
+      expect(run.violations()).toEqual([
+        expect.stringMatching(/^web\w*: GET http:\/\/127.0.0.1:2\/ began after all responses had ended$/i),
+      ]),
+    60_000,
+  );
+  expect((await fetch(`${web}/hold`)).status).toBe(502);
+  expect(run.violations()[1]).toMatch(/^web\w* held 21\d\d MB of 2048 MB$/i);
+  expect((await fetch(`${web}/x`)).status).toBe(201);
+});

@@ -3,7 +3,6 @@ import {
   DescribeExecutionCommand,
   ListExecutionsCommand,
   SendTaskFailureCommand,
-  SendTaskHeartbeatCommand,
   SendTaskSuccessCommand,
   SFNClient,
   StartExecutionCommand,
@@ -78,7 +77,6 @@ describe('a task that waits for its token', () => {
       attempt: 0,
     });
     expect(await describeExecution(arn)).toMatchObject({ status: 'RUNNING', input: '{"question":1}' });
-    await sfn.send(new SendTaskHeartbeatCommand({ taskToken: event.token }));
     await succeed(event.token, { value: 42 });
     const report = { said: { understood: true }, status: 200 };
     expect(await output(arn)).toEqual({ question: 1, response: { value: 42 }, report });

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { awsTime } from '#local/dynamodb/aws-time.ts';
+import { awsTime } from '#local/run-options.ts';
 import { chatPages, idempotency } from '#runtime/composition/services.ts';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import type { CreatedChat } from '#support/create-chats.ts';

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { expect, it } from 'vitest';
-import { systemTimer } from '#local/schedules/timer.ts';
+import { systemTimer } from '#local/run-options.ts';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';

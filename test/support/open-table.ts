@@ -10,9 +10,9 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
+import { thisPlatform } from '#local/dynamodb/choose-dynamodb.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { thisPlatform } from '#local/platform.ts';
 import type { FrozenItem } from './frozen/frozen-item.ts';
 
 export interface OpenTable {

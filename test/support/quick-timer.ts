@@ -1,4 +1,4 @@
-import type { Timer } from '#local/schedules/timer.ts';
+import type { Timer } from '#local/run-options.ts';
 
 /** Shortens every delay to 1 s, so that schedules such as the reconciler's, every minute, run each second. */
 export const quickTimer: Timer = {

@@ -13,7 +13,7 @@ export interface SharedService {
   dataDir: string;
   /** Responds with everything that functions did and AWS would not have allowed, as a JSON array of texts. */
   violationsUrl: string;
-  /** Lets pages write agents: local/site/serve-calls.ts. */
+  /** Lets pages write agents: local/site/serve-site.ts. */
   operatorToken: string;
   run: { url: string } & Record<'endpoints' | 'outputs' | 'physicalIds', Record<string, string>>;
 }

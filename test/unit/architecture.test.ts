@@ -42,8 +42,9 @@ const rooms: Readonly<Record<string, Room>> = {
   local: { folder: 'local', rooms: [] },
   /** The page of a local run, which runs in browsers alone. */
   playground: {
-    folder: 'local/playground',
-    rooms: [],
+    folder: 'bin/local/playground',
+    // Types alone.
+    rooms: ['client'],
     packages: ['/markdown-it.js', '/jsdiff/diff/line.js'],
   },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'client', 'local'] },
@@ -150,6 +151,16 @@ describe.each(Object.entries(rooms))('%s', (room, allowed) => {
     );
     expect(forbidden).toEqual([]);
   });
+});
+
+test('commands use the public interface of the runner alone', () => {
+  const { exports } = JSON.parse(readFileSync(join(projectFolder, 'local/package.json'), 'utf8'));
+  const open = Object.values<string>(exports).map((file) => join('local', file));
+  const used = new Set(
+    filesOf('bin').flatMap(({ targets }) => targets.filter((target) => roomOf.get(target) === 'local')),
+  );
+  expect(used.size).toBeGreaterThan(3);
+  expect([...used].filter((target) => !open.includes(target))).toEqual([]);
 });
 
 const functionRooms = [

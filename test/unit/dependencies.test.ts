@@ -17,6 +17,7 @@ interface Locked {
 const project = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(project, file), 'utf8');
 const manifest = JSON.parse(read('package.json'));
+const runner = JSON.parse(read('local/package.json'));
 const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
 const document = read('docs/dependencies.md');
 
@@ -24,6 +25,8 @@ const declared: Record<string, string> = {
   ...manifest.dependencies,
   ...manifest.devDependencies,
   ...manifest.optionalDependencies,
+  ...runner.dependencies,
+  ...runner.optionalDependencies,
 };
 /** The project's own packages are folders and links to them. */
 const locked = Object.entries(lock.packages).filter(([path, { link }]) => /node_modules/.test(path) && !link);

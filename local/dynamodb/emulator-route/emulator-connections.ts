@@ -1,5 +1,4 @@
 import { Socket } from 'node:net';
-import { createResponseReader, type EmulatorResponse } from './emulator-response.ts';
 
 export interface EmulatorConnection {
   readonly socket: Socket;
@@ -76,3 +75,74 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
 
   return { take: () => idle.pop() ?? open() };
 }
+
+export interface EmulatorResponse {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+interface ResponseHead extends Omit<EmulatorResponse, 'body'> {
+  readonly bodyStart: number;
+  readonly end: number;
+}
+
+const HEAD_END = '\r\n\r\n';
+
+/**
+ * Reads the responses of one connection, one after another. Returns a response with its last chunk, before that
+ * undefined. Reads only the HTTP/1.1 that the emulator sends: every response has a Content-Length.
+ * @throws Error for anything else. The connection cannot be used any more.
+ */
+export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | undefined {
+  let head: ResponseHead | undefined;
+  let chunks: Buffer[] = [];
+  let bytes = 0;
+  return (chunk) => {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (head === undefined) {
+      const received = concatenate(chunks);
+      chunks = [received];
+      head = readHead(received);
+      if (head === undefined) return undefined;
+    }
+    if (bytes < head.end) return undefined;
+    if (bytes > head.end) throw new Error('The emulator sent unexpected data');
+    const { status, reason, headers, bodyStart } = head;
+    const body = concatenate(chunks).subarray(bodyStart);
+    head = undefined;
+    chunks = [];
+    bytes = 0;
+    return { status, reason, headers, body };
+  };
+}
+
+/** Undefined until all headers have been received. */
+function readHead(received: Buffer): ResponseHead | undefined {
+  const headEnd = received.indexOf(HEAD_END);
+  if (headEnd < 0) return undefined;
+  const [first = '', ...lines] = received.toString('latin1', 0, headEnd).split('\r\n');
+  const [, status, reason = ''] = /^HTTP\/1\.1 (\d{3}) ?(.*)$/.exec(first) ?? [];
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  const length = headers['content-length'];
+  if (status === undefined || length === undefined)
+    throw new Error(`The emulator's response cannot be read: ${first}`);
+  const bodyStart = headEnd + HEAD_END.length;
+  return { status: Number(status), reason, headers, bodyStart, end: bodyStart + Number(length) };
+}
+
+/** Copies nothing if there is only one chunk, as in most responses. */
+const concatenate = (chunks: readonly Buffer[]): Buffer => {
+  const [only] = chunks;
+  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
+};
+
+/** Replaces the access key, because some emulators have a database for each key. No emulator checks signatures. */
+export const withEmulatorCredential = (authorization: string): string =>
+  authorization.replace(/Credential=[^/]+/, 'Credential=local');

@@ -3,8 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import type { EmulatorConnection } from './emulator-connections.ts';
-import type { EmulatorResponse } from './emulator-response.ts';
+import type { EmulatorConnection, EmulatorResponse } from './emulator-connections.ts';
 
 /** Where a request goes: to the emulator, with these headers, or to the wire. Chosen when the body is known. */
 export type Destination =
@@ -18,7 +17,7 @@ export interface EmulatorRequestOptions {
 }
 
 // Node's HTTP client publishes its requests to this channel. EmulatorRequest does the same, because
-// local/lambda/thread/watch-network.ts reads the channel.
+// local/lambda/thread/guards.ts reads the channel.
 const requestStart = channel('http.client.request.start');
 
 /** The part of node:http's ClientRequest that the AWS SDK uses for a request with a string or Buffer as its body. */

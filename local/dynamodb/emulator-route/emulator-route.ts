@@ -3,10 +3,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import type { AccessRules } from '../../iam/access-rules.ts';
 import { createEvaluator } from '../../iam/evaluator.ts';
 import { accessKeyOf } from '../../wire/access-key-of.ts';
-import { withEmulatorCredential } from '../emulator-credential.ts';
 import { neededPermissions } from '../needed-permissions.ts';
 import type { DynamoRequest, TableShape } from '../touched-items.ts';
-import { emulatorConnections } from './emulator-connections.ts';
+import { emulatorConnections, withEmulatorCredential } from './emulator-connections.ts';
 import { EmulatorRequest } from './emulator-request.ts';
 
 /** What a function's thread needs to call the emulator without the wire. Plain data, because it is cloned. */

@@ -1,13 +1,9 @@
 import type { EmulatorRoute } from '../../dynamodb/emulator-route/emulator-route.ts';
 
-/** The worker data of a function's thread. */
-export interface ThreadData {
-  readonly taskRoot: string;
-  readonly handler: string;
+/** What a thread needs to behave as in AWS. */
+export interface GuardData {
   readonly functionName: string;
-  readonly functionArn: string;
   readonly memoryMegabytes: number;
-  readonly timeoutMilliseconds: number;
   /** Whether a listener receives what the function writes to stdout. */
   readonly hasLogListener: boolean;
   readonly emulatorRoute: EmulatorRoute | undefined;
@@ -15,15 +11,22 @@ export interface ThreadData {
   readonly runnerPorts: Uint8Array;
 }
 
+/** The worker data of a function's thread. */
+export interface ThreadData extends GuardData {
+  readonly taskRoot: string;
+  readonly handler: string;
+  readonly functionArn: string;
+  readonly timeoutMilliseconds: number;
+}
+
 /** The worker data of a web function's thread. */
-export interface ServerThreadData {
+export interface ServerThreadData extends GuardData {
   /** The module that starts the server. */
   readonly entry: string;
-  /** Whether a listener receives what the function writes to stdout. */
-  readonly hasLogListener: boolean;
-  readonly emulatorRoute: EmulatorRoute | undefined;
-  readonly runnerPorts: Uint8Array;
 }
+
+/** What would fail in AWS. After the second one, AWS ends the environment. */
+export type GuardMessage = { readonly kind: 'violation' | 'out-of-memory'; readonly text: string };
 
 export type MessageToThread =
   | { readonly kind: 'invoke'; readonly requestId: string; readonly payload: string }
@@ -38,8 +41,7 @@ export type MessageFromThread =
   /** Without `payload` if the function streamed its response. */
   | { readonly kind: 'done'; readonly payload?: string }
   | { readonly kind: 'failed'; readonly error: ErrorReport }
-  | { readonly kind: 'violation'; readonly text: string }
-  | { readonly kind: 'out-of-memory'; readonly usedMegabytes: number };
+  | GuardMessage;
 
 export interface ErrorReport {
   readonly errorType: string;

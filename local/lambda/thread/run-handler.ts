@@ -3,19 +3,11 @@ import { flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
-import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import { bypassWire } from '../../dynamodb/emulator-route/emulator-route.ts';
-import { dropOutput } from './drop-output.ts';
+import { guardThread } from './guards.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
-import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
-import { rejectRunnerPorts } from './reject-runner-ports.ts';
-import { reportError } from './report-error.ts';
+import type { ErrorReport, MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
 import { ResponseStream } from './response-stream.ts';
-import { watchNetwork } from './watch-network.ts';
-
-// Often enough to detect a function that collects buffers, and so cheap that no profile shows it.
-const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 if (!parentPort) throw new Error('This module is the body of a worker thread');
 const port = parentPort;
@@ -26,27 +18,8 @@ const send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => port.post
 let active = true;
 let responseStream: ResponseStream | undefined;
 
-delete process.env.NODE_COMPILE_CACHE;
 Object.assign(globalThis, { awslambda });
-watchNetwork((request) => {
-  if (!active)
-    send({
-      kind: 'violation',
-      text: `${data.functionName}: ${request} began after the handler had resolved`,
-    });
-});
-if (!data.hasLogListener) dropOutput();
-rejectRunnerPorts(data.runnerPorts);
-if (data.emulatorRoute) bypassWire(data.emulatorRoute);
-setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
-
-/** V8 limits the heap only. This check also counts the memory of Buffers outside of the heap. */
-function sampleMemory(): void {
-  // process.memoryUsage takes ten times as long, because it also reads the memory of the whole process.
-  const { used_heap_size, external_memory } = getHeapStatistics();
-  const usedMegabytes = Math.round((used_heap_size + external_memory) / 1024 / 1024);
-  if (usedMegabytes > data.memoryMegabytes) send({ kind: 'out-of-memory', usedMegabytes });
-}
+const sampleMemory = guardThread(data, () => (active ? undefined : 'the handler had resolved'));
 
 async function loadHandler(): Promise<Handler> {
   const dot = data.handler.lastIndexOf('.');
@@ -73,6 +46,13 @@ function createContext(requestId: string) {
     memoryLimitInMB: String(data.memoryMegabytes),
     getRemainingTimeInMillis: () => deadline - Date.now(),
   };
+}
+
+/** The error that Lambda returns to the caller for a thrown value. */
+function reportError(thrown: unknown): ErrorReport {
+  if (!(thrown instanceof Error))
+    return { errorType: typeof thrown, errorMessage: String(thrown), trace: [] };
+  return { errorType: thrown.name, errorMessage: thrown.message, trace: thrown.stack?.split('\n') ?? [] };
 }
 
 async function stream(handler: Handler, event: unknown, context: object): Promise<MessageFromThread> {

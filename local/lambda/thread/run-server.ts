@@ -1,19 +1,41 @@
+// The entry point of a web function's thread. The function's module starts the server when it is imported.
+import { subscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
 import { flushCompileCache } from 'node:module';
-import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { bypassWire } from '../../dynamodb/emulator-route/emulator-route.ts';
-import { dropOutput } from './drop-output.ts';
+import { guardThread } from './guards.ts';
 import type { ServerThreadData } from './messages.ts';
-import { rejectRunnerPorts } from './reject-runner-ports.ts';
 
-// The entry point of a web function's thread. The function's module starts the server when it is imported.
-delete process.env.NODE_COMPILE_CACHE;
-const { entry, hasLogListener, emulatorRoute, runnerPorts } = workerData as ServerThreadData;
-if (!hasLogListener) dropOutput();
-rejectRunnerPorts(runnerPorts);
-if (emulatorRoute) bypassWire(emulatorRoute);
+const data = workerData as ServerThreadData;
+
+// AWS does not document how long an environment without requests goes on. A request may have work after its response,
+// such as a short call of a model, and a retry of its last write.
+const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
+
+/** Requests whose response has not ended. A client may leave before that. */
+let open = 0;
+/** When the last response has ended. Until the first request comes, the function may still be starting. */
+let endedAt = Number.POSITIVE_INFINITY;
+subscribe('http.server.request.start', (message) => {
+  const { response } = message as { response: ServerResponse };
+  open += 1;
+  const { end } = response;
+  response.end = ((...given: unknown[]) => {
+    if (!response.writableEnded) {
+      open -= 1;
+      endedAt = performance.now();
+    }
+    return Reflect.apply(end, response, given);
+  }) as typeof end;
+});
+guardThread(data, () =>
+  open === 0 && performance.now() - endedAt > WORK_AFTER_RESPONSE_MILLISECONDS
+    ? 'all responses had ended'
+    : undefined,
+);
+
 // No signal of the operating system reaches a thread.
 parentPort?.on('message', (signal: NodeJS.Signals) => process.emit(signal)).unref();
-await import(pathToFileURL(entry).href);
+await import(pathToFileURL(data.entry).href);
 flushCompileCache();

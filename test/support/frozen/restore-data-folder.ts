@@ -1,6 +1,6 @@
 import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decrypt, encrypt, keyIdOf } from '#local/kms/ciphertext.ts';
+import { decrypt, encrypt, keyIdOf } from '#local/kms/key-operations.ts';
 import { databaseName, restoreDatabase } from './database-text.ts';
 import type { FrozenFolder } from './freeze-data-folder.ts';
 import { fixtures } from './read-frozen.ts';

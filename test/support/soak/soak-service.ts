@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
+import type { Timer } from '#local/run-options.ts';
 import { runTemplate } from '#local/run-template.ts';
-import type { Timer } from '#local/schedules/timer.ts';
 import { compileCacheOf } from '../compile-cache.ts';
 
 /** The options of this program, as JSON in its only argument. */

@@ -1,0 +1,85 @@
+/** @import { AgentTest } from './types.d.ts' */
+import { element, field, fill, messageOf, onEnter } from './dom.js';
+import { createReply } from './messages.js';
+import { operate } from './operator.js';
+
+/**
+ * Replies to one message of the draft and of the published version, side by side.
+ *
+ * @param {{ save: () => Promise<string | undefined>, publishedNumber: () => number | undefined }} agent
+ *   `save` saves the draft and returns the id of its agent; undefined if it has mistakes
+ */
+export function createTrial({ save, publishedNumber }) {
+  const message = element('textarea', {
+    required: true,
+    dir: 'auto',
+    keydown: onEnter(() => form.requestSubmit()),
+  });
+  const submitButton = element('button', { type: 'submit', class: 'button primary' }, 'Try it');
+  const columns = element('div', { class: 'columns', 'aria-live': 'polite' });
+
+  async function run() {
+    const agentId = await save();
+    if (agentId === undefined) return;
+    const number = publishedNumber();
+    const trials = [
+      trialOf(agentId, message.value, 'draft', 'Draft'),
+      ...(number === undefined
+        ? []
+        : [trialOf(agentId, message.value, 'published', `Version ${number}, published`)]),
+    ];
+    fill(columns, ...trials.map(({ node }) => node));
+    await Promise.all(trials.map(({ ended }) => ended));
+  }
+
+  const form = element(
+    'form',
+    {
+      class: 'trial',
+      async submit(event) {
+        event.preventDefault();
+        if (submitButton.disabled) return;
+        submitButton.disabled = true;
+        await run();
+        submitButton.disabled = false;
+      },
+    },
+    field('Test message', message),
+    element(
+      'p',
+      { class: 'form-end' },
+      submitButton,
+      element(
+        'span',
+        { class: 'hint' },
+        'Saves the draft first. Makes no chat; counts as usage of the kind “test”.',
+      ),
+    ),
+  );
+  return { nodes: [form, columns] };
+}
+
+const noRating = () => element('span', {});
+
+/**
+ * @param {string} agent_id
+ * @param {string} message
+ * @param {'draft' | 'published'} version
+ * @param {string} title
+ */
+function trialOf(agent_id, message, version, title) {
+  const reply = createReply(noRating, () =>
+    reply.setNote('A test has one message. Publish the agent, and fill in its form in a chat.'),
+  );
+  reply.setNote('The reply is in progress …');
+  const node = element('section', { 'aria-label': title }, element('h3', {}, title), reply.node);
+  const show = (/** @type {AgentTest} */ tested) => {
+    reply.show(tested.reply, tested.milliseconds / 1000);
+    reply.setNote(tested.provider ?? '');
+  };
+  const ended = operate('test', { agent_id, message, version }).then(show, (error) => {
+    reply.setNote('');
+    reply.fail(messageOf(error));
+  });
+  return { node, ended };
+}

@@ -1,0 +1,279 @@
+/** @import { AgentSummary, EditedAgent } from './types.d.ts' */
+import { createAgentForm, newDefinition } from './agent-form.js';
+import { differenceOf, textOf } from './agent-text.js';
+import { createTrial } from './agent-trial.js';
+import { confirmAction } from './dialogs.js';
+import { button, byId, element, field, fill, linkItem, messageOf, onceAFrame, shortTime } from './dom.js';
+import { OperationFailed, ofKey, operate } from './operator.js';
+
+/** Agents as their operator sees them: write a draft, try it, compare it, publish it, and go back. */
+export class Agents {
+  #list = byId('agent-list', HTMLUListElement);
+  #view = byId('agents-view', HTMLElement);
+  /** With what is not saved. @type {Map<string, AgentPage>} */
+  #pages = new Map();
+  /** Which page is to be shown, however long another one takes to load. */
+  #openKey = '';
+  #onPublished;
+
+  /** @param {() => void} onPublished called when what clients see has changed */
+  constructor(onPublished) {
+    this.#onPublished = onPublished;
+  }
+
+  /** Another key may be one of another workspace. */
+  forget() {
+    this.#pages.clear();
+  }
+
+  /** @param {string | undefined} id undefined for a new agent */
+  async open(id) {
+    const key = id ?? '';
+    this.#openKey = key;
+    const page = this.#pages.get(key);
+    if (page?.isChanged === true) {
+      // A node that is inserted anew loses the focus.
+      if (!this.#view.contains(page.node)) fill(this.#view, page.node);
+      await this.#loadList(id);
+      return;
+    }
+    await this.#loadList(id);
+    const agent =
+      id === undefined ? undefined : /** @type {EditedAgent} */ (await operate('get', { agent_id: id }));
+    if (this.#openKey !== key) return;
+    const opened = new AgentPage(agent, (saved, isPublished) => {
+      this.#pages.delete(key);
+      this.#pages.set(saved.id, opened);
+      if (isPublished) this.#onPublished();
+      if (id === undefined && this.#view.contains(opened.node))
+        history.replaceState(null, '', `#/agents/${saved.id}`);
+      void this.#loadList(saved.id);
+    });
+    this.#pages.set(key, opened);
+    fill(this.#view, opened.node);
+  }
+
+  /** @param {string | undefined} openId */
+  async #loadList(openId) {
+    const { agents } = /** @type {{ agents: AgentSummary[] }} */ (await operate('list', ofKey()));
+    fill(
+      this.#list,
+      ...agents.map((agent) => itemOf(agent, agent.id === openId)),
+      agents.length === 0 && element('li', { class: 'hint' }, 'No agent yet.'),
+    );
+  }
+}
+
+/**
+ * @param {AgentSummary} agent
+ * @param {boolean} isOpen
+ */
+const itemOf = ({ id, name, publish_state, version_number, llm_model }, isOpen) =>
+  linkItem(
+    { href: `#/agents/${id}`, 'aria-current': isOpen ? 'page' : undefined },
+    [name],
+    [publish_state === 'published' ? `version ${version_number}` : publish_state, llm_model],
+  );
+
+class AgentPage {
+  /** Undefined until it is saved. @type {EditedAgent | undefined} */
+  #agent;
+  #onSaved;
+  #form;
+  /** Of the draft as it was saved. */
+  #savedText = '';
+  #heading = element('h1', {});
+  #state = element('span', { class: 'hint', role: 'status' });
+  #mistakes = element('div', { class: 'error', role: 'alert', hidden: true });
+  #publish = button('Publish', () => this.#publishDraft(), { class: 'button' });
+  #compared = element('select', { change: () => this.#drawDifference() });
+  #difference = element('div', {});
+  #versions = element('ol', { class: 'versions' });
+  #published = element('div', { class: 'page-part' });
+  node;
+
+  /**
+   * @param {EditedAgent | undefined} agent
+   * @param {(agent: EditedAgent, isPublished: boolean) => void} onSaved
+   */
+  constructor(agent, onSaved) {
+    this.#onSaved = onSaved;
+    this.#form = createAgentForm(onceAFrame(() => this.#drawDraft()));
+    this.#form.fill(agent?.definition ?? newDefinition);
+    const trial = createTrial({
+      save: () => this.#save(),
+      publishedNumber: () => this.#publishedVersion?.number,
+    });
+    fill(
+      this.#published,
+      element('h2', {}, 'Difference'),
+      field('From', this.#compared),
+      this.#difference,
+      element('h2', {}, 'Versions'),
+      this.#versions,
+    );
+    this.node = element(
+      'div',
+      { class: 'page agent' },
+      this.#heading,
+      element(
+        'form',
+        {
+          class: 'page-part',
+          'aria-label': 'Draft',
+          submit: (event) => {
+            event.preventDefault();
+            void this.#save();
+          },
+        },
+        ...this.#form.nodes,
+        this.#mistakes,
+        element(
+          'p',
+          { class: 'form-end' },
+          element('button', { type: 'submit', class: 'button primary' }, 'Save the draft'),
+          this.#publish,
+          this.#state,
+        ),
+      ),
+      element('h2', {}, 'Try it'),
+      ...trial.nodes,
+      this.#published,
+    );
+    this.#show(agent);
+  }
+
+  get isChanged() {
+    return this.#text() !== this.#savedText;
+  }
+
+  get #publishedVersion() {
+    return this.#agent?.versions.find(({ published }) => published);
+  }
+
+  /** Of the fields; undefined if their JSON cannot be read. */
+  #text() {
+    try {
+      return textOf(this.#form.read());
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** @param {EditedAgent | undefined} agent */
+  #show(agent) {
+    this.#agent = agent;
+    this.#savedText = textOf(agent?.definition ?? newDefinition);
+    const versions = agent?.versions ?? [];
+    fill(this.#heading, agent?.definition.name ?? 'New agent');
+    this.#published.hidden = versions.length === 0;
+    fill(
+      this.#compared,
+      ...versions.map(({ number, published }) =>
+        element(
+          'option',
+          { value: number, selected: published },
+          `Version ${number}${published ? ', published' : ''}`,
+        ),
+      ),
+    );
+    fill(this.#versions, ...versions.map((version) => this.#versionItem(version)));
+    this.#drawDraft();
+  }
+
+  /** @param {EditedAgent['versions'][number]} version */
+  #versionItem({ number, published_at, published, copy_of }) {
+    const facts = [
+      shortTime(published_at),
+      copy_of !== null && `copy of version ${copy_of}`,
+      published && 'published',
+    ];
+    return element(
+      'li',
+      {},
+      element('strong', {}, `Version ${number}`),
+      element('span', { class: 'hint' }, facts.filter(Boolean).join(' · ')),
+      !published && button(`Go back to version ${number}`, () => this.#goBack(number)),
+    );
+  }
+
+  /** What depends on the fields. */
+  #drawDraft() {
+    const text = this.#text();
+    const published = this.#publishedVersion;
+    const isPublished = published !== undefined && textOf(published.definition) === this.#savedText;
+    this.#publish.hidden = this.#agent === undefined;
+    fill(
+      this.#state,
+      text !== this.#savedText
+        ? 'Not saved'
+        : this.#agent === undefined
+          ? ''
+          : isPublished
+            ? `Saved, and published as version ${published.number}`
+            : 'Saved, not published',
+    );
+    this.#drawDifference();
+  }
+
+  #drawDifference() {
+    const version = this.#agent?.versions.find(({ number }) => String(number) === this.#compared.value);
+    const text = this.#text();
+    if (version === undefined || text === undefined) fill(this.#difference);
+    else fill(this.#difference, differenceOf(textOf(version.definition), text));
+  }
+
+  /**
+   * Saves the draft, if it has changed.
+   *
+   * @returns {Promise<string | undefined>} the agent's id; undefined if it was not saved
+   */
+  async #save() {
+    if (this.#agent !== undefined && !this.isChanged) return this.#agent.id;
+    return this.#attempt(() => {
+      const definition = this.#form.read();
+      return this.#agent === undefined
+        ? operate('create', { ...ofKey(), definition })
+        : operate('update', { agent_id: this.#agent.id, definition });
+    }, false);
+  }
+
+  async #publishDraft() {
+    const agent_id = await this.#save();
+    if (agent_id !== undefined) await this.#attempt(() => operate('publish', { agent_id }), true);
+  }
+
+  /** @param {number} to */
+  async #goBack(to) {
+    const text = `Clients get version ${to} again, as a new version. The draft stays as it is.`;
+    if (this.#agent === undefined || !(await confirmAction('Go back?', text, `Go back to version ${to}`)))
+      return;
+    const { id: agent_id } = this.#agent;
+    await this.#attempt(() => operate('rollback', { agent_id, to }), true);
+    // The button that was pressed is drawn anew.
+    this.#versions.querySelector('button')?.focus();
+  }
+
+  /**
+   * @param {() => Promise<EditedAgent>} operation
+   * @param {boolean} isPublished
+   */
+  async #attempt(operation, isPublished) {
+    const before = this.#text();
+    try {
+      const agent = await operation();
+      this.#mistakes.hidden = true;
+      // With what the run has added, unless something was typed meanwhile.
+      if (this.#text() === before) this.#form.fill(agent.definition);
+      this.#show(agent);
+      this.#onSaved(agent, isPublished);
+      return agent.id;
+    } catch (error) {
+      const reasons = error instanceof OperationFailed ? error.reasons : [messageOf(error)];
+      this.#mistakes.hidden = false;
+      const items = reasons.map((reason) => element('li', {}, reason));
+      fill(this.#mistakes, element('ul', { class: 'mistakes' }, ...items));
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** @import { UploadedFile } from './types.d.ts' */
+import { call } from './api.js';
+import { contentTypes } from './content-types.js';
+import { element, fill, iconButton, messageOf, sizeOf } from './dom.js';
+
+/** The files of a message that is not sent yet. A file is uploaded when it is chosen. */
+export class Attachments {
+  node = element('ul', { class: 'files', 'aria-label': 'Files of the message', hidden: true });
+  /** @type {Map<UploadedFile, HTMLLIElement>} */
+  #files = new Map();
+  #onChange;
+
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    this.#onChange = onChange;
+  }
+
+  get files() {
+    return [...this.#files.keys()];
+  }
+
+  /** @param {File} file */
+  async upload(file) {
+    const pending = element('li', { 'aria-busy': 'true' }, `Uploading ${file.name} …`);
+    this.node.append(pending);
+    this.node.hidden = false;
+    try {
+      const extension = file.name.split('.').at(-1)?.toLowerCase() ?? '';
+      const type = contentTypes[extension] ?? file.type;
+      const { data } = await call('POST', '/chats/upload-file', {
+        file: new File([file], file.name, { type }),
+      });
+      pending.replaceWith(this.add(/** @type {UploadedFile} */ (data)));
+    } catch (error) {
+      pending.ariaBusy = 'false';
+      const remove = () => this.#remove(pending);
+      fill(
+        pending,
+        element('span', { role: 'alert' }, `${file.name}: ${messageOf(error)}`),
+        iconButton('close', `Dismiss ${file.name}`, { click: remove }),
+      );
+    }
+  }
+
+  /** @param {UploadedFile} file */
+  add(file) {
+    const button = iconButton('close', `Remove ${file.original_name}`, {
+      click: () => this.#remove(item, file),
+    });
+    const item = element('li', {}, file.original_name, element('small', {}, sizeOf(file.size)), button);
+    this.#files.set(file, item);
+    this.node.append(item);
+    this.node.hidden = false;
+    this.#onChange();
+    return item;
+  }
+
+  /** Removes all files here, and what is said of rejected ones. */
+  clear() {
+    this.#files.clear();
+    fill(this.node);
+    this.node.hidden = true;
+  }
+
+  /**
+   * @param {HTMLLIElement} item
+   * @param {UploadedFile} [file]
+   */
+  #remove(item, file) {
+    const neighbour = item.nextElementSibling ?? item.previousElementSibling;
+    item.remove();
+    // The pressed button is gone.
+    (neighbour?.querySelector('button') ?? this.node.closest('form')?.querySelector('textarea'))?.focus();
+    if (file !== undefined) this.#files.delete(file);
+    this.node.hidden = this.node.childElementCount === 0;
+    this.#onChange();
+  }
+}

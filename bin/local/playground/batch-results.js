@@ -1,0 +1,169 @@
+/** @import { BatchResult, Message } from './types.d.ts' */
+import { call } from './api.js';
+import { csvOf } from './batch-file.js';
+import { button, drawPager, element, fill } from './dom.js';
+import { markdownOf } from './markdown.js';
+
+const resultsPerPage = 50;
+/** The results of a whole batch fit one page of the service. */
+const requestsPerBatch = 1000;
+
+/**
+ * The results of a batch, all or the failed ones, each with its question.
+ *
+ * @param {string} id
+ * @param {(chatId: number) => string} userOf
+ * @param {(error: unknown) => void} onError
+ */
+export function createResults(id, userOf, onError) {
+  const results = element('ol', { class: 'results' });
+  const pages = element('div', {});
+  const failedOnly = element('input', { type: 'checkbox', change: () => open(0).catch(onError) });
+  /** What is shown, so that a result that has not changed stays. @type {Map<string, HTMLElement>} */
+  let shown = new Map();
+  let offset = 0;
+  const questions = watchQuestions(userOf);
+
+  /** @param {number} target */
+  function open(target) {
+    offset = target;
+    return load();
+  }
+
+  /** @param {'csv' | 'jsonl'} format */
+  const downloadButton = (format) =>
+    button(`Download ${format.toUpperCase()}`, () => download(id, format).catch(onError));
+
+  /** @param {AbortSignal} [signal] */
+  async function load(signal) {
+    const query = { limit: resultsPerPage, offset, status: failedOnly.checked ? 'failed' : undefined };
+    const { data, pagination } = await call('GET', `/batches/${id}/results`, { query });
+    if (signal?.aborted) return;
+    const before = shown;
+    shown = new Map();
+    for (const result of /** @type {BatchResult[]} */ (data)) {
+      const text = JSON.stringify(result);
+      const item = before.get(text) ?? resultItem(result);
+      shown.set(text, item);
+      const question = item.querySelector('.question');
+      if (!before.has(text) && question !== null) questions.observe(question);
+    }
+    if (shown.size === 0) shown.set('', element('li', { class: 'hint' }, 'No result.'));
+    drawItems([...shown.values()]);
+    drawPager(pages, pagination, (target) => open(target).then(() => results.scrollIntoView(), onError));
+  }
+
+  /**
+   * A node that is inserted anew loses the focus, so what has not changed stays.
+   *
+   * @param {HTMLElement[]} items
+   */
+  function drawItems(items) {
+    for (const [index, item] of items.entries()) {
+      const present = results.children[index];
+      if (present === undefined) results.append(item);
+      else if (present !== item) present.replaceWith(item);
+    }
+    while (results.childElementCount > items.length) results.lastElementChild?.remove();
+  }
+
+  return {
+    node: element(
+      'section',
+      { class: 'result-list', 'aria-label': 'Results' },
+      element(
+        'div',
+        { class: 'form-end' },
+        element('label', { class: 'check' }, failedOnly, 'Failed only'),
+        element('span', { class: 'spacer' }),
+        downloadButton('csv'),
+        downloadButton('jsonl'),
+      ),
+      results,
+      pages,
+    ),
+    load,
+  };
+}
+
+/**
+ * @param {string} id
+ * @param {'csv' | 'jsonl'} format
+ */
+async function download(id, format) {
+  const { data } = await call('GET', `/batches/${id}/results`, { query: { limit: requestsPerBatch } });
+  const all = /** @type {BatchResult[]} */ (data);
+  const text = format === 'csv' ? csvOf(all) : all.map((result) => `${JSON.stringify(result)}\n`).join('');
+  const href = URL.createObjectURL(new Blob([text]));
+  element('a', { href, download: `batch-${id}.${format}` }).click();
+  URL.revokeObjectURL(href);
+}
+
+/**
+ * Reads the question of a result from its chat when it comes into view.
+ *
+ * @param {(chatId: number) => string} userOf
+ */
+function watchQuestions(userOf) {
+  const observer = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting || !(target instanceof HTMLElement)) continue;
+      observer.unobserve(target);
+      const chatId = Number(target.dataset.chat);
+      readQuestion(chatId, Number(target.dataset.message), userOf(chatId)).then(
+        (question) => fill(target, question),
+        (error) => fill(target, `The message cannot be read: ${error.message}`),
+      );
+    }
+  });
+  return observer;
+}
+
+/** @param {string} status */
+export const statusBadge = (status, text = status.replaceAll('_', ' ')) =>
+  element('span', { class: 'badge', 'data-status': status }, text);
+
+/**
+ * The message that a result replies to.
+ *
+ * @param {number} chatId
+ * @param {number} messageId of the reply; 0 if the request has failed
+ * @param {string} user
+ */
+async function readQuestion(chatId, messageId, user) {
+  const query = { external_user_id: user, order_by: 'desc' };
+  const { data } = await call('GET', `/chats/${chatId}/messages`, { query });
+  const messages = /** @type {Message[]} */ (data);
+  const reply = messages.find(({ id, role }) => (messageId === 0 ? role === 'assistant' : id === messageId));
+  return messages.find(({ role, group_id }) => role === 'user' && group_id === reply?.group_id)?.content;
+}
+
+/** @param {BatchResult} result */
+function resultItem(result) {
+  const { custom_id, status, response_content, response_usage, error_code, error_message } = result;
+  const { history_id, message_id } = result;
+  const hasEnded = status === 'success' || status === 'failed';
+  return element(
+    'li',
+    { class: 'result' },
+    element(
+      'div',
+      { class: 'result-head' },
+      element('strong', { dir: 'auto' }, custom_id),
+      statusBadge(status),
+      element('span', { class: 'spacer' }),
+      response_usage !== null && element('span', { class: 'usage' }, `${response_usage.total_tokens} tokens`),
+      history_id !== null && element('a', { href: `#/chats/${history_id}` }, `Chat ${history_id}`),
+    ),
+    hasEnded &&
+      history_id !== null &&
+      element('p', {
+        class: 'question text',
+        dir: 'auto',
+        'data-chat': history_id,
+        'data-message': message_id ?? 0,
+      }),
+    response_content !== null && markdownOf(response_content),
+    error_message !== null && element('p', { class: 'error' }, `${error_message} (${error_code})`),
+  );
+}

@@ -1,0 +1,135 @@
+/** @import { Agent, Batch } from './types.d.ts' */
+import { call } from './api.js';
+import { createResults, statusBadge } from './batch-results.js';
+import { button, byId, createProblem, drawPager, element, fill, linkItem, shortTime } from './dom.js';
+import { newBatchForm } from './new-batch.js';
+
+const batchesPerPage = 20;
+const pollMilliseconds = 1000;
+
+/**
+ * The list of batches, the form for a new one, and the open one with its results.
+ *
+ * @param {(chatId: number) => string} userOf who may read the chat
+ */
+export function createBatches(userOf) {
+  const list = byId('batch-list', HTMLUListElement);
+  const pages = byId('batch-pages', HTMLElement);
+  const view = byId('batches-view', HTMLElement);
+  let offset = 0;
+  let shownId = '';
+  /** @type {AbortController | undefined} */
+  let watching;
+
+  async function loadList(from = offset) {
+    offset = from;
+    const { data, pagination } = await call('GET', '/batches', { query: { limit: batchesPerPage, offset } });
+    const batches = /** @type {Batch[]} */ (data);
+    fill(list, ...batches.map(itemOf));
+    if (batches.length === 0) fill(list, element('li', { class: 'hint' }, 'No batch yet.'));
+    drawPager(pages, pagination, (target) => loadList(target));
+  }
+
+  /** @param {Batch} batch */
+  const itemOf = (batch) =>
+    linkItem(
+      { href: `#/batches/${batch.id}`, ...(batch.id === shownId && { 'aria-current': 'page' }) },
+      [`${batch.total_requests} ${batch.total_requests === 1 ? 'request' : 'requests'}`, batchBadge(batch)],
+      [shortTime(batch.created_at), batch.id.slice(0, 8)],
+    );
+
+  return {
+    loadList,
+
+    stopWatching: () => watching?.abort(),
+
+    /** @param {Agent[]} agents */
+    start(agents) {
+      shownId = '';
+      watching?.abort();
+      fill(view, newBatchForm(agents));
+    },
+
+    /** @param {string} id */
+    async open(id) {
+      shownId = id;
+      watching?.abort();
+      watching = new AbortController();
+      const { signal } = watching;
+      const details = createDetails(id, userOf);
+      fill(view, details.node);
+      await loadList();
+      while (!signal.aborted) {
+        const batch = await details.load(signal);
+        if (batch.status !== 'in_progress' && batch.status !== 'cancelling') break;
+        await new Promise((resolve) => setTimeout(resolve, pollMilliseconds));
+      }
+      if (!signal.aborted) await loadList();
+    },
+  };
+}
+
+/** @param {Batch} batch */
+function batchBadge({ status, failed_requests, total_requests }) {
+  if (status !== 'completed' || failed_requests === 0) return statusBadge(status);
+  if (failed_requests === total_requests) return statusBadge('failed', 'all failed');
+  return statusBadge('partial', `${failed_requests} failed`);
+}
+
+/**
+ * @param {string} id
+ * @param {(chatId: number) => string} userOf
+ */
+function createDetails(id, userOf) {
+  const status = element('span', { 'aria-live': 'polite' });
+  const progress = element('progress', { 'aria-label': 'Requests that have ended', max: 1, value: 0 });
+  const counts = element('p', { class: 'counts' });
+  const cancel = button('Cancel the batch', cancelBatch, { hidden: true });
+  const problem = createProblem();
+  const results = createResults(id, userOf, problem.show);
+
+  async function cancelBatch() {
+    try {
+      show(/** @type {Batch} */ ((await call('POST', `/batches/${id}/cancel`)).data));
+    } catch (error) {
+      problem.show(error);
+    }
+  }
+
+  /** @param {Batch} batch */
+  function show(batch) {
+    fill(status, batchBadge(batch));
+    progress.max = batch.total_requests;
+    progress.value = batch.completed_requests + batch.failed_requests;
+    fill(
+      counts,
+      `${batch.completed_requests} completed, ${batch.failed_requests} failed, ${batch.total_requests} in all`,
+    );
+    cancel.hidden = batch.status !== 'in_progress';
+  }
+
+  return {
+    node: element(
+      'div',
+      { class: 'page' },
+      element('h1', {}, 'Batch ', status),
+      element('p', { class: 'hint' }, id),
+      progress,
+      element('div', { class: 'form-end' }, counts, cancel),
+      problem.node,
+      results.node,
+    ),
+
+    /**
+     * Loads the batch, and its results so far.
+     *
+     * @param {AbortSignal} signal
+     */
+    async load(signal) {
+      const batch = /** @type {Batch} */ ((await call('GET', `/batches/${id}`)).data);
+      if (!signal.aborted) show(batch);
+      await results.load(signal);
+      return batch;
+    },
+  };
+}

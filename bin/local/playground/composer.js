@@ -1,0 +1,164 @@
+/** @import { UploadedFile } from './types.d.ts' */
+import { Attachments } from './attachments.js';
+import { element, icon, iconButton, onEnter } from './dom.js';
+import { storeDraft, storedDraft } from './session.js';
+
+/** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
+
+/** The form for a message with files. What is not sent stays in the tab's session, for each chat. */
+export class Composer {
+  #input = element('textarea', {
+    'aria-label': 'Message',
+    placeholder: 'Write a message',
+    dir: 'auto',
+    input: () => this.#store(),
+    keydown: (event) => this.#onKey(event),
+  });
+  #chooser = element('input', {
+    type: 'file',
+    multiple: true,
+    hidden: true,
+    'aria-label': 'Files',
+    change: () => {
+      this.attach(this.#chooser.files);
+      this.#chooser.value = '';
+    },
+  });
+  #stream = element('input', { type: 'checkbox', checked: true });
+  #sendButton = element(
+    'button',
+    { type: 'submit', class: 'round-button', 'aria-label': 'Send', title: 'Send (Enter)' },
+    icon('send'),
+  );
+  #stopButton = element(
+    'button',
+    {
+      type: 'button',
+      class: 'round-button',
+      'aria-label': 'Stop',
+      title: 'Stop (Esc)',
+      hidden: true,
+      click: () => this.#events.onStop(),
+    },
+    icon('stop'),
+  );
+  #attachments = new Attachments(() => this.#store());
+  #isRunning = false;
+  #chatId;
+  #events;
+  node;
+
+  /**
+   * @param {number | undefined} chatId undefined for a new chat
+   * @param {{ onSend: (draft: Draft) => void, onStop: () => void }} events
+   */
+  constructor(chatId, events) {
+    this.#chatId = chatId;
+    this.#events = events;
+    const bar = element(
+      'div',
+      { class: 'composer-bar' },
+      iconButton('clip', 'Attach files', { click: () => this.#chooser.click() }),
+      this.#chooser,
+      element(
+        'label',
+        { class: 'check', title: 'Off: the reply comes as one JSON response' },
+        this.#stream,
+        'Stream',
+      ),
+      element('span', { class: 'spacer' }),
+      this.#sendButton,
+      this.#stopButton,
+    );
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#submit();
+    };
+    const paste = (/** @type {Event} */ event) => {
+      const files = event instanceof ClipboardEvent ? event.clipboardData?.files : undefined;
+      if (files === undefined || files.length === 0) return;
+      event.preventDefault();
+      this.attach(files);
+    };
+    this.node = element(
+      'form',
+      { class: 'composer', submit, paste },
+      this.#attachments.node,
+      this.#input,
+      bar,
+    );
+    this.restore(storedDraft(chatId));
+  }
+
+  /**
+   * Uploads files for the message.
+   *
+   * @param {Iterable<File> | null | undefined} files
+   */
+  attach(files) {
+    for (const file of files ?? []) void this.#attachments.upload(file);
+  }
+
+  /**
+   * From now on, the form belongs to the new chat.
+   *
+   * @param {number} chatId
+   */
+  setChat(chatId) {
+    storeDraft(chatId, storedDraft(this.#chatId));
+    storeDraft(this.#chatId, { text: '', files: [] });
+    this.#chatId = chatId;
+  }
+
+  /** The service has the message: until now, a reload would have brought it back. */
+  forgetSent() {
+    this.#store();
+  }
+
+  focus() {
+    this.#input.focus();
+  }
+
+  /** @param {boolean} isRunning */
+  setRunning(isRunning) {
+    const from = isRunning ? this.#sendButton : this.#stopButton;
+    const hadFocus = document.activeElement === from;
+    this.#isRunning = isRunning;
+    this.#sendButton.hidden = isRunning;
+    this.#stopButton.hidden = !isRunning;
+    if (hadFocus) (isRunning ? this.#stopButton : this.#input).focus();
+  }
+
+  /**
+   * Restores a message that was not sent.
+   *
+   * @param {Pick<Draft, 'text' | 'files'>} draft
+   */
+  restore({ text, files }) {
+    if (this.#input.value === '') this.#input.value = text;
+    for (const file of files) this.#attachments.add(file);
+    this.#store();
+  }
+
+  #store() {
+    storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });
+  }
+
+  /** @param {Event} event */
+  #onKey(event) {
+    if (event instanceof KeyboardEvent && event.key === 'Escape' && !event.isComposing && this.#isRunning) {
+      event.preventDefault();
+      this.#events.onStop();
+    }
+    onEnter(() => this.#submit())(event);
+  }
+
+  #submit() {
+    const text = this.#input.value.trim();
+    if (text === '' || this.#isRunning) return;
+    const { files } = this.#attachments;
+    this.#input.value = '';
+    this.#attachments.clear();
+    this.#events.onSend({ text, files, stream: this.#stream.checked });
+  }
+}

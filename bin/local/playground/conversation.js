@@ -1,0 +1,380 @@
+/** @import { Agent, Chat, Message } from './types.d.ts' */
+/** @import { Draft } from './composer.js' */
+import { call, RequestFailed, request } from './api.js';
+import { Composer } from './composer.js';
+import { button, element, fill, messageOf } from './dom.js';
+import { createEventList } from './event-list.js';
+import { followEnd } from './follow-end.js';
+import { createIntroduction } from './introduction.js';
+import { createReply, userArticle } from './messages.js';
+import { createRating } from './rating.js';
+import { pause, replyEvents } from './reply-stream.js';
+import { runningReply, storedUser, storeRunningReply } from './session.js';
+
+const messagesPerPage = 20;
+/** Of a new chat's name, until the model gives the chat another one. */
+const nameCharacters = 60;
+/** Between two looks for a reply that cannot be followed, and how many: longer than any reply takes. */
+const pollMilliseconds = 1000;
+const polls = 140;
+
+/** @typedef {ReturnType<typeof createReply>} Reply */
+
+/** One chat with an agent, or a new chat before its first message. */
+export class Conversation {
+  /** @type {Chat | undefined} */
+  chat;
+  /** @type {Agent | undefined} */
+  #agent;
+  /** The reply in progress. @type {{ responseId: string | undefined, abort: AbortController } | undefined} */
+  #running;
+  #eventList = createEventList();
+  #notice = element('div', { class: 'notice', role: 'alert', hidden: true });
+  #introduction = element('div', {});
+  #previous = button('Earlier messages', () => this.loadHistory(), {
+    class: 'small-button previous',
+    hidden: true,
+  });
+  #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
+  #scroller = element(
+    'div',
+    { class: 'scroller', tabindex: 0 },
+    this.#introduction,
+    this.#previous,
+    this.#log,
+  );
+  #scrollToEnd = followEnd(this.#scroller, this.#log);
+  /** @type {(error: unknown) => void} */
+  showError = (error) => {
+    this.#notice.hidden = false;
+    fill(this.#notice, messageOf(error));
+  };
+  #composer;
+  #observers;
+  events = this.#eventList.node;
+  node;
+
+  /**
+   * @param {Chat | undefined} chat
+   * @param {{ onCreated: (chat: Chat) => void, onChanged: (chat: Chat) => void }} observers
+   */
+  constructor(chat, observers) {
+    this.chat = chat;
+    this.#observers = observers;
+    this.#composer = new Composer(chat?.id, {
+      onSend: (draft) => this.#send(draft),
+      onStop: () => this.#stop(),
+    });
+    const drop = (/** @type {Event} */ event) => {
+      if (!(event instanceof DragEvent) || !event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      if (event.type === 'drop') this.#composer.attach(event.dataTransfer.files);
+    };
+    this.node = element(
+      'div',
+      { class: 'conversation', dragover: drop, drop },
+      this.#scroller,
+      this.#notice,
+      this.#composer.node,
+    );
+  }
+
+  get isRunning() {
+    return this.#running !== undefined;
+  }
+
+  focus() {
+    this.#composer.focus();
+  }
+
+  /** @param {Agent[]} agents */
+  introduce(agents) {
+    const onAgent = (/** @type {Agent} */ agent) => {
+      this.#agent = agent;
+    };
+    const onQuestion = (/** @type {string} */ text) => this.#sendText(text);
+    fill(this.#introduction, createIntroduction(agents, { onAgent, onQuestion }));
+  }
+
+  /** Shows the newest messages, and the reply in progress, if there is one. */
+  async open() {
+    const newest = await this.loadHistory();
+    if (this.chat === undefined || newest?.role === undefined) return;
+    if (newest.role === 'user') void this.#follow(this.chat.id);
+    else storeRunningReply(this.chat.id, undefined);
+  }
+
+  /**
+   * Adds the page of messages before those that are there.
+   *
+   * @returns {Promise<Message | undefined>} the newest message of the page
+   */
+  async loadHistory() {
+    const scroller = this.#scroller;
+    try {
+      const page = { limit: messagesPerPage, offset: this.#log.childElementCount };
+      const { messages, total } = await this.#readHistory(page);
+      const height = scroller.scrollHeight;
+      this.#log.prepend(...messages.toReversed().map((message) => this.#articleOf(message)));
+      this.#closeForms();
+      const hadFocus = this.#previous.matches(':focus');
+      this.#previous.hidden = this.#log.childElementCount >= total;
+      if (hadFocus && this.#previous.hidden) scroller.focus();
+      scroller.scrollTop += scroller.scrollHeight - height;
+      return messages[0];
+    } catch (error) {
+      this.showError(error);
+      return undefined;
+    }
+  }
+
+  /** @param {string} name */
+  rename(name) {
+    if (this.chat === undefined) return;
+    this.chat.name = name;
+    this.#observers.onChanged(this.chat);
+  }
+
+  /** A chat without a user is open to every user. */
+  get #user() {
+    return this.chat?.external_user_id ?? storedUser();
+  }
+
+  /**
+   * The newest messages first.
+   *
+   * @param {{ limit: number, offset?: number }} page
+   */
+  async #readHistory(page) {
+    const query = { external_user_id: this.#user, order_by: 'desc', ...page };
+    const { data, pagination } = await call('GET', `/chats/${this.chat?.id}/messages`, { query });
+    return { messages: /** @type {Message[]} */ (data), total: pagination.total_records };
+  }
+
+  /** @param {Message} message */
+  #articleOf(message) {
+    if (message.role === 'user') return userArticle(message);
+    const reply = this.#createReply();
+    reply.show(message);
+    return reply.node;
+  }
+
+  #createReply() {
+    const ratingOf = (/** @type {number} */ messageId, /** @type {Message['feedback_counts']} */ counts) => {
+      const chatId = this.chat?.id ?? 0;
+      return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
+    };
+    return createReply(ratingOf, (text) => {
+      if (this.#running === undefined) this.#sendText(text);
+      else this.showError(new Error('The reply is still in progress.'));
+    });
+  }
+
+  /** The next message answers a form: those of earlier replies are only read. */
+  #closeForms() {
+    for (const form of this.#log.querySelectorAll('article:not(:last-child) fieldset'))
+      if (form instanceof HTMLFieldSetElement) form.disabled = true;
+  }
+
+  /**
+   * Sends a suggested question, or the answers of a form. The button that was pressed vanishes, and so would the focus.
+   *
+   * @param {string} text
+   */
+  #sendText(text) {
+    this.#scroller.focus();
+    void this.#send({ text, files: [], stream: true });
+  }
+
+  /** @param {Draft} draft */
+  async #send(draft) {
+    const question = userArticle({ content: draft.text, attached_files: draft.files });
+    this.#notice.hidden = true;
+    this.#introduction.hidden = true;
+    this.#log.append(question);
+    await this.#run(
+      (reply, signal) => this.#exchange(draft, reply, signal),
+      (error) => {
+        // The service has stored nothing of the message.
+        question.remove();
+        this.#composer.restore(draft);
+        this.showError(error);
+      },
+      () => this.#composer.restore(draft),
+    );
+  }
+
+  /**
+   * Shows the reply in progress of a message that this page has not sent.
+   *
+   * @param {number} chatId
+   */
+  async #follow(chatId) {
+    const responseId = runningReply(chatId);
+    await this.#run(
+      async (reply, signal) => {
+        if (responseId === undefined) await this.#awaitReply(reply, signal);
+        else await this.#readStream(chatId, { responseId }, reply, signal);
+      },
+      (error) => {
+        if (responseId === undefined) this.showError(error);
+        else {
+          // It is older than its events, or of another workspace.
+          storeRunningReply(chatId, undefined);
+          void this.#follow(chatId);
+        }
+      },
+    );
+  }
+
+  /**
+   * @param {(reply: Reply, signal: AbortSignal) => Promise<void>} exchange
+   * @param {(error: RequestFailed) => void} onRejected
+   * @param {() => void} [onLost] without a rejection, and without an event
+   */
+  async #run(exchange, onRejected, onLost) {
+    const reply = this.#createReply();
+    const abort = new AbortController();
+    this.#log.append(reply.node);
+    this.#closeForms();
+    this.#scrollToEnd();
+    /** @type {{ responseId: string | undefined, abort: AbortController }} */
+    const running = { responseId: undefined, abort };
+    this.#running = running;
+    this.#composer.setRunning(true);
+    /** @type {RequestFailed | undefined} */
+    let rejection;
+    try {
+      await exchange(reply, abort.signal);
+    } catch (error) {
+      if (error instanceof RequestFailed && error.isRejection) rejection = error;
+      else {
+        reply.fail(messageOf(error));
+        if (running.responseId === undefined) onLost?.();
+      }
+    }
+    this.#running = undefined;
+    this.#composer.setRunning(false);
+    if (rejection === undefined) return;
+    reply.node.remove();
+    onRejected(rejection);
+  }
+
+  /**
+   * @param {Draft} draft
+   * @param {Reply} reply
+   * @param {AbortSignal} signal
+   */
+  async #exchange({ text, files, stream }, reply, signal) {
+    const { id, meta } = this.chat ?? (await this.#createChat(text));
+    const body = {
+      message: text,
+      agent_id: meta.conversation_agent_id,
+      ...(stream ? { stream, resumable: true } : { stream }),
+      ...(files.length > 0 && { attached_file_uuids: files.map(({ uuid }) => uuid) }),
+      external_user_id: this.#user,
+    };
+    const path = `/chats/${id}/messages`;
+    const idempotencyKey = crypto.randomUUID();
+    const send = () => request('POST', path, { body, idempotencyKey });
+    if (stream) await this.#readStream(id, { send }, reply, signal);
+    else await this.#readReply(send, reply);
+  }
+
+  /** @param {string} text */
+  async #createChat(text) {
+    const name = text.length > nameCharacters ? `${text.slice(0, nameCharacters - 1)}…` : text;
+    const body = { name, agent_id: this.#agent?.id, external_user_id: storedUser() };
+    const { data } = await call('POST', '/chats', { body });
+    this.chat = /** @type {Chat} */ (data);
+    this.#composer.setChat(this.chat.id);
+    this.#observers.onCreated(this.chat);
+    return this.chat;
+  }
+
+  /**
+   * @param {number} chatId
+   * @param {{ send: () => Promise<Response> } | { responseId: string }} source
+   * @param {Reply} reply
+   * @param {AbortSignal} signal
+   */
+  async #readStream(chatId, source, reply, signal) {
+    const startedAt = performance.now();
+    this.#eventList.start();
+    const onLost = () => reply.setNote('The connection is lost. Waiting for the service …');
+    const events = replyEvents({ chatId, user: this.#user, ...source, signal, onLost });
+    for await (const { raw, event } of events) {
+      reply.setNote('');
+      this.#eventList.add(raw, event);
+      if (event === undefined) break;
+      if (this.#running !== undefined) this.#running.responseId = event.response_id;
+      if (event.type === 'response.created') {
+        storeRunningReply(chatId, event.response_id);
+        this.#composer.forgetSent();
+      }
+      if (event.type === 'response.chat.title.updated') this.rename(event.name);
+      else reply.apply(event, 'send' in source ? (performance.now() - startedAt) / 1000 : undefined);
+    }
+    storeRunningReply(chatId, undefined);
+  }
+
+  /**
+   * @param {() => Promise<Response>} send
+   * @param {Reply} reply
+   */
+  async #readReply(send, reply) {
+    await send();
+    this.#composer.forgetSent();
+    // The response is the text alone. The history also has its id, steps and usage.
+    const { messages } = await this.#readHistory({ limit: 1 });
+    if (messages[0] !== undefined) reply.show(messages[0]);
+    await this.#readName();
+  }
+
+  /**
+   * @param {Reply} reply
+   * @param {AbortSignal} signal
+   */
+  async #awaitReply(reply, signal) {
+    reply.setNote('The reply is in progress …');
+    for (let count = 0; count < polls; count += 1) {
+      await pause(pollMilliseconds, signal);
+      const [newest] = await this.#readHistory({ limit: 1 }).then(({ messages }) => messages, ignoreLost);
+      if (newest?.role !== 'assistant') continue;
+      await this.#readName();
+      reply.setNote('');
+      reply.show(newest);
+      return;
+    }
+    throw new Error('No reply has come.');
+  }
+
+  async #readName() {
+    const query = { external_user_id: this.#user };
+    const { data } = await call('GET', `/chats/${this.chat?.id}`, { query });
+    this.rename(/** @type {Chat} */ (data).name);
+  }
+
+  async #stop() {
+    if (this.chat === undefined || this.#running === undefined) return;
+    const { responseId, abort } = this.#running;
+    const body = { external_user_id: this.#user, ...(responseId && { response_id: responseId }) };
+    try {
+      await call('POST', `/chats/${this.chat.id}/stop`, { body });
+    } catch (error) {
+      // Without a service, or without a reply, there is nothing to wait for.
+      const isLost = error instanceof RequestFailed && !error.isRejection;
+      if (isLost || responseId === undefined) abort.abort(error);
+      else this.showError(error);
+    }
+  }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {[]} if there was no response
+ */
+function ignoreLost(error) {
+  if (error instanceof RequestFailed && error.isRejection) throw error;
+  return [];
+}

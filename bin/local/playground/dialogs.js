@@ -1,0 +1,68 @@
+import { button, byId, element, field, fill } from './dom.js';
+
+const dialog = byId('dialog', HTMLDialogElement);
+
+/**
+ * Opens the dialog with a form. Resolves when the dialog is closed: with whether the form was submitted.
+ *
+ * @param {string} title
+ * @param {string} action the caption of the button that submits
+ * @param {...import('./dom.js').Child} content
+ * @returns {Promise<boolean>}
+ */
+export function openDialog(title, action, ...content) {
+  let isSubmitted = false;
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    isSubmitted = true;
+    dialog.close();
+  };
+  fill(
+    dialog,
+    element(
+      'form',
+      { submit },
+      element('h2', { id: 'dialog-title' }, title),
+      ...content,
+      element(
+        'div',
+        { class: 'dialog-buttons' },
+        button('Cancel', () => dialog.close(), { class: 'button' }),
+        element('button', { type: 'submit', class: 'button primary' }, action),
+      ),
+    ),
+  );
+  const { promise, resolve } = Promise.withResolvers();
+  dialog.addEventListener('close', () => resolve(isSubmitted), { once: true });
+  dialog.showModal();
+  return promise;
+}
+
+/**
+ * @param {string} title
+ * @param {string} text
+ * @param {string} action
+ */
+export const confirmAction = (title, text, action) => openDialog(title, action, element('p', {}, text));
+
+/**
+ * Resolves with the text, or undefined if the dialog was cancelled.
+ *
+ * @param {string} title
+ * @param {string} action
+ * @param {string} label
+ * @param {import('./dom.js').Properties} properties of the input
+ * @param {string} [hint]
+ * @returns {Promise<string | undefined>}
+ */
+export async function enterText(title, action, label, properties, hint) {
+  const input = element('input', {
+    autocomplete: 'off',
+    spellcheck: 'false',
+    dir: 'auto',
+    autofocus: true,
+    ...properties,
+  });
+  const isSubmitted = await openDialog(title, action, hint && element('p', {}, hint), field(label, input));
+  return isSubmitted ? input.value.trim() : undefined;
+}

@@ -1,0 +1,127 @@
+/** @import { StreamEvent } from './types.d.ts' */
+import { button, copyButton, element, fill, onceAFrame } from './dom.js';
+
+/** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
+
+/** Lines of the list, and how many more each press of the button adds. A fast reply has 20,000 events. */
+const linesAtOnce = 200;
+/** Longer events are shown in part: the layout of two megabytes takes seconds. */
+const shownCharacters = 100_000;
+
+/** The raw events of a conversation's streams, with the time since the request was sent. */
+export function createEventList() {
+  const list = element('ol', { class: 'events' });
+  const previous = button('', addPrevious, { hidden: true });
+  /** @type {Entry[]} */
+  let entries = [];
+  let startedAt = 0;
+  let lines = linesAtOnce;
+  /** The list shows the entries from `first` to before `end`. */
+  let first = 0;
+  let end = 0;
+
+  const draw = onceAFrame(() => {
+    const start = Math.max(end, entries.length - lines);
+    if (start > end) fill(list);
+    list.append(...entries.slice(start).map(lineOf));
+    end = entries.length;
+    while (list.childElementCount > lines) list.firstElementChild?.remove();
+    first = end - list.childElementCount;
+    showPrevious();
+  });
+
+  function showPrevious() {
+    previous.hidden = first === 0;
+    fill(previous, `${first.toLocaleString()} earlier ${first === 1 ? 'event' : 'events'}`);
+  }
+
+  function addPrevious() {
+    const from = Math.max(first - linesAtOnce, 0);
+    list.prepend(...entries.slice(from, first).map(lineOf));
+    first = from;
+    lines += linesAtOnce;
+    showPrevious();
+  }
+
+  return {
+    node: element('div', {}, previous, list),
+
+    /** Starts the list of a new stream. */
+    start() {
+      startedAt = performance.now();
+      entries = [];
+      lines = linesAtOnce;
+      first = 0;
+      end = 0;
+      fill(list);
+      showPrevious();
+    },
+
+    /**
+     * @param {string} raw
+     * @param {StreamEvent | undefined} event
+     */
+    add(raw, event) {
+      entries.push({ raw, event, milliseconds: Math.round(performance.now() - startedAt) });
+      draw();
+    },
+  };
+}
+
+/** @param {Entry} entry */
+function lineOf({ raw, event, milliseconds }) {
+  const type = event?.type ?? '[DONE]';
+  const summary = element(
+    'summary',
+    {},
+    element('span', { class: 'event-number' }, event?.sequence_number ?? ''),
+    element('span', { class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
+    element('span', { class: 'event-preview' }, previewOf(event)),
+    element('span', { class: 'event-time' }, `${milliseconds} ms`),
+  );
+  const body = element('div', {});
+  const toggle = () => fill(body, ...bodyOf(raw));
+  return element('li', {}, element('details', { toggle }, summary, body));
+}
+
+/** @param {string} raw */
+function bodyOf(raw) {
+  const rest = raw.length - shownCharacters;
+  return [
+    element('pre', {}, raw.slice(0, shownCharacters)),
+    rest > 0 &&
+      element(
+        'p',
+        { class: 'hint' },
+        `${rest.toLocaleString()} more characters `,
+        copyButton(() => raw, 'Copy all'),
+      ),
+  ];
+}
+
+/** @param {string} type */
+function kindOf(type) {
+  if (type === 'response.error') return 'error';
+  if (type.startsWith('response.reasoning_step')) return 'step';
+  return type === 'response.output_text.delta' ? 'delta' : 'other';
+}
+
+/** @param {StreamEvent | undefined} event */
+function previewOf(event) {
+  switch (event?.type) {
+    case 'response.created':
+      return event.model;
+    case 'response.output_text.delta':
+      return event.delta;
+    case 'response.chat.title.updated':
+      return event.name;
+    case 'response.reasoning_step.start':
+      return event.step.type;
+    case 'response.output_text.completed':
+      return event.incomplete ?? '';
+    case 'response.error':
+      return event.message;
+    default:
+      return '';
+  }
+}

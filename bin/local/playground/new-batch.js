@@ -1,0 +1,94 @@
+/** @import { Agent, Batch, BatchRequest } from './types.d.ts' */
+import { call } from './api.js';
+import { linesOf, requestsOf } from './batch-file.js';
+import { createProblem, element, field, fill, selectOf } from './dom.js';
+import { storedUser } from './session.js';
+
+const requestsPerBatch = 1000;
+
+/** @param {Agent[]} agents */
+export function newBatchForm(agents) {
+  const select = selectOf(agents);
+  const input = element('textarea', {
+    required: true,
+    dir: 'auto',
+    placeholder: 'One message on each line',
+    input: () => showCount(),
+  });
+  const file = element('input', { type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
+  const problem = createProblem();
+  const count = element('span', { class: 'hint', role: 'status' });
+  /** Of the file, instead of those of the text. @type {BatchRequest[] | undefined} */
+  let fromFile;
+
+  const requests = () => fromFile ?? (linesOf(input.value).length === 0 ? [] : requestsOf('', input.value));
+
+  function showCount() {
+    const { length } = requests();
+    const batches = Math.ceil(length / requestsPerBatch);
+    const words = length === 1 ? '1 request' : `${length.toLocaleString()} requests`;
+    fill(count, batches > 1 ? `${words} in ${batches} batches` : words);
+  }
+
+  async function readFile() {
+    const [chosen] = file.files ?? [];
+    problem.node.hidden = true;
+    fromFile = undefined;
+    try {
+      if (chosen !== undefined) fromFile = requestsOf(chosen.name, await chosen.text());
+    } catch (error) {
+      file.value = '';
+      problem.show(error);
+    }
+    input.disabled = fromFile !== undefined;
+    showCount();
+  }
+
+  /** @param {Event} event */
+  async function submit(event) {
+    event.preventDefault();
+    try {
+      location.hash = `#/batches/${await submitAll(select.value, requests())}`;
+    } catch (error) {
+      problem.show(error);
+    }
+  }
+
+  showCount();
+  return element(
+    'form',
+    { class: 'page', submit },
+    element('h1', {}, 'New batch'),
+    element(
+      'p',
+      {},
+      'Each line becomes a request with a chat of its own. The requests run in the background.',
+    ),
+    field('Agent', select),
+    field('Messages', input),
+    field('Or a file: .txt, .jsonl, or .csv with a column message', file),
+    element(
+      'p',
+      { class: 'form-end' },
+      element('button', { type: 'submit', class: 'button primary' }, 'Submit the batch'),
+      count,
+    ),
+    problem.node,
+  );
+}
+
+/**
+ * @param {string} agent_id
+ * @param {BatchRequest[]} requests
+ * @returns {Promise<string>} the id of the first batch
+ */
+async function submitAll(agent_id, requests) {
+  const all = requests.map((request) => ({ external_user_id: storedUser(), ...request }));
+  const ids = [];
+  for (let start = 0; start < all.length; start += requestsPerBatch) {
+    const body = { agent_id, requests: all.slice(start, start + requestsPerBatch) };
+    const { data } = await call('POST', '/batches', { body });
+    ids.push(/** @type {Batch} */ (data).id);
+  }
+  return ids[0] ?? '';
+}

@@ -1,0 +1,121 @@
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { access, constants, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf, UnreadableState } from './state-file.ts';
+
+/**
+ * A killed process owns its locks until the kernel has freed its memory: 0.1 s for the 300 MB of a run on an idle
+ * machine. The timeout is 20 times as long, for a busy machine.
+ */
+const lockTimeoutMilliseconds = 2000;
+
+const pollMilliseconds = 20;
+
+/** SQLITE_BUSY: another connection, of this process or another, owns the lock. */
+const sqliteBusy = 5;
+
+/**
+ * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
+ * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
+ * id of the process.
+ * @param inUse the error if another process owns the lock
+ * @throws Error if another process owns the lock after 2 s
+ */
+export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
+  const stopAt = Date.now() + lockTimeoutMilliseconds;
+  let release = lock(`${file}.sqlite`);
+  while (release === undefined && Date.now() < stopAt) {
+    await sleep(pollMilliseconds);
+    release = lock(`${file}.sqlite`);
+  }
+  if (release === undefined) throw inUse(await ownerOf(file));
+  await writeFile(file, `${process.pid}\n`, { mode: 0o600 });
+  return async () => {
+    await rm(file, { force: true });
+    release();
+  };
+}
+
+function lock(database: string): (() => void) | undefined {
+  createEmpty(database);
+  const inode = inodeOf(database);
+  const release = openExclusively(database);
+  // The previous owner may have deleted the file after this process opened it. A lock on a deleted file excludes no
+  // other process.
+  if (release !== undefined && inodeOf(database) === inode)
+    return () => {
+      rmSync(database);
+      release();
+    };
+  release?.();
+  return undefined;
+}
+
+/** An empty file is an empty database. */
+function createEmpty(database: string): void {
+  try {
+    closeSync(openSync(database, 'a'));
+  } catch (error) {
+    throw new Error(`${database} cannot be written: ${reasonOf(error)}`);
+  }
+}
+
+/**
+ * Opens a database exclusively. The returned function closes it.
+ * @returns undefined if another connection uses it, even if only to read
+ * @throws UnreadableState if the file is not a database
+ */
+export function openExclusively(file: string): (() => void) | undefined {
+  const database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    return () => database.close();
+  } catch (error) {
+    database.close();
+    if ((error as { errcode?: number }).errcode === sqliteBusy) return undefined;
+    throw new UnreadableState(file, (error as Error).message);
+  }
+}
+
+const inodeOf = (file: string): bigint | undefined =>
+  statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+
+const ownerOf = async (file: string): Promise<string> =>
+  (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
+
+/** The files of a data folder's lock. */
+export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite-journal'];
+
+/**
+ * Locks the folder for this process. The returned function releases the lock.
+ * @throws UnusableFolder if it is not a folder that this process can write, or if another process uses it
+ */
+export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
+  await createFolder(folder);
+  return lockFile(
+    path.join(folder, 'lock'),
+    (pid) => new UnusableFolder(folder, `is in use by process ${pid}`),
+  );
+}
+
+async function createFolder(folder: string): Promise<void> {
+  try {
+    if ((await stat(folder).catch(() => undefined))?.isFile()) throw new UnusableFolder(folder, 'is a file');
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw error instanceof UnusableFolder
+      ? error
+      : new UnusableFolder(folder, `cannot be written: ${reasonOf(error)}`);
+  }
+}
+
+/** A run cannot use its data folder. The operator can choose another one. */
+export class UnusableFolder extends Error {
+  constructor(folder: string, problem: string) {
+    super(`The data folder ${folder} ${problem}`);
+    this.name = 'UnusableFolder';
+  }
+}
