@@ -14,7 +14,7 @@ import {
 } from '#domain/chats/purge.ts';
 import { sumOf } from '#domain/platform/model-usage.ts';
 
-export const keyOf = (purge: Purge | Erasure) =>
+export const outboxKey = (purge: Purge | Erasure) =>
   'chatId' in purge
     ? keys.operatorsPurge(purge.deletedAt, purge.workspaceId, purge.chatId)
     : keys.operatorsErasure(
@@ -27,7 +27,7 @@ export const keyOf = (purge: Purge | Erasure) =>
  * @param chat the item of the deleted chat: what only it names is purged as well
  */
 export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
-  ...keyOf(purge),
+  ...outboxKey(purge),
   ...(chat.created_for !== undefined && { created_for: chat.created_for }),
   // The events of the reply in progress. No message may ever name them.
   ...(chat.lease_id !== undefined && { response_id: responseIdOf({ id: chat.lease_id as string }) }),
@@ -44,7 +44,7 @@ const isSame = ({ deletedAt }: Purge | Erasure) => ({
 });
 
 export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
-  has: async (purge) => (await table.get(keyOf(purge)))?.deleted_at === purge.deletedAt,
+  has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,
 
   async *pages(deletedUpTo) {
     // Sorts after every workspace.
@@ -56,7 +56,7 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
     updateSame(table, purge, 'SET due_at = :due', { ':due': dueAt }, erased),
 
   async remove(purge) {
-    await transactIfFirst(table, () => [{ Delete: { Key: keyOf(purge), ...isSame(purge) } }]);
+    await transactIfFirst(table, () => [{ Delete: { Key: outboxKey(purge), ...isSame(purge) } }]);
   },
 });
 
@@ -72,7 +72,7 @@ export async function updateSame(
   const counts = Object.entries(countItemOf(erased)).filter(([, count]) => count !== undefined);
   const additions = counts.map(([name]) => `${name} :${name}`).join(', ');
   await table.updateIf({
-    Key: keyOf(purge),
+    Key: outboxKey(purge),
     UpdateExpression: `${change} ${additions === '' ? '' : `ADD ${additions}`}`.trim(),
     ...condition,
     ExpressionAttributeValues: {

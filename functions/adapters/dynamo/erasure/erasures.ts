@@ -1,4 +1,10 @@
-import { countItemOf, countsOf, keyOf, purgeItem, updateSame } from '#adapters/dynamo/chats/purge-outbox.ts';
+import {
+  countItemOf,
+  countsOf,
+  outboxKey,
+  purgeItem,
+  updateSame,
+} from '#adapters/dynamo/chats/purge-outbox.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { allOf, type Table } from '#adapters/dynamo/table/table.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
@@ -19,7 +25,7 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     ]);
   },
   async erased(person) {
-    const item = await table.get(keyOf({ ...person, deletedAt: '' }));
+    const item = await table.get(outboxKey({ ...person, deletedAt: '' }));
     return item && countsOf(item);
   },
   add: (erasure, erased) => updateSame(table, erasure, '', {}, erased),
