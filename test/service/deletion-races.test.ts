@@ -260,7 +260,7 @@ describe('a deletion of a file', async () => {
     const { uuid, chat, remove, send } = await open();
     let removed = '';
     meanwhile(
-      (call) => isReplier(call.functionName) && isOf(call, uuid) && isOf(call, 'SET attached'),
+      (call) => isReplier(call.functionName) && isOf(call, uuid) && isOf(call, 'SET #attached'),
       async () => {
         removed = await remove();
       },

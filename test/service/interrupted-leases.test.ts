@@ -24,7 +24,7 @@ const { callFor, service, tenant, client } = await useScriptedService({
   faults: {
     reject: ({ body }) =>
       rejectsRenewals &&
-      (body as { UpdateExpression?: string }).UpdateExpression === 'SET lease_until = :until',
+      (body as { UpdateExpression?: string }).UpdateExpression === 'SET #lease_until = :lease_until',
   },
 });
 

@@ -96,7 +96,7 @@ describe('an answer lost on its way back', () => {
     ['taking the lease', (call) => expressionOf(call).startsWith('SET lease_id')],
     ['storing the user message', (call) => call.target === 'PutItem' && keyOf(call).includes('M#0000001')],
     ['storing the reply', (call) => call.target === 'PutItem' && keyOf(call).includes('M#0000002')],
-    ['freeing the chat', (call) => expressionOf(call).includes('REMOVE lease_id')],
+    ['freeing the chat', (call) => expressionOf(call).includes('REMOVE #lease_id')],
   ])('of %s leaves one whole turn', async (_, isIt) => {
     const chatId = await createChat(client, tenant);
     const lost = loseOne(isIt);
