@@ -1,4 +1,4 @@
-import { controlCharacters } from '#contract/control-characters.ts';
+import { controlCharacters } from '#contract/describe-issues.ts';
 
 /**
  * A text whose control characters are written as `\uXXXX`: a client or a file may have chosen them, and they must not

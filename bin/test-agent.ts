@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import type { AgentTest, AgentTestRequest } from '#contract/agent-test.ts';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import type { AgentTest, AgentTestRequest } from '#contract/agent.ts';
+import { clientTimeouts } from '#runtime/environment/environment.ts';
 import { variables } from '#runtime/environment/variables.ts';
 
 /** Milliseconds. The function responds within its timeout of 330 s. */

@@ -28,7 +28,7 @@ import {
   Validations,
 } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
+import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/headers.ts';
 import { routes } from '#contract/routes.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
 import type { Alarms } from './alarms.ts';

@@ -1,8 +1,7 @@
 import { CfnWebACL } from 'aws-cdk-lib/aws-wafv2';
 import { CfnOutput, Fn, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
-import { failure } from '#contract/envelope.ts';
-import { errorTable } from '#contract/errors.ts';
+import { errorTable, failure } from '#contract/errors.ts';
 import { originSecretHeader } from '#runtime/environment/variables.ts';
 import type { Settings } from './settings.ts';
 import type { Stage } from './stage.ts';

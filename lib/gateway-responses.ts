@@ -8,15 +8,15 @@ import {
   type RestApi,
 } from 'aws-cdk-lib/aws-apigateway';
 import { Validations } from 'aws-cdk-lib/core';
-import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/cors.ts';
-import { failure } from '#contract/envelope.ts';
 import {
   type ErrorKind,
   errorTable,
+  failure,
   requestTooLarge,
   serverErrorMessage,
   unauthenticatedMessage,
 } from '#contract/errors.ts';
+import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/headers.ts';
 
 interface GatewayResponseBody {
   kind: ErrorKind;

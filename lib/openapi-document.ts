@@ -6,10 +6,9 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { webhookPayload } from '#contract/batch.ts';
-import { deniedPorts } from '#contract/denied-ports.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
-import { replayedHeader } from '#contract/idempotency.ts';
+import { replayedHeader, replyHeaders } from '#contract/headers.ts';
 import { bytesInWords, limits, platformLimits } from '#contract/limits.ts';
 import {
   formatRateLimit,
@@ -18,7 +17,6 @@ import {
   type RateClass,
   requestClasses,
 } from '#contract/rate-limits.ts';
-import { replyHeaders } from '#contract/reply-headers.ts';
 import { hasBody, noBody, shortBody } from '#contract/routes/route.ts';
 import {
   documentedRoutes,
@@ -28,6 +26,7 @@ import {
   responses,
   uploadErrorEnvelope,
 } from '#contract/routes.ts';
+import { deniedPorts } from '#contract/urls.ts';
 import {
   batchItemSeconds,
   gatewayBurst,

@@ -1,14 +1,17 @@
 import { Command } from 'commander';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { type Agent, type AgentVersion, agentResource } from '#domain/agents/agent.ts';
-import { createAgent } from '#domain/agents/create-agent.ts';
-import { deleteAgent } from '#domain/agents/delete-agent.ts';
-import { findAgent } from '#domain/agents/find-agent.ts';
-import { publishAgent, rollBackAgent } from '#domain/agents/publish-agent.ts';
-import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
-import { updateAgent } from '#domain/agents/update-agent.ts';
+import {
+  createAgent,
+  deleteAgent,
+  findAgent,
+  publishAgent,
+  rollBackAgent,
+  unpublishAgent,
+  updateAgent,
+} from '#domain/agents/agents.ts';
 import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { agentTestCommand } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';

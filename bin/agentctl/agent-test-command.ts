@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { AgentTest } from '#contract/agent-test.ts';
+import type { AgentTest } from '#contract/agent.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import { exitCodes } from '../failures.ts';
 import { countOf } from './progress-line.ts';

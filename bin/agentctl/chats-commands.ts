@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Command } from 'commander';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
-import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
+import { type ExportedLine, exportChats } from '#domain/chats/history.ts';
 import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
 import { interruptible } from './interruption.ts';
 import { writeWhole } from './partial-file.ts';

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { describeIssues } from '#contract/describe-issues.ts';
-import { createBatchBody } from '#contract/routes/create-batch.ts';
+import { createBatchBody } from '#contract/routes/batches.ts';
 import type { BatchRequestItem } from '#lib/client/index.ts';
 import type { Describe, OnMistake } from './input-mistakes.ts';
 import { type CsvColumns, readCsv } from './read-csv.ts';

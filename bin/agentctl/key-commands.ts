@@ -1,9 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ApiKey, isUsable } from '#domain/workspaces/api-key.ts';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
-import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
+import { createApiKey, rotateApiKey } from '#domain/workspaces/api-keys.ts';
 import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import type { Report, Result } from './result.ts';
 import { tableWith } from './text-table.ts';
 

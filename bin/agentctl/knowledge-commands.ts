@@ -2,13 +2,16 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
-import { type AddedDocument, addDocuments } from '#domain/knowledge/add-documents.ts';
+import {
+  type AddedDocument,
+  addDocuments,
+  listDocuments,
+  removeDocuments,
+} from '#domain/knowledge/documents.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
-import { listDocuments } from '#domain/knowledge/list-documents.ts';
-import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
 import { reasonOf } from '#local/data/state-file.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { UsageError } from '../failures.ts';
 import type { Report } from './result.ts';
 import { tableWith } from './text-table.ts';

@@ -4,7 +4,7 @@ import { request as requestSecure } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { WebhookPayload } from '#contract/batch.ts';
-import { isHttpUrl } from '#contract/http-url.ts';
+import { isHttpUrl } from '#contract/urls.ts';
 import { unwrapWebhook, WebhookVerificationError } from '#lib/client/index.ts';
 import { reasonOf } from '#local/data/state-file.ts';
 import { rejectPages } from '#local/wire/reject-pages.ts';

@@ -4,7 +4,7 @@ import { CsvError, type InfoRecord, type Options, parse } from 'csv-parse';
 import { parse as parseSync } from 'csv-parse/sync';
 import * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
-import { createBatchBody } from '#contract/routes/create-batch.ts';
+import { createBatchBody } from '#contract/routes/batches.ts';
 import type { Describe, OnMistake } from './input-mistakes.ts';
 
 /** The fields of a request, which a column can have. */

@@ -5,9 +5,8 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { Argument, Command } from 'commander';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
-import { environment } from '#runtime/environment/environment.ts';
-import { overlapMilliseconds } from '#runtime/http/caller-secret.ts';
+import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
+import { overlapMilliseconds } from '#runtime/http/caller-secrets.ts';
 import type { Report, Result } from './result.ts';
 
 export function secretCommands(report: Report): Command {

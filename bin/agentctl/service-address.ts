@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { isHttpUrl } from '#contract/http-url.ts';
+import { isHttpUrl } from '#contract/urls.ts';
 import { UsageError } from '../failures.ts';
 import { type Connection, readConnection } from '../local/connection.ts';
 import { readOutputs, serves, type TargetOptions } from './target.ts';

@@ -1,12 +1,11 @@
 import { Command } from 'commander';
 import { agentDefinition } from '#contract/agent.ts';
-import { createAgent } from '#domain/agents/create-agent.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
-import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
+import { createAgent, publishAgent } from '#domain/agents/agents.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
+import { createWorkspace } from '#domain/workspaces/workspaces.ts';
 import { ApiError, ChatBatchClient, ReplyFailedError, StreamInterruptedError } from '#lib/client/index.ts';
 import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { print } from '../terminal.ts';
 import type { Report, Result } from './result.ts';
 import { baseAddressOf } from './service-address.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { resolve } from 'node:path';
-import { actAs } from '#runtime/environment/actor.ts';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { clientTimeouts } from '#runtime/environment/environment.ts';
+import { actAs } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
 import { beForOperators, targetResources, useLocalResources, useLocalTable } from '../operator.ts';

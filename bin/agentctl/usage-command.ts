@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
+import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
 import type { Report, Result } from './result.ts';

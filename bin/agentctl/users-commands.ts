@@ -20,7 +20,7 @@ import {
   requestEraser,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { actor } from '#runtime/environment/actor.ts';
+import { actor } from '#runtime/environment/invocation-context.ts';
 import { countOf, formatCount, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';
 

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { isRightSignature, webhookSignature } from '#domain/webhooks/sign-webhook.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import { isRightSignature, webhookSignature } from '#domain/webhooks/webhook.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 import { readInput } from './read-json.ts';
 import type { Report } from './result.ts';
 

@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
-import { resendWebhook } from '#domain/batches/resend-webhook.ts';
-import { replaceWebhookSecret } from '#domain/webhooks/replace-webhook-secret.ts';
+import { resendWebhook } from '#domain/batches/cancel-batch.ts';
+import { decryptTarget, replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
 import {
   type DeliveryAttempt,
   type DeliveryOwner,
   eventIdOf,
   type WebhookDelivery,
-} from '#domain/webhooks/webhook-delivery.ts';
-import { decryptTarget } from '#domain/webhooks/webhook-target.ts';
+} from '#domain/webhooks/services.ts';
 import {
   batches,
   batchWorkflow,

@@ -10,13 +10,10 @@ import {
   rateLimit,
   rateLimitForm,
 } from '#contract/rate-limits.ts';
-import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
-import { type DeletionProgress, deleteWorkspace } from '#domain/workspaces/delete-workspace.ts';
-import type { Workspace } from '#domain/workspaces/workspace.ts';
-import type { DeletedCounts } from '#domain/workspaces/workspace-deletion.ts';
-import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
+import type { DeletedCounts, Workspace, WorkspaceChanges } from '#domain/workspaces/workspace.ts';
+import { createWorkspace, type DeletionProgress, deleteWorkspace } from '#domain/workspaces/workspaces.ts';
 import { clock, workspaceDeletion, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { UsageError } from '../failures.ts';
 import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import type { Report, Result } from './result.ts';

@@ -1,11 +1,10 @@
 import { agentDefinition } from '#contract/agent.ts';
-import { createAgent } from '#domain/agents/create-agent.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { createAgent, publishAgent } from '#domain/agents/agents.ts';
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
-import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
+import { createWorkspace } from '#domain/workspaces/workspaces.ts';
 import { agentStore, apiKeys, chats, clock, newChats, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import type { Connection } from './connection.ts';
 
 type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'>;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
+import { hostAndPortForm, parseHostAndPort } from '#contract/urls.ts';
 import { chooseDynamoDb, thisPlatform } from '#local/dynamodb/choose-dynamodb.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { awsTime, type StartedEmulators } from '#local/run-options.ts';

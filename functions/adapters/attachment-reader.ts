@@ -1,16 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
-import type { AttachmentContent, AttachmentReader, TextBounds } from '#domain/files/attachment-reader.ts';
-import type { PreparationLeases } from '#domain/files/file-index.ts';
-import type { FileStore } from '#domain/files/file-store.ts';
-import type { PreparationAddresses } from '#domain/files/preparation.ts';
-import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
-import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type {
+  AttachmentContent,
+  AttachmentReader,
+  PreparationAddresses,
+  PreparedAttachments,
+  TextBounds,
+} from '#domain/files/services.ts';
+import {
+  type FileStore,
+  hasExpired,
+  type PreparationLeases,
+  type StoredFile,
+} from '#domain/files/stored-file.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
-import { untilAborted } from '#domain/platform/until-aborted.ts';
-import { startOfText } from './prepared-json.ts';
+import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
 /**

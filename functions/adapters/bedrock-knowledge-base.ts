@@ -7,7 +7,7 @@ import {
   type KnowledgeBase,
   KnowledgeBaseFailure,
   type KnowledgeBaseFailureReason,
-} from '#domain/knowledge/knowledge-base.ts';
+} from '#domain/knowledge/knowledge.ts';
 
 export const bedrockKnowledgeBase = (
   send: (input: RetrieveCommandInput, signal: AbortSignal) => Promise<RetrieveCommandOutput>,

@@ -2,12 +2,11 @@ import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentRuntime, ReplyEnd } from '#domain/chats/agent-runtime.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
-import { sumOf } from '#domain/platform/model-usage.ts';
+import { ModelFailure, modelFailureTexts } from '#domain/platform/failures.ts';
+import { sumOf } from '#domain/platform/services.ts';
 import { findProvider } from './models/model-provider.ts';
-import { requestModel } from './prepare-agent.ts';
+import { type Emit, requestModel, type Task } from './prepare-agent.ts';
 import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './reply-loop.ts';
-import type { Emit, Task } from './task.ts';
 import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
 

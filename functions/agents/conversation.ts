@@ -2,12 +2,111 @@ import type {
   LanguageModelV4FilePart,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
   LanguageModelV4TextPart,
 } from '@ai-sdk/provider';
 import type { ReasoningStep } from '#contract/message.ts';
 import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
+import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
 import type { Shown } from './attachments.ts';
-import type { OfferedTool } from './tools/offered-tools.ts';
+import type { OfferedTool } from './tools/agent-tool.ts';
+
+/** The most bytes of UTF-8 that one model call may return. */
+export interface ByteBounds {
+  text: number;
+  /** Bytes of reasoning and of tool arguments: both are buffered in memory during the call. */
+  other: number;
+}
+
+/**
+ * The stream of a model call, up to its bounds. Text is cut between two characters. Nothing is read past the bounds:
+ * the end of `parts` also closes the model's connection.
+ */
+export function withinBytes(
+  stream: AsyncIterable<LanguageModelV4StreamPart>,
+  bounds: ByteBounds,
+): { parts: AsyncIterable<LanguageModelV4StreamPart>; wasCut: () => boolean } {
+  const remaining = { ...bounds };
+  let wasCut = false;
+  const upToBounds = (part: LanguageModelV4StreamPart): LanguageModelV4StreamPart | undefined => {
+    if (!('delta' in part) || typeof part.delta !== 'string') return part;
+    const kind = part.type === 'text-delta' ? 'text' : 'other';
+    const bytes = Buffer.from(part.delta);
+    wasCut = bytes.length > remaining[kind];
+    if (wasCut)
+      return part.type === 'text-delta'
+        ? { ...part, delta: wholeCharacters(bytes.subarray(0, remaining.text)) }
+        : undefined;
+    remaining[kind] -= bytes.length;
+    return part;
+  };
+  async function* parts(): AsyncGenerator<LanguageModelV4StreamPart> {
+    for await (const part of stream) {
+      const fitting = upToBounds(part);
+      if (fitting !== undefined) yield fitting;
+      if (wasCut) return;
+    }
+  }
+  return { parts: parts(), wasCut: () => wasCut };
+}
+
+/** Drops an incomplete character at the end. */
+const wholeCharacters = (bytes: Uint8Array): string =>
+  new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+
+/** The earlier messages in the prompt: first all of them, then the newer half, then none. */
+export class PreviousMessages {
+  messages: readonly PromptMessage[];
+  private isHalved = false;
+  /** The provider takes the prompt only without the turns before it that it has rejected. */
+  isWithoutRejected = false;
+
+  constructor(messages: readonly PromptMessage[]) {
+    this.messages = messages;
+  }
+
+  /** Removes the older half, the second time all messages. Returns false if there was no message to remove. */
+  shorten(): boolean {
+    if (this.messages.length === 0) return false;
+    const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
+    this.isHalved = true;
+    // A turn starts with its user message.
+    this.messages = half[0]?.role === 'assistant' ? half.slice(1) : half;
+    return true;
+  }
+
+  /** Removes the newest turns if they were rejected. Returns false if they were not. */
+  removeRejected(): boolean {
+    const last = this.messages.at(-1);
+    const turns = (last?.role === 'assistant' && last.rejectedTurns) || 0;
+    if (turns === 0) return false;
+    this.messages = this.messages.slice(0, -2 * turns);
+    this.isWithoutRejected = true;
+    return true;
+  }
+}
+
+/**
+ * Calls a model. If it rejects the content of the request, retries without the turns before that it has rejected. If the
+ * request exceeds its context window, retries with fewer earlier messages. So no history blocks a chat.
+ * @param open calls the model with the current `previous.messages`
+ * @param mayRetry called before each retry
+ * @throws ModelFailure of the last call
+ */
+export async function streamWithinContext(
+  previous: PreviousMessages,
+  open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>,
+  mayRetry: (failure: ModelFailureKind) => boolean,
+): Promise<AsyncIterable<LanguageModelV4StreamPart>> {
+  for (;;)
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof ModelFailure && error.isOfContent)) throw error;
+      const isShorter = previous.removeRejected() || (error.kind === 'tooLong' && previous.shorten());
+      if (!isShorter || !mayRetry(error.kind)) throw error;
+    }
+}
 
 type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];

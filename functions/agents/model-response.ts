@@ -10,10 +10,10 @@ import type {
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
 import { unknownUsage } from '#domain/chats/message.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
+import { wellFormedParts } from './attachments.ts';
+import { type ByteBounds, withinBytes } from './conversation.ts';
 import { isTurnOver } from './event-loop-turn.ts';
-import { wellFormedParts } from './well-formed-parts.ts';
-import { type ByteBounds, withinBytes } from './within-bytes.ts';
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 

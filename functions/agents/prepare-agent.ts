@@ -4,21 +4,28 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { defaultMaxOutputTokens } from '#domain/agents/agent.ts';
-import type { ReplyBudget } from '#domain/chats/reply-budget.ts';
-import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
-import type { Clock } from '#domain/platform/clock.ts';
-import type { ModelFailureKind } from '#domain/platform/model-failure.ts';
+import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
+import type { ReplyBudget, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
+import type { AttachmentReader } from '#domain/files/services.ts';
+import type { ModelFailureKind } from '#domain/platform/failures.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import { type Shown, showAttachments } from './attachments.ts';
-import { conversationOf } from './conversation.ts';
+import { conversationOf, PreviousMessages, streamWithinContext } from './conversation.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
 import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from './retrying-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
-import type { Task } from './task.ts';
-import type { AgentTool } from './tools/agent-tool.ts';
-import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
+import { type AgentTool, type OfferedTool, offeredTools } from './tools/agent-tool.ts';
 import { functionTools } from './tools/tool-calls.ts';
-import { PreviousMessages, streamWithinContext } from './within-context.ts';
+
+/** The work of one agent: the reply itself, or a call from another agent's tool. */
+export interface Task extends Omit<ReplyRequest, 'agent'> {
+  /** The chain of calls: the reply's agent first, the agent of this task last. */
+  agents: readonly [AgentVersion, ...AgentVersion[]];
+  /** The tool use that called this agent; undefined for the reply's own agent. */
+  caller: RunningTool | undefined;
+}
+
+export type Emit = (part: ReplyPart) => void;
 
 /** Used where an agent's `meta` has no value. */
 const defaults = {

@@ -1,15 +1,24 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { ModelCall, ReplyEnd, ReplyEndReason } from '#domain/chats/agent-runtime.ts';
+import type {
+  ModelCall,
+  ReplyBudget,
+  ReplyEnd,
+  ReplyEndReason,
+  ReservedCall,
+  RunningTool,
+} from '#domain/chats/agent-runtime.ts';
 import { noUsage, unknownUsage } from '#domain/chats/message.ts';
-import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/chats/reply-budget.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { type ModelResponse, readModelResponse } from './model-response.ts';
-import { type AgentSettings, type PreparedAgent, prepareAgent } from './prepare-agent.ts';
-import type { Emit, Task } from './task.ts';
-import type { ToolUse } from './tools/agent-tool.ts';
-import type { OfferedTool } from './tools/offered-tools.ts';
-import { openToolCalls } from './tools/tool-calls.ts';
-import { failedUse, type ToolEnd, type ToolSettings, useTool } from './tools/use-tool.ts';
+import {
+  type AgentSettings,
+  type Emit,
+  type PreparedAgent,
+  prepareAgent,
+  type Task,
+} from './prepare-agent.ts';
+import type { OfferedTool, ToolUse } from './tools/agent-tool.ts';
+import { failedUse, openToolCalls, type ToolEnd, type ToolSettings, useTool } from './tools/tool-calls.ts';
 
 export type AgentRuntimeSettings = AgentSettings & ToolSettings;
 

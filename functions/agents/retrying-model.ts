@@ -5,8 +5,8 @@ import {
   type LanguageModelV4GenerateResult,
   type LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import type { Clock } from '#domain/platform/clock.ts';
-import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
+import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
 
 /** An error response of a provider. */

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { batchResultStatuses, batchStatuses } from './batch-statuses.ts';
-import { timestamp, uuid } from './fields.ts';
-import { incomplete } from './incomplete.ts';
-import { count, errorCode, resourceId } from './numbers.ts';
+import { count, errorCode, resourceId, timestamp, uuid } from './fields.ts';
+import { incomplete } from './message.ts';
 
 /** Specification, section 2.9. `expires_at` is an addition. */
 export const batch = z

@@ -1,6 +1,12 @@
 import * as z from 'zod';
-import { timestamp, uuid } from './fields.ts';
-import { resourceId } from './numbers.ts';
+import { resourceId, timestamp, uuid } from './fields.ts';
+
+/** The response to the request of an erasure. */
+export const erasedUser = z
+  .object({ external_user_id: z.string(), status: z.string() })
+  .meta({ id: 'ErasedUser' });
+
+export type ErasedUserResource = z.infer<typeof erasedUser>;
 
 /** `meta` of a chat. `batch_id` is an addition. */
 const chatMeta = z

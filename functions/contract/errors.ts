@@ -1,4 +1,5 @@
 import { bytesInWords, platformLimits } from './limits.ts';
+import type { Pagination } from './pagination-object.ts';
 
 /**
  * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status 503 are
@@ -90,3 +91,23 @@ export const serverErrorMessage = (requestId: string, reason = 'Internal server 
 /** `error_code` in the envelope of a failed request. */
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
+
+/** The envelope of every JSON response (specification, section 2.1). */
+interface Envelope {
+  data: unknown;
+  message: string | null;
+  error_code: number;
+  pagination?: Pagination;
+}
+
+export const success = (data: unknown, message: string | null = null): Envelope => ({
+  data,
+  message,
+  error_code: 0,
+});
+
+export const failure = (errorCode: number, message: string, data: unknown = null): Envelope => ({
+  data,
+  message,
+  error_code: errorCode,
+});

@@ -1,6 +1,11 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
+/** Integers of responses. Function bundles do not import them. */
+export const resourceId = z.int().min(1);
+export const count = z.int().min(0);
+export const errorCode = z.int32().min(0);
+
 /** Unicode code points, as JSON Schema's `maxLength` counts them. (`length` counts UTF-16 code units.) */
 function countCharacters(value: string): number {
   let count = 0;

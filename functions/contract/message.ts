@@ -1,8 +1,18 @@
 import * as z from 'zod';
-import { timestamp, uuid } from './fields.ts';
-import { incomplete } from './incomplete.ts';
-import { count, errorCode, resourceId } from './numbers.ts';
+import { count, errorCode, resourceId, timestamp, uuid, withDefault } from './fields.ts';
+import { limits } from './limits.ts';
 import { uploadScope } from './upload.ts';
+
+export const attachedFileUuids = withDefault(
+  z.array(uuid).max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` }),
+  [],
+);
+
+/** Why a reply was cut short without a failure: an addition to the specification. */
+export const incomplete = z.string();
+
+export const feedbackType = z.enum(['sys_helpful', 'sys_improve']);
+export type FeedbackType = z.infer<typeof feedbackType>;
 
 /** Specification, section 2.6. */
 export const tokenUsage = z
@@ -62,14 +72,14 @@ export const uploadedFile = z
 export type UploadedFile = z.infer<typeof uploadedFile>;
 
 /** Why a reply failed: a service error code and a text. `meta.error` of the message. */
-export const replyError = z.object({ code: errorCode, message: z.string() }).meta({ id: 'ReplyError' });
+const replyError = z.object({ code: errorCode, message: z.string() }).meta({ id: 'ReplyError' });
 export type ReplyError = z.infer<typeof replyError>;
 
 /**
  * `meta` of a message: empty for a user message. An assistant message has steps and usage, and `error` or `incomplete`
  * if the reply was cut short.
  */
-export const messageMeta = z
+const messageMeta = z
   .object({
     reasoning_steps: z.array(reasoningStep).optional(),
     token_usage: tokenUsage.optional(),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count } from './numbers.ts';
+import { count } from './fields.ts';
 
 /** Specification, section 2.2. */
 export const pagination = z

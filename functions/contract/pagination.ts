@@ -98,3 +98,9 @@ export function paginate(page: {
         : link(previous, first === null || previous === 0 ? null : `b${first}.${previous + limit}`),
   };
 }
+
+export const orderBy = z.enum(['created_at', '-created_at', 'asc', 'desc']);
+type OrderBy = z.infer<typeof orderBy>;
+
+/** `asc` equals `created_at`; `desc` equals `-created_at`. */
+export const isAscending = (order: OrderBy): boolean => order === 'asc' || order === 'created_at';

@@ -1,65 +1,64 @@
 import * as z from 'zod';
 import { agent } from './agent.ts';
 import { batch, batchResult } from './batch.ts';
-import { chat, deletedChat, stoppedReply } from './chat.ts';
+import { chat, deletedChat, erasedUser, stoppedReply } from './chat.ts';
+import { errorCode } from './fields.ts';
 import { failedUpload, message, uploadedFile } from './message.ts';
-import { errorCode } from './numbers.ts';
-import { chatCompletion } from './openai/chat-completion.ts';
-import { openAiModel } from './openai/model.ts';
+import { chatCompletion, openAiModel } from './openai.ts';
 import { pagination } from './pagination-object.ts';
-import { route as cancelBatch } from './routes/cancel-batch.ts';
-import { route as completeChat } from './routes/complete-chat.ts';
-import { route as createBatch } from './routes/create-batch.ts';
-import { route as createChat } from './routes/create-chat.ts';
-import { route as deleteChat } from './routes/delete-chat.ts';
-import { route as deleteFile } from './routes/delete-file.ts';
+import {
+  cancelBatchRoute,
+  createBatchRoute,
+  getBatchRoute,
+  listBatchesRoute,
+  listBatchResultsRoute,
+} from './routes/batches.ts';
+import {
+  createChatRoute,
+  deleteChatRoute,
+  getChatRoute,
+  listChatsRoute,
+  listMessagesRoute,
+  renameChatRoute,
+} from './routes/chats.ts';
 import { dialectOf } from './routes/dialect.ts';
-import { route as eraseUser } from './routes/erase-user.ts';
-import { route as getBatch } from './routes/get-batch.ts';
-import { route as getChat } from './routes/get-chat.ts';
-import { route as getModel } from './routes/get-model.ts';
-import { route as listBatchResults } from './routes/list-batch-results.ts';
-import { route as listBatches } from './routes/list-batches.ts';
-import { route as listChats } from './routes/list-chats.ts';
-import { route as listMessages } from './routes/list-messages.ts';
-import { route as listModels } from './routes/list-models.ts';
-import { route as listPublishedAgents } from './routes/list-published-agents.ts';
-import { route as recordFeedback } from './routes/record-feedback.ts';
-import { route as rejectOpenAiPath } from './routes/reject-openai-path.ts';
-import { route as renameChat } from './routes/rename-chat.ts';
-import { route as resumeStream } from './routes/resume-stream.ts';
+import { deleteFileRoute, uploadFileRoute } from './routes/files.ts';
+import {
+  recordFeedbackRoute,
+  resumeStreamRoute,
+  sendMessageRoute,
+  stopReplyRoute,
+} from './routes/messages.ts';
+import { completeChatRoute, getModelRoute, listModelsRoute, rejectOpenaiPathRoute } from './routes/openai.ts';
 import type { Route as AnyRoute } from './routes/route.ts';
-import { route as sendMessage } from './routes/send-message.ts';
-import { route as stopReply } from './routes/stop-reply.ts';
-import { route as uploadFile } from './routes/upload-file.ts';
+import { eraseUserRoute, listPublishedAgentsRoute } from './routes/workspace.ts';
 import { deletedFile } from './upload.ts';
-import { erasedUser } from './user.ts';
 
 /** All routes. Function bundles do not import this file: a route's function imports its own route. */
 export const routes = {
-  'list-published-agents': listPublishedAgents,
-  'create-chat': createChat,
-  'list-chats': listChats,
-  'get-chat': getChat,
-  'rename-chat': renameChat,
-  'delete-chat': deleteChat,
-  'erase-user': eraseUser,
-  'list-messages': listMessages,
-  'send-message': sendMessage,
-  'stop-reply': stopReply,
-  'resume-stream': resumeStream,
-  'upload-file': uploadFile,
-  'delete-file': deleteFile,
-  'record-feedback': recordFeedback,
-  'create-batch': createBatch,
-  'list-batches': listBatches,
-  'get-batch': getBatch,
-  'list-batch-results': listBatchResults,
-  'cancel-batch': cancelBatch,
-  'list-models': listModels,
-  'get-model': getModel,
-  'complete-chat': completeChat,
-  'reject-openai-path': rejectOpenAiPath,
+  'list-published-agents': listPublishedAgentsRoute,
+  'create-chat': createChatRoute,
+  'list-chats': listChatsRoute,
+  'get-chat': getChatRoute,
+  'rename-chat': renameChatRoute,
+  'delete-chat': deleteChatRoute,
+  'erase-user': eraseUserRoute,
+  'list-messages': listMessagesRoute,
+  'send-message': sendMessageRoute,
+  'stop-reply': stopReplyRoute,
+  'resume-stream': resumeStreamRoute,
+  'upload-file': uploadFileRoute,
+  'delete-file': deleteFileRoute,
+  'record-feedback': recordFeedbackRoute,
+  'create-batch': createBatchRoute,
+  'list-batches': listBatchesRoute,
+  'get-batch': getBatchRoute,
+  'list-batch-results': listBatchResultsRoute,
+  'cancel-batch': cancelBatchRoute,
+  'list-models': listModelsRoute,
+  'get-model': getModelRoute,
+  'complete-chat': completeChatRoute,
+  'reject-openai-path': rejectOpenaiPathRoute,
 } as const satisfies Readonly<Record<string, AnyRoute>>;
 
 export type RouteName = keyof typeof routes;

@@ -3,10 +3,10 @@ import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent, Cont
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
-import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import type { Caller } from '#domain/workspaces/api-keys.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { signedCallerField } from '#runtime/environment/variables.ts';
-import { signCaller } from '#runtime/http/signed-caller.ts';
+import { signCaller } from '#runtime/http/caller-secrets.ts';
 import { endInvocation, runRequest } from '#runtime/observability/invocation.ts';
 import { authorize } from '#runtime/routes/authorize-request.ts';
 

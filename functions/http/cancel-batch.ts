@@ -1,4 +1,4 @@
-import { route } from '#contract/routes/cancel-batch.ts';
+import { cancelBatchRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
 import { cancelBatch } from '#domain/batches/cancel-batch.ts';
 import { batches, batchWorkflow, clock, log } from '#runtime/composition/services.ts';
@@ -7,7 +7,7 @@ import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 const services = { batches: batches(), batchWorkflow: batchWorkflow(), clock, log };
 
 export const handler = lambdaRoute(
-  route,
+  cancelBatchRoute,
   async ({ workspaceId, parameters }, { awaitRateLimit }) => ({
     data: batchResource(await cancelBatch(services, workspaceId, parameters.batch_id, awaitRateLimit)),
   }),

@@ -1,5 +1,5 @@
-import { route } from '#contract/routes/complete-chat.ts';
+import { completeChatRoute } from '#contract/routes/openai.ts';
 import { lambdaHandler } from '#runtime/http/lambda-route.ts';
 import { serve } from '#runtime/routes/complete-chat.ts';
 
-export const handler = lambdaHandler(route, serve);
+export const handler = lambdaHandler(completeChatRoute, serve);

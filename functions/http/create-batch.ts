@@ -1,4 +1,4 @@
-import { route } from '#contract/routes/create-batch.ts';
+import { createBatchRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
 import {
@@ -16,9 +16,9 @@ import {
   replySettings,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
-import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
+import { idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
 
 const services = {
   agents: agents(),
@@ -37,9 +37,9 @@ const services = {
   workspaces: workspaces(),
 };
 
-export const handler = lambdaRoute(route, async (request, { takeMore }) => {
+export const handler = lambdaRoute(createBatchRoute, async (request, { takeMore }) => {
   const { workspaceId, apiKeyId, body, limits } = request;
-  const key = idempotencyKeyOf(route, request);
+  const key = idempotencyKeyOf(createBatchRoute, request);
   const mostOpen = limits?.openBatches ?? null;
   const { batch, replayed } = await createBatch(
     services,

@@ -1,8 +1,8 @@
-import { route } from '#contract/routes/create-chat.ts';
+import { createChatRoute } from '#contract/routes/chats.ts';
 import { lambdaHandler } from '#runtime/http/lambda-route.ts';
 import { serveWith } from '#runtime/routes/create-chat.ts';
 
 export const handler = lambdaHandler(
-  route,
+  createChatRoute,
   serveWith(() => undefined),
 );

@@ -1,9 +1,9 @@
 import type { DeletedChatResource } from '#contract/chat.ts';
-import { route } from '#contract/routes/delete-chat.ts';
-import { deleteChat } from '#domain/chats/delete-chat.ts';
+import { deleteChatRoute } from '#contract/routes/chats.ts';
+import { deleteChat } from '#domain/chats/chats.ts';
 import { chatDeletion, chats, clock, log, purgeQueue, workspaces } from '#runtime/composition/services.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = {
   chatDeletion: chatDeletion(),
@@ -14,7 +14,7 @@ const services = {
   workspaces: workspaces(),
 };
 export const handler = lambdaRoute(
-  route,
+  deleteChatRoute,
   async (request, { awaitRateLimit }) => {
     await deleteChat(services, await chatOf(request), awaitRateLimit);
     const data: DeletedChatResource = { id: request.parameters.chat_id, deleted: true };

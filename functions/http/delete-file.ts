@@ -1,4 +1,4 @@
-import { route } from '#contract/routes/delete-file.ts';
+import { deleteFileRoute } from '#contract/routes/files.ts';
 import type { DeletedFileResource } from '#contract/upload.ts';
 import { deleteFile } from '#domain/files/delete-file.ts';
 import { files, preparedAttachments } from '#runtime/composition/object-stores.ts';
@@ -12,7 +12,7 @@ const services = {
   preparedAttachments: preparedAttachments(),
 };
 
-export const handler = lambdaRoute(route, async ({ workspaceId, parameters: { uuid } }) => {
+export const handler = lambdaRoute(deleteFileRoute, async ({ workspaceId, parameters: { uuid } }) => {
   await deleteFile(services, workspaceId, uuid);
   const data: DeletedFileResource = { uuid, deleted: true };
   return { data };

@@ -1,14 +1,13 @@
-import { route } from '#contract/routes/get-batch.ts';
+import { getBatchRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { countBatch } from '#domain/batches/count-batch.ts';
-import { findBatch } from '#domain/batches/find-batch.ts';
+import { countBatch, findBatch } from '#domain/batches/read-batches.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 
 const services = { batches: batches() };
 
 export const handler = lambdaRoute(
-  route,
+  getBatchRoute,
   async ({ workspaceId, parameters }) => ({
     data: batchResource(
       await countBatch(services, await findBatch(services, workspaceId, parameters.batch_id)),

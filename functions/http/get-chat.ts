@@ -1,13 +1,13 @@
-import { route } from '#contract/routes/get-chat.ts';
+import { getChatRoute } from '#contract/routes/chats.ts';
 import { chatResource } from '#domain/chats/chat.ts';
-import { findChat } from '#domain/chats/find-chat.ts';
+import { findChat } from '#domain/chats/chats.ts';
 import { chats, workspaces } from '#runtime/composition/services.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = { chats: chats(), workspaces: workspaces() };
 export const handler = lambdaRoute(
-  route,
+  getChatRoute,
   async (request) => ({ data: chatResource(await findChat(services, await chatOf(request))) }),
   { checkUsers },
 );

@@ -1,7 +1,6 @@
-import { modelNotFound } from '#contract/openai/error.ts';
-import { route } from '#contract/routes/get-model.ts';
-import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
-import { findModel, modelResource } from '#domain/completions/find-model.ts';
+import { modelNotFound } from '#contract/openai.ts';
+import { getModelRoute } from '#contract/routes/openai.ts';
+import { checkOpenAi, findModel, modelResource } from '#domain/completions/start-completion.ts';
 import { agents, workspaces } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
@@ -10,7 +9,7 @@ const services = { workspaces: workspaces() };
 const findServices = { agents: agents() };
 
 export const handler = lambdaRoute(
-  route,
+  getModelRoute,
   async ({ workspaceId, parameters: { model } }) => {
     await checkOpenAi(services, workspaceId);
     const agent = await findModel(findServices, workspaceId, model);

@@ -1,11 +1,11 @@
-import { route } from '#contract/routes/list-batch-results.ts';
-import { listBatchResults } from '#domain/batches/list-batch-results.ts';
+import { listBatchResultsRoute } from '#contract/routes/batches.ts';
+import { listBatchResults } from '#domain/batches/read-batches.ts';
 import { batches, messages } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
 const services = { batches: batches(), messages: messages() };
 
-export const handler = listRoute(route, ({ workspaceId, parameters, query }) =>
+export const handler = listRoute(listBatchResultsRoute, ({ workspaceId, parameters, query }) =>
   listBatchResults(services, {
     workspaceId,
     batchId: parameters.batch_id,

@@ -1,12 +1,12 @@
-import { route } from '#contract/routes/list-batches.ts';
+import { listBatchesRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { countBatches } from '#domain/batches/count-batch.ts';
+import { countBatches } from '#domain/batches/read-batches.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
 const services = { batches: batches() };
 
-export const handler = listRoute(route, async ({ workspaceId, query }) => {
+export const handler = listRoute(listBatchesRoute, async ({ workspaceId, query }) => {
   const { status, ...page } = query;
   const { batches: found, total, ends } = await batches().page(workspaceId, { status }, page);
   return { pages: [(await countBatches(services, found)).map(batchResource)], total, ends };

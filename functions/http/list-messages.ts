@@ -1,11 +1,11 @@
-import { isAscending } from '#contract/order.ts';
-import { route } from '#contract/routes/list-messages.ts';
-import { listMessages } from '#domain/chats/list-messages.ts';
-import { messageResource } from '#domain/chats/message-resource.ts';
-import type { RatedMessage } from '#domain/chats/message-store.ts';
+import { isAscending } from '#contract/pagination.ts';
+import { listMessagesRoute } from '#contract/routes/chats.ts';
+import { listMessages } from '#domain/chats/chats.ts';
+import { messageResource } from '#domain/chats/history.ts';
+import type { RatedMessage } from '#domain/chats/message.ts';
 import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = {
   chats: chats(),
@@ -16,7 +16,7 @@ const services = {
 };
 
 export const handler = listRoute(
-  route,
+  listMessagesRoute,
   async (request) => {
     const { limit, offset, order_by } = request.query;
     const page = { limit, offset, ascending: isAscending(order_by) };

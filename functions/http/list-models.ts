@@ -1,6 +1,5 @@
-import { route } from '#contract/routes/list-models.ts';
-import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
-import { modelResource } from '#domain/completions/find-model.ts';
+import { listModelsRoute } from '#contract/routes/openai.ts';
+import { checkOpenAi, modelResource } from '#domain/completions/start-completion.ts';
 import { agents, workspaces } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
@@ -9,7 +8,7 @@ const services = { workspaces: workspaces() };
 
 /** All models: OpenAI's list has no pages. */
 export const handler = listRoute(
-  route,
+  listModelsRoute,
   async ({ workspaceId }) => {
     await checkOpenAi(services, workspaceId);
     return { pages: models(workspaceId) };

@@ -1,13 +1,13 @@
-import { route } from '#contract/routes/record-feedback.ts';
-import { recordFeedback } from '#domain/chats/record-feedback.ts';
+import { recordFeedbackRoute } from '#contract/routes/messages.ts';
+import { recordFeedback } from '#domain/chats/chats.ts';
 import { chats, clock, feedback, workspaces } from '#runtime/composition/services.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = { chats: chats(), clock, feedback: feedback(), workspaces: workspaces() };
 
 export const handler = lambdaRoute(
-  route,
+  recordFeedbackRoute,
   async (request, { awaitRateLimit }) => {
     const { external_user_id: externalUserId, type, content } = request.body;
     const feedback = {

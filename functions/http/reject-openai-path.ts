@@ -1,7 +1,7 @@
-import { OpenAiError } from '#contract/openai/error.ts';
+import { OpenAiError } from '#contract/openai.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
-import { route } from '#contract/routes/reject-openai-path.ts';
-import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
+import { rejectOpenaiPathRoute } from '#contract/routes/openai.ts';
+import { checkOpenAi } from '#domain/completions/start-completion.ts';
 import { workspaces } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
@@ -12,7 +12,7 @@ const useCompletions = `agents speak chat completions, so use POST ${openAiPath}
 const services = { workspaces: workspaces() };
 
 export const handler = lambdaRoute(
-  route,
+  rejectOpenaiPathRoute,
   async ({ workspaceId, parameters: { proxy } }) => {
     await checkOpenAi(services, workspaceId);
     const [first] = (proxy ?? '').replace(/^v1\//, '').split('/');

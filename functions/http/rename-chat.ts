@@ -1,14 +1,14 @@
-import { route } from '#contract/routes/rename-chat.ts';
+import { renameChatRoute } from '#contract/routes/chats.ts';
 import { chatResource } from '#domain/chats/chat.ts';
-import { renameChat } from '#domain/chats/rename-chat.ts';
+import { renameChat } from '#domain/chats/chats.ts';
 import { chats, clock, workspaces } from '#runtime/composition/services.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = { chats: chats(), clock, workspaces: workspaces() };
 
 export const handler = lambdaRoute(
-  route,
+  renameChatRoute,
   async (request, { awaitRateLimit }) => {
     const input = { ...(await chatOf(request)), name: request.body.name };
     const chat = await renameChat(services, input, awaitRateLimit);

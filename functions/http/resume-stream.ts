@@ -1,5 +1,5 @@
-import { route } from '#contract/routes/resume-stream.ts';
+import { resumeStreamRoute } from '#contract/routes/messages.ts';
 import { lambdaHandler } from '#runtime/http/lambda-route.ts';
 import { serve } from '#runtime/routes/resume-stream.ts';
 
-export const handler = lambdaHandler(route, serve);
+export const handler = lambdaHandler(resumeStreamRoute, serve);

@@ -1,14 +1,14 @@
 import type { StoppedReplyResource } from '#contract/chat.ts';
-import { route } from '#contract/routes/stop-reply.ts';
+import { stopReplyRoute } from '#contract/routes/messages.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { chats, clock, workspaces } from '#runtime/composition/services.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = { chats: chats(), clock, workspaces: workspaces() };
 
 export const handler = lambdaRoute(
-  route,
+  stopReplyRoute,
   async (request, { awaitRateLimit }) => {
     const input = { ...(await chatOf(request)), responseId: request.body.response_id };
     const { responseId, hasEnded } = await stopReply(services, input, awaitRateLimit);
@@ -17,7 +17,7 @@ export const handler = lambdaRoute(
       response_id: responseId,
       status: hasEnded ? 'stopped' : 'stopping',
     };
-    return { data, status: hasEnded ? route.status : route.acceptedStatus };
+    return { data, status: hasEnded ? stopReplyRoute.status : stopReplyRoute.acceptedStatus };
   },
   { awaitsRateLimit: true, checkUsers },
 );

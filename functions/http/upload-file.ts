@@ -1,6 +1,6 @@
-import { route } from '#contract/routes/upload-file.ts';
+import { uploadFileRoute } from '#contract/routes/files.ts';
 import { lambdaHandler } from '#runtime/http/lambda-route.ts';
 import { serve } from '#runtime/routes/upload-file.ts';
 
 /** For small files: API Gateway buffers the body into an event of at most 6 MB. */
-export const handler = lambdaHandler(route, serve);
+export const handler = lambdaHandler(uploadFileRoute, serve);

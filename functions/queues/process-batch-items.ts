@@ -1,5 +1,5 @@
 import type { SQSEvent } from 'aws-lambda';
-import type { SlotMessage } from '#domain/batches/batch-queue.ts';
+import type { SlotMessage } from '#domain/batches/batch-store.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
 import {
   agents,
@@ -19,7 +19,7 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 

@@ -1,6 +1,6 @@
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
-import { allEnded } from '#domain/platform/all-ended.ts';
+import { allEnded } from '#domain/platform/promises.ts';
 import {
   clock,
   deliveries,

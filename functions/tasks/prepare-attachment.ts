@@ -1,4 +1,4 @@
-import { type FileToPrepare, prepareAttachment } from '#domain/files/prepare-attachment.ts';
+import { type FileToPrepare, prepareAttachment } from '#domain/files/attachments.ts';
 import { functionTextExtractor, imageFitter, preparation } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 

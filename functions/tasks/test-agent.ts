@@ -1,4 +1,4 @@
-import { agentTestRequest } from '#contract/agent-test.ts';
+import { agentTestRequest } from '#contract/agent.ts';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { testAgent } from '#domain/chats/test-agent.ts';

@@ -1,7 +1,6 @@
-import { route as completeChatRoute } from '#contract/routes/complete-chat.ts';
-import { route as createChatRoute } from '#contract/routes/create-chat.ts';
-import { route as resumeStreamRoute } from '#contract/routes/resume-stream.ts';
-import { route as sendMessageRoute } from '#contract/routes/send-message.ts';
+import { createChatRoute } from '#contract/routes/chats.ts';
+import { resumeStreamRoute, sendMessageRoute } from '#contract/routes/messages.ts';
+import { completeChatRoute } from '#contract/routes/openai.ts';
 import { serveRoutes } from '#runtime/http/serve-routes.ts';
 import { serveWith } from '#runtime/routes/create-chat.ts';
 import { serve as resumeStream } from '#runtime/routes/resume-stream.ts';

@@ -1,4 +1,4 @@
-import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
+import { dispatchBatch } from '#domain/batches/advance-batch.ts';
 import { queueServices } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { hostAndPort, hostAndPortForm } from '#contract/host-and-port.ts';
+import { hostAndPort, hostAndPortForm } from '#contract/urls.ts';
 
 /** Addresses that the service may call although they are not public. */
 export const internalAddresses = z

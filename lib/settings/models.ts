@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { httpUrlForm, isHttpUrl } from '#contract/http-url.ts';
 import { limits } from '#contract/limits.ts';
+import { httpUrlForm, isHttpUrl } from '#contract/urls.ts';
 import { bedrockModel } from '../bedrock-models.ts';
 import { internalAddresses } from './internal-addresses.ts';
 

@@ -3,9 +3,9 @@ import { json } from 'node:stream/consumers';
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
-import { adaptWidth } from '#adapters/dynamo/table/adaptive-width.ts';
-import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
-import { DeadlineRetries, retryWhile } from '#runtime/environment/deadline-retries.ts';
+import { adaptWidth } from '#adapters/dynamo/table/back-off.ts';
+import { keyScanner } from '#adapters/dynamo/table/lists.ts';
+import { DeadlineRetries, retryWhile } from '#runtime/environment/environment.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 

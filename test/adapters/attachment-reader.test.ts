@@ -3,10 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import type { PreparationLeases } from '#domain/files/file-index.ts';
-import type { FileStore } from '#domain/files/file-store.ts';
-import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { PreparedAttachments } from '#domain/files/services.ts';
+import type { FileStore, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
 
 it('asks for nothing when the reply has ended before it begins', async () => {
   const received: string[] = [];

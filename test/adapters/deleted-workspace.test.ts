@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
-import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { dynamoAgentReader, dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { agentDefinition } from '#contract/agent.ts';

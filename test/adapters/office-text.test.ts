@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bounds } from '#adapters/documents/bounds.ts';
 import { extractText } from '#adapters/documents/extract-text.ts';
+import { bounds } from '#adapters/documents/extracted.ts';
 import { officeNamespaces, slidesWith, wordBody } from '#support/office-documents.ts';
 import { zip } from '#support/sample-files.ts';
 

@@ -1,9 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { checkedAddresses, type OutboundRules } from '#adapters/outbound/checked-addresses.ts';
-import { isPublicAddress } from '#adapters/outbound/public-address.ts';
-import { parseHostAndPort } from '#contract/host-and-port.ts';
-import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { checkedAddresses, isPublicAddress, type OutboundRules } from '#adapters/outbound/addresses.ts';
+import { parseHostAndPort } from '#contract/urls.ts';
+import type { OutboundFailure } from '#domain/platform/failures.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 
 const entries = (...texts: string[]) =>

@@ -1,11 +1,10 @@
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { checkedAddresses, type OutboundRules } from '#adapters/outbound/checked-addresses.ts';
-import { hostResolver } from '#adapters/outbound/host-resolver.ts';
+import { checkedAddresses, hostResolver, type OutboundRules } from '#adapters/outbound/addresses.ts';
 import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
-import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import type { OutboundFailure } from '#domain/platform/failures.ts';
 import { type DnsNames, startDnsServer } from '#support/dns-server.ts';
 import { manualClock } from '#support/manual-clock.ts';
 import { sampleTextWorker } from '#support/sample-text-worker.ts';

@@ -4,9 +4,9 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
+import type { OutboundRules } from '#adapters/outbound/addresses.ts';
 import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outbound.ts';
-import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import type { OutboundFailure } from '#domain/platform/failures.ts';
 import { certificate } from '#support/certificate.ts';
 
 // On an idle machine no test takes more than 3 s.

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { S3Client } from '@aws-sdk/client-s3';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { presignedPreparation } from '#adapters/presigned-preparation.ts';
-import { s3FileStore } from '#adapters/s3-file-store.ts';
-import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
+import { s3FileStore } from '#adapters/s3-objects.ts';
+import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { limits } from '#contract/limits.ts';
-import { preparedImageBytes } from '#domain/files/image-fitter.ts';
+import { preparedImageBytes } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 type Respond = (response: ServerResponse, request: IncomingMessage) => void;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { endOfStream } from '#contract/event-text.ts';
+import { endOfStream } from '#contract/events.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type LocalServer, listenLocally } from '#support/listen-locally.ts';
 import { largePools } from '#support/upload-endpoint.ts';

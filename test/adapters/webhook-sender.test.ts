@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
+import type { OutboundRules } from '#adapters/outbound/addresses.ts';
 import { httpWebhookSender, retryAfterOf } from '#adapters/outbound/http-webhook-sender.ts';
-import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import type { OutboundFailure } from '#domain/platform/failures.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 import { certificate } from '#support/certificate.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';

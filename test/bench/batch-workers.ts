@@ -1,12 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { parseLimits } from '#contract/rate-limits.ts';
-import { advanceBatch } from '#domain/batches/advance-batch.ts';
+import { advanceBatch, dispatchBatch } from '#domain/batches/advance-batch.ts';
 import type { Batch } from '#domain/batches/batch.ts';
-import type { BatchQueue } from '#domain/batches/batch-queue.ts';
-import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
+import type { BatchQueue, BatchWorkflow } from '#domain/batches/batch-store.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
-import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
 import {
@@ -23,8 +21,7 @@ import {
   lazyWebhookSender as webhookSender,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { clock } from '#runtime/environment/clock.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { clock, identifiers } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { log } from '#runtime/observability/log.ts';
 import { meter } from '#runtime/observability/meter.ts';

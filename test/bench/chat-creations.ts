@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { newChats } from '#runtime/composition/services.ts';
-import { clientTimeouts, waitLonger } from '#runtime/environment/client-timeouts.ts';
+import { clientTimeouts, waitLonger } from '#runtime/environment/environment.ts';
 import { createTenant } from '#support/service.ts';
 import { eachAtOnce } from './each-at-once.ts';
 import { processorMilliseconds } from './measure-replies.ts';

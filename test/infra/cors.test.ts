@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
+import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/headers.ts';
 import { documentedRoutes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import { parseSettings } from '#lib/settings.ts';

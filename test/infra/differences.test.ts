@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { deniedPorts } from '#contract/denied-ports.ts';
 import { limits } from '#contract/limits.ts';
 import {
   limitName,
@@ -10,6 +9,7 @@ import {
   secondsOfUnit,
   usageClasses,
 } from '#contract/rate-limits.ts';
+import { deniedPorts } from '#contract/urls.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { differencesOf, type OpenApi } from '#support/specification/differences.ts';

@@ -5,7 +5,7 @@ import { isChatRoute } from '#lib/chat-routes.ts';
 import { pascalCase } from '#lib/function-names.ts';
 import type { ItemKind } from '#lib/written-items.ts';
 import type { Permission } from '#local/iam/access-rules.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { openSessions } from './sessions.ts';
 import { synthesize } from './synthesize.ts';
 

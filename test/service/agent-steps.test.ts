@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource } from '#contract/message.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
-import { updateAgent } from '#domain/agents/update-agent.ts';
+import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import {

@@ -1,8 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
-import { agentDefinition } from '#contract/agent.ts';
-import type { AgentTest } from '#contract/agent-test.ts';
-import { updateAgent } from '#domain/agents/update-agent.ts';
-import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
+import { type AgentTest, agentDefinition } from '#contract/agent.ts';
+import { updateAgent } from '#domain/agents/agents.ts';
+import { summarizeUsage } from '#domain/workspaces/count-usage.ts';
 import { noCounts } from '#domain/workspaces/usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';

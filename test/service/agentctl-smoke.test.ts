@@ -39,7 +39,7 @@ async function smokeWorkspaces(): Promise<string[]> {
 
 /** The chats that the runs have left. */
 async function chatsOf(workspaceId: string): Promise<unknown> {
-  const { createApiKey } = await import('#domain/workspaces/create-api-key.ts');
+  const { createApiKey } = await import('#domain/workspaces/api-keys.ts');
   const { apiKey } = await createApiKey(operator(), { workspaceId, name: 'test', expiresAt: null });
   return (await clientOf(service, { apiKey }).get('/chats?external_user_id=agentctl-smoke')).body.data;
 }

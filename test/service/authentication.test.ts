@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { documentedRoutes } from '#contract/routes.ts';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';

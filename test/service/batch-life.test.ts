@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
+import { unpublishAgent } from '#domain/agents/agents.ts';
 import {
   batchAt,
   checkChats,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
+import { unpublishAgent } from '#domain/agents/agents.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';

@@ -1,9 +1,6 @@
 import { expect, it } from 'vitest';
 import { type AgentResource, agentDefinition } from '#contract/agent.ts';
-import { createAgent } from '#domain/agents/create-agent.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
-import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
-import { updateAgent } from '#domain/agents/update-agent.ts';
+import { createAgent, publishAgent, unpublishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';

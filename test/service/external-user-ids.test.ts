@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { eventOf } from '#contract/event-text.ts';
+import { eventOf } from '#contract/events.ts';
 import { clientOf } from '#support/client.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf } from '#support/resumable-streams.ts';

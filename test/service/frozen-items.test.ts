@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { BatchItem } from '#domain/batches/batch.ts';
-import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
+import { type BatchItem, deliveryOf } from '#domain/batches/batch.ts';
 import { missingIn } from '#support/frozen/compare-items.ts';
 import {
   agent,

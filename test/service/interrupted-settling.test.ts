@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
-import type { Reply } from '#domain/chats/gather-reply.ts';
+import type { Reply } from '#domain/chats/collect-reply.ts';
 import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
-import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import {
   agents,
   chats,
@@ -17,7 +17,7 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { clientOf } from '#support/client.ts';
 import { delayedCall, noClient } from '#support/memory-chat.ts';

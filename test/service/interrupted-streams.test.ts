@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { endOfStream, eventOf } from '#contract/event-text.ts';
+import { endOfStream, eventOf } from '#contract/events.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
-import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
+import { createApiKey, rotateApiKey } from '#domain/workspaces/api-keys.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';

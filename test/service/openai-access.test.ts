@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { errorOf, openAiRequests } from '#support/openai-requests.ts';

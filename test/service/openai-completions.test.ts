@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { openAiModel } from '#contract/openai/model.ts';
+import { openAiModel } from '#contract/openai.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { errorOf, openAiRequests } from '#support/openai-requests.ts';
 import type { ModelCall } from '#support/scripted-model.ts';

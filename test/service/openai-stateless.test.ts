@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { summarizeUsage } from '#domain/workspaces/summarize-usage.ts';
+import { summarizeUsage } from '#domain/workspaces/count-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { startChatEndpoint } from '#support/chat-endpoint.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';

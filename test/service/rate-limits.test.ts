@@ -6,7 +6,7 @@ import type { StreamEvent } from '#contract/events.ts';
 import { bytesPerToken, requestClasses } from '#contract/rate-limits.ts';
 import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';

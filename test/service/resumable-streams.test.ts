@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { endOfStream, eventOf } from '#contract/event-text.ts';
+import { endOfStream, eventOf } from '#contract/events.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { webFunctions } from '#support/entry-points.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endOfStream, eventOf } from '#contract/event-text.ts';
+import { endOfStream, eventOf } from '#contract/events.ts';
 import { runOn } from '#support/agentctl-process.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { startCommand } from '#support/command.ts';

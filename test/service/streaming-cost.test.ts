@@ -1,7 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
-import { updateAgent } from '#domain/agents/update-agent.ts';
+import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';

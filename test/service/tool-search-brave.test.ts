@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { AgentTest } from '#contract/agent-test.ts';
+import type { AgentTest } from '#contract/agent.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
-import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
+import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
 import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';

@@ -8,7 +8,7 @@ import {
   type TransactWriteItemsCommandInput,
 } from '@aws-sdk/client-dynamodb';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
-import type { Cancel, Clock } from '#domain/platform/clock.ts';
+import type { Cancel, Clock } from '#domain/platform/services.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable, TableCommand } from '#support/memory-table/memory-table.ts';
 import type { Checks } from './checks.ts';

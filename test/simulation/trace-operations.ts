@@ -1,5 +1,5 @@
+import { recordFeedback } from '#domain/chats/chats.ts';
 import { messageId } from '#domain/chats/message.ts';
-import { recordFeedback } from '#domain/chats/record-feedback.ts';
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
 import { deleteFile } from '#domain/files/delete-file.ts';
 import type { FileServices } from '#domain/files/services.ts';

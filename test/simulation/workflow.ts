@@ -1,5 +1,5 @@
 import type { Batch } from '#domain/batches/batch.ts';
-import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
+import type { BatchWorkflow } from '#domain/batches/batch-store.ts';
 import type { Process } from './process.ts';
 import type { Timeline } from './timeline.ts';
 

@@ -1,4 +1,4 @@
-import type { SlotMessage } from '#domain/batches/batch-queue.ts';
+import type { SlotMessage } from '#domain/batches/batch-store.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { memoryContentStore } from '#support/memory-objects.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Chat, Lease } from '#domain/chats/chat.ts';
-import type { LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
+import type { Chat, Lease, LeaseRequest, NewChat } from '#domain/chats/chat.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatFilter, NewChat } from '#domain/chats/chat-store.ts';
-import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import type { Chat, ChatFilter, NewChat } from '#domain/chats/chat.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 

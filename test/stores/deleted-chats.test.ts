@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Cursor } from '#contract/pagination.ts';
-import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatFilter } from '#domain/chats/chat-store.ts';
+import type { Chat, ChatFilter } from '#domain/chats/chat.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores, seeds } from '#support/open-stores.ts';
 import { seededRandom } from '#support/seeded-random.ts';

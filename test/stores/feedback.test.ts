@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { FeedbackType } from '#contract/feedback.ts';
+import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { replyMessage } from '#support/messages.ts';

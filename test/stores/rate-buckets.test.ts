@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseLimits } from '#contract/rate-limits.ts';
-import type { BucketChange, BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
+import type { BucketChange, BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 

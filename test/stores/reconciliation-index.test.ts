@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import type { WebhookEntry } from '#domain/batches/reconciliation-index.ts';
+import type { WebhookEntry } from '#domain/batches/batch-store.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleDelivery, sampleRequests } from '#support/sample-batches.ts';

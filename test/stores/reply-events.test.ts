@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
+import type { ReplyName, StoredEvents } from '#domain/chats/services.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 

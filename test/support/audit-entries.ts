@@ -1,5 +1,4 @@
-import type { AuditEntry } from '#domain/workspaces/audit.ts';
-import type { AuditLog } from '#domain/workspaces/audit-log.ts';
+import type { AuditEntry, AuditLog } from '#domain/workspaces/audit.ts';
 
 /** All entries of a workspace, oldest first. The order of entries of the same millisecond is undefined. */
 export const auditEntriesOf = async (auditLog: AuditLog, workspaceId: string): Promise<AuditEntry[]> =>

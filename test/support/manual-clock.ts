@@ -1,4 +1,4 @@
-import type { Clock } from '#domain/platform/clock.ts';
+import type { Clock } from '#domain/platform/services.ts';
 
 export interface ManualClock extends Clock {
   /** Moves the time, and makes the calls that become due, in the order of their times. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import type { IndexObjects } from '#adapters/knowledge/knowledge-index.ts';
 import { limits } from '#contract/limits.ts';
-import type { ContentStore } from '#domain/chats/content-store.ts';
-import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
+import type { ContentStore } from '#domain/chats/message.ts';
+import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 
 export function memoryContentStore(): ContentStore {
   const contents = new Map<string, string>();

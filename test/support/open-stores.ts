@@ -1,8 +1,8 @@
 import { inject } from 'vitest';
-import type { AgentEditing } from '#domain/agents/services.ts';
+import type { AgentEditing } from '#domain/agents/agents.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import type { ErasureServices } from '#domain/erasure/services.ts';
-import type { KnowledgeServices } from '#domain/knowledge/services.ts';
+import type { ErasureServices } from '#domain/erasure/erasure.ts';
+import type { KnowledgeServices } from '#domain/knowledge/knowledge.ts';
 import { dynamoStores, memoryStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { openTable } from './open-table.ts';

@@ -4,7 +4,7 @@ import {
   type ChatCompletionChunk,
   chatCompletion,
   chatCompletionChunk,
-} from '#contract/openai/chat-completion.ts';
+} from '#contract/openai.ts';
 import { openAiErrorBody } from '#contract/routes.ts';
 import type { Service, Tenant } from './service.ts';
 

@@ -1,13 +1,12 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import { rankTexts } from '#adapters/knowledge/passage-index.ts';
-import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { rankTexts } from '#adapters/knowledge/knowledge-index.ts';
+import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { FileStore } from '#domain/files/file-store.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { FileStore, StoredFile } from '#domain/files/stored-file.ts';
 
 /** The memory that reading the files of a conversation took, measured in its own process. */
 export interface WindowRead {

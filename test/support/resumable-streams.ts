@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { eventOf } from '#contract/event-text.ts';
+import { eventOf } from '#contract/events.ts';
 import type { Client } from './client.ts';
 import type { Tenant } from './service.ts';
 import { createChat } from './turns.ts';

@@ -1,11 +1,10 @@
 import { mock } from 'node:test';
 import { parentPort } from 'node:worker_threads';
-import { route as resumeStream } from '#contract/routes/resume-stream.ts';
-import { route as sendMessage } from '#contract/routes/send-message.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import { resumeStreamRoute, sendMessageRoute } from '#contract/routes/messages.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
+import { signCaller } from '#runtime/http/caller-secrets.ts';
 import { eventStreamHeaders, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { serveRoutes } from '#runtime/http/serve-routes.ts';
-import { signCaller } from '#runtime/http/signed-caller.ts';
 import { timeForModel } from '#runtime/routes/time-for-model.ts';
 
 /**
@@ -23,7 +22,7 @@ async function* endless(): AsyncGenerator<string> {
 
 serveRoutes([
   {
-    route: resumeStream,
+    route: resumeStreamRoute,
     async serve(_event, { open, remainingMilliseconds }) {
       const stream = open(200, eventStreamHeaders);
       await writeStoredStream(() => stream, endless(), clock, remainingMilliseconds());
@@ -31,10 +30,10 @@ serveRoutes([
     },
   },
   {
-    route: sendMessage,
+    route: sendMessageRoute,
     async serve(_event, { open, remainingMilliseconds }) {
       mock.timers.tick(2000);
-      open(200, {}).end(String(timeForModel(sendMessage, true, remainingMilliseconds())));
+      open(200, {}).end(String(timeForModel(sendMessageRoute, true, remainingMilliseconds())));
     },
   },
 ]);

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import type { Pool } from '#contract/pools.ts';
+import type { Pool } from '#contract/limits.ts';
 import { originSecretHeader, variables } from '#runtime/environment/variables.ts';
 import { readMetricLine } from './metric-lines.ts';
 import type { Service } from './service.ts';

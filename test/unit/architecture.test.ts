@@ -272,7 +272,7 @@ test('production code does not know where it runs', () => {
   expect(production.length).toBeGreaterThan(50);
   const local = production.filter(({ text }) => /localhost|isLocal/.test(text)).map(({ path }) => path);
   // A resolver of names must know this one (RFC 6761).
-  expect(local).toEqual(['functions/adapters/outbound/host-resolver.ts']);
+  expect(local).toEqual(['functions/adapters/outbound/addresses.ts']);
 });
 
 test('only the runtime makes clients of AWS', () => {

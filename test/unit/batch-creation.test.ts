@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createBatchBody } from '#contract/routes/create-batch.ts';
+import { createBatchBody } from '#contract/routes/batches.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
 const requestsOf = (count: number) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { countBatches } from '#domain/batches/count-batch.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { countBatches } from '#domain/batches/read-batches.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
 const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>

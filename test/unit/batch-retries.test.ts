@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
 const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>

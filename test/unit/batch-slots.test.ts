@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
+import { takeTurns } from '#domain/batches/attempt-request.ts';
 import type { Batch, Slot } from '#domain/batches/batch.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
-import { takeTurns } from '#domain/batches/take-turns.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 import { killOnce, secondsSince } from '#support/batch-world/interruptions.ts';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { resendWebhook } from '#domain/batches/resend-webhook.ts';
-import { replaceWebhookSecret } from '#domain/webhooks/replace-webhook-secret.ts';
-import { isRightSignature } from '#domain/webhooks/sign-webhook.ts';
-import type { EncryptedWebhook, Webhook } from '#domain/webhooks/webhook.ts';
+import { resendWebhook } from '#domain/batches/cancel-batch.ts';
+import { replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
+import { type EncryptedWebhook, isRightSignature, type Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 
 const url = 'https://example.com/hook';

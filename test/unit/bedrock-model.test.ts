@@ -5,8 +5,8 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { retryingModel, timingOf } from '#agents/retrying-model.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 

@@ -1,7 +1,7 @@
 import { ResourceNotFoundException, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { cachedVersions, type SecretVersions, secretCacheMilliseconds } from '#adapters/cached-secret.ts';
-import { acceptedSecrets, overlapMilliseconds, signingSecret } from '#runtime/http/caller-secret.ts';
+import { cachedVersions, type SecretVersions, secretCacheMilliseconds } from '#adapters/secrets.ts';
+import { acceptedSecrets, overlapMilliseconds, signingSecret } from '#runtime/http/caller-secrets.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
 const minute = 60_000;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
+import { closeAbandonedTurn } from '#domain/chats/turn.ts';
 import { delayedCall, type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 

@@ -4,10 +4,8 @@ import {
   TransactionConflictException,
 } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
-import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
-import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
-import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
+import { dynamoChatPages, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatDeletion, planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 import type { Cursor, ListPage } from '#contract/pagination.ts';
 import type { Chat } from '#domain/chats/chat.ts';

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { createChat } from '#domain/chats/create-chat.ts';
-import { listMessages } from '#domain/chats/list-messages.ts';
+import { createChat, listMessages, recordFeedback } from '#domain/chats/chats.ts';
 import { messageId } from '#domain/chats/message.ts';
-import { recordFeedback } from '#domain/chats/record-feedback.ts';
-import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 
 let memory: MemoryChat;

@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { SendInput } from '#domain/chats/check-send.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 
 let memory: MemoryChat;

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
-import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
-import { noCounts, type Use } from '#domain/workspaces/usage.ts';
-import type { UsageStore } from '#domain/workspaces/usage-store.ts';
+import { combinedUsage } from '#domain/workspaces/count-usage.ts';
+import { noCounts, type UsageStore, type Use } from '#domain/workspaces/usage.ts';
 import { type ManualClock, manualClock } from '#support/manual-clock.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 

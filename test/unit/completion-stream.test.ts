@@ -1,10 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { expect, it, vi } from 'vitest';
 import { limits } from '#contract/limits.ts';
-import { OpenAiError } from '#contract/openai/error.ts';
+import { OpenAiError } from '#contract/openai.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { completionChunks } from '#domain/completions/completion-resource.ts';
-import { openCompletionStream } from '#runtime/http/completion-stream.ts';
+import { completionChunks } from '#domain/completions/completion.ts';
+import { openCompletionStream } from '#runtime/http/openai-form.ts';
 import { manualClock } from '#support/manual-clock.ts';
 
 const head = { id: 'chatcmpl-1', created: 1, model: crypto.randomUUID(), system_fingerprint: 'v1' };

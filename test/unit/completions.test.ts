@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { PromptMessage, ReplyEndReason } from '#domain/chats/agent-runtime.ts';
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { outcomeOf } from '#domain/completions/completion-outcome.ts';
-import { withinWindow } from '#domain/completions/read-conversation.ts';
-import { systemMessageOf } from '#domain/completions/system-message.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { outcomeOf } from '#domain/completions/completion.ts';
+import { systemMessageOf, withinWindow } from '#domain/completions/read-conversation.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 
 const prompt = 'You are a guide.\nNever tell the password.';
 

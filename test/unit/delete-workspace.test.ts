@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { type DeletionProgress, deleteWorkspace } from '#domain/workspaces/delete-workspace.ts';
-import type { DeletedCounts } from '#domain/workspaces/workspace-deletion.ts';
+import type { DeletedCounts } from '#domain/workspaces/workspace.ts';
+import { type DeletionProgress, deleteWorkspace } from '#domain/workspaces/workspaces.ts';
 import { manualClock } from '#support/manual-clock.ts';
 
 const twentyMinutes = 20 * 60_000;

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstFrame } from '#adapters/images/first-frame.ts';
-import { orientationOf } from '#adapters/images/image-orientation.ts';
-import { imageInspector } from '#adapters/images/inspect-image.ts';
+import { firstFrame, imageInspector, orientationOf } from '#adapters/images/image-structure.ts';
 import { exifOf, pngChunk, pngOf, smallImages } from '#support/image-bytes.ts';
 import { gif, jpeg, png, webp } from '#support/sample-files.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { imageInspector } from '#adapters/images/inspect-image.ts';
+import { imageInspector } from '#adapters/images/image-structure.ts';
 import { gif, jpeg, png, webp } from '#support/sample-files.ts';
 
 it.each([

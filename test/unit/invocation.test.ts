@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
-import { processClock } from '#runtime/environment/clock.ts';
+import { processClock } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import {
   annotateInvocation,

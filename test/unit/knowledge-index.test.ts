@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
-import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
-import { KnowledgeIndex } from '#adapters/knowledge/knowledge-index.ts';
+import {
+  type IndexObjects,
+  KnowledgeIndex,
+  rankTexts,
+  termsOf,
+} from '#adapters/knowledge/knowledge-index.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { rankTexts } from '#adapters/knowledge/passage-index.ts';
-import { termsOf } from '#adapters/knowledge/terms.ts';
-import { objectCache } from '#adapters/object-cache.ts';
+import { objectCache } from '#adapters/s3-objects.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import { sampleTextWorker } from '#support/sample-text-worker.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addDocuments } from '#domain/knowledge/add-documents.ts';
+import { addDocuments } from '#domain/knowledge/documents.ts';
 import { type KnowledgeDocument, knowledgeLimits } from '#domain/knowledge/knowledge.ts';
 import { memoryStores } from '#support/dynamo-stores.ts';
 import { manualClock } from '#support/manual-clock.ts';

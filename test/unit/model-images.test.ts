@@ -7,7 +7,7 @@ import { withImages, withImageTokens } from '#agents/models/http/image-tokens.ts
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { retryingModel, timingOf } from '#agents/retrying-model.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import { preparedJson, readPreparedJson } from '#adapters/prepared-json.ts';
+import { preparedJson, readPreparedJson } from '#adapters/prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
-import type { AttachmentContent, TextBounds } from '#domain/files/attachment-reader.ts';
-import type { PreparedAttachment } from '#domain/files/prepared-attachments.ts';
+import type { AttachmentContent, PreparedAttachment, TextBounds } from '#domain/files/services.ts';
 
 const read = (json: string, bounds: TextBounds = { whole: 100, start: 3 }) =>
   readPreparedJson(

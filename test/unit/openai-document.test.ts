@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
 import { expect, test } from 'vitest';
-import { chatCompletionRequest } from '#contract/openai/chat-completion-request.ts';
+import { chatCompletionRequest } from '#contract/openai.ts';
 
 const projectFolder = join(import.meta.dirname, '..', '..');
 const types = 'node_modules/openai/resources/chat/completions/completions.d.ts';

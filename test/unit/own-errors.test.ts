@@ -5,10 +5,9 @@ import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import { type AgentTool, ToolFailure } from '#agents/tools/agent-tool.ts';
-import type { ReplyPart } from '#domain/chats/agent-runtime.ts';
+import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
-import { ReplyBudget } from '#domain/chats/reply-budget.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { agentVersion, file } from '#support/frozen/entities.ts';
 import { manualClock } from '#support/manual-clock.ts';
 

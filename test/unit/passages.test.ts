@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splitText } from '#domain/knowledge/split-text.ts';
+import { splitText } from '#domain/knowledge/documents.ts';
 
 const sentence = (number: number) => `Sentence ${number} tells one thing and then another one.`;
 const sentences = (count: number) => Array.from({ length: count }, (_, index) => sentence(index)).join(' ');

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { deleteChat } from '#domain/chats/delete-chat.ts';
+import { deleteChat } from '#domain/chats/chats.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { requeuePurges } from '#domain/chats/requeue-purges.ts';
 import { purgeChat } from '#domain/erasure/purge-chat.ts';

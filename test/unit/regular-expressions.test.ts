@@ -42,14 +42,14 @@ const all = files.flatMap((file) => [
 ]);
 
 test('the patterns are found', () => {
-  expect(files.length).toBeGreaterThan(300);
+  expect(files.length).toBeGreaterThan(250);
   expect(all.length).toBeGreaterThan(70);
 });
 
 test('a pattern that is made of text is made of a text of our own: a path, a number', () => {
   const made = all.filter(({ source }) => source === 'RegExp').map(({ file }) => file);
   expect(made.toSorted()).toEqual([
-    'functions/contract/idempotency.ts',
+    'functions/contract/headers.ts',
     'functions/runtime/http/serve-routes.ts',
   ]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReplyBudget, type RunningTool } from '#domain/chats/reply-budget.ts';
+import { ReplyBudget, type RunningTool } from '#domain/chats/agent-runtime.ts';
 
 const budgetOf = (changes: Partial<ReplyBudget['limits']>) =>
   new ReplyBudget({ modelCalls: 3, toolUses: 10, toolsAtOnce: 2, replyBytes: 100, ...changes });

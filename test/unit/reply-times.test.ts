@@ -1,11 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { endOfStream } from '#contract/event-text.ts';
+import { endOfStream } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
-import { route as completeChat } from '#contract/routes/complete-chat.ts';
-import { route as resumeStream } from '#contract/routes/resume-stream.ts';
+import { resumeStreamRoute, sendMessageRoute } from '#contract/routes/messages.ts';
+import { completeChatRoute } from '#contract/routes/openai.ts';
 import type { Route } from '#contract/routes/route.ts';
-import { route as sendMessage } from '#contract/routes/send-message.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { writeStoredStream } from '#runtime/http/event-stream.ts';
 import { timeForModel } from '#runtime/routes/time-for-model.ts';
@@ -16,25 +15,28 @@ import { openMemoryChat } from '#support/memory-chat.ts';
 const left = ({ timeoutSeconds }: Route, elapsed: number): number => timeoutSeconds * 1000 - elapsed;
 
 describe('a reply may take', () => {
-  it.each([sendMessage, completeChat])('300 s from its request on, as a stream: $name', async (route) => {
-    const memory = await openMemoryChat();
-    const chat = await memory.createChat();
-    memory.model.pause();
-    // The request has taken two seconds before its model is called.
-    const deadline = timeForModel(route, true, left(route, 2000));
-    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
-    const [reply] = memory.model.replies;
-    for (let second = 2; second < 300; second += 1) {
-      reply?.text('on ');
-      await memory.clock.advance(second === 299 ? 999 : 1000);
-    }
-    expect(reply?.request.signal.aborted).toBe(false);
-    await memory.clock.advance(1);
-    expect(reply?.request.signal.aborted).toBe(true);
-    expect((await finishing).reply.error?.message).toMatch(/^The reply took longer than/);
-    // What is left to store it.
-    expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
-  });
+  it.each([sendMessageRoute, completeChatRoute])(
+    '300 s from its request on, as a stream: $name',
+    async (route) => {
+      const memory = await openMemoryChat();
+      const chat = await memory.createChat();
+      memory.model.pause();
+      // The request has taken two seconds before its model is called.
+      const deadline = timeForModel(route, true, left(route, 2000));
+      const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
+      const [reply] = memory.model.replies;
+      for (let second = 2; second < 300; second += 1) {
+        reply?.text('on ');
+        await memory.clock.advance(second === 299 ? 999 : 1000);
+      }
+      expect(reply?.request.signal.aborted).toBe(false);
+      await memory.clock.advance(1);
+      expect(reply?.request.signal.aborted).toBe(true);
+      expect((await finishing).reply.error?.message).toMatch(/^The reply took longer than/);
+      // What is left to store it.
+      expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
+    },
+  );
 
   it('as long as the model makes progress, and 90 s of silence after it', async () => {
     const memory = await openMemoryChat();
@@ -57,7 +59,7 @@ describe('a reply may take', () => {
 
   it('110 s from its request on, as JSON', () => {
     vi.stubEnv(variables.plainReplySeconds, '110');
-    expect(timeForModel(sendMessage, false, left(sendMessage, 2000))).toBe(108_000);
+    expect(timeForModel(sendMessageRoute, false, left(sendMessageRoute, 2000))).toBe(108_000);
     vi.unstubAllEnvs();
   });
 });
@@ -79,7 +81,7 @@ describe('a resumed stream may take', () => {
       text += chunk;
     });
     let hasEnded = false;
-    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStream, 0)).then(() => {
+    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)).then(() => {
       hasEnded = true;
     });
     await clock.advance(0);
@@ -98,7 +100,7 @@ describe('a resumed stream may take', () => {
     const clock = manualClock();
     const stream = new PassThrough({ highWaterMark: 1 });
     let hasEnded = false;
-    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStream, 0)).then(() => {
+    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)).then(() => {
       hasEnded = true;
     });
     await clock.advance(0);

@@ -1,14 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
-import { endOfStream, eventOf, eventText } from '#contract/event-text.ts';
-import type { StreamEventBody } from '#contract/events.ts';
+import { endOfStream, eventOf, eventText, type StreamEventBody } from '#contract/events.ts';
 import { type Chat, isResumable, leaseIdOf, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
-import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
-import { followReply } from '#domain/chats/follow-reply.ts';
-import { recordEvents } from '#domain/chats/record-events.ts';
-import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
-import { resumeReply } from '#domain/chats/resume-reply.ts';
+import { followReply, recordEvents, resumeReply } from '#domain/chats/reply-stream.ts';
+import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
+import { closeAbandonedTurn } from '#domain/chats/turn.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { userMessage } from '#support/messages.ts';
 

@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { isFailedByModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
-import type { Reply } from '#domain/chats/gather-reply.ts';
+import { renameChat } from '#domain/chats/chats.ts';
+import { isFailedByModel, type Reply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { renameChat } from '#domain/chats/rename-chat.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import type { ScriptedReply } from '#support/scripted-runtime.ts';
 

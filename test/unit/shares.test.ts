@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pool } from '#contract/pools.ts';
+import type { Pool } from '#contract/limits.ts';
 import { Shares, type SlotReport } from '#domain/platform/shares.ts';
 import { manualClock } from '#support/manual-clock.ts';
 import { seededRandom } from '#support/seeded-random.ts';

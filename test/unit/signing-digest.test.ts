@@ -3,7 +3,7 @@ import { HttpRequest } from '@smithy/core/protocols';
 import { SignatureV4 } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SigningDigest } from '#adapters/dynamo/item-client/signing-digest.ts';
+import { SigningDigest } from '#adapters/dynamo/item-client/item-client.ts';
 
 it('gives the signatures of the SDK, whatever is signed, with whose credentials and when', async () => {
   const given = fc.record({

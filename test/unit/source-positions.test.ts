@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildSync } from 'esbuild';
 import { expect, onTestFinished, test } from 'vitest';
-import { withSourcePositions } from '#runtime/observability/source-positions.ts';
+import { withSourcePositions } from '#runtime/observability/log.ts';
 
 const source = `
 // The function is in line 4.

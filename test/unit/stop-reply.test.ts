@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { stopReply } from '#domain/chats/stop-reply.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 
 let memory: MemoryChat;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage } from '#support/messages.ts';
 

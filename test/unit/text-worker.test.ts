@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import { sampleTextWorker } from '#support/sample-text-worker.ts';
 
 const rank = (text: string, query: string) => ({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isWhole } from '#adapters/images/whole-image.ts';
+import { isWhole } from '#adapters/images/image-structure.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { gif, jpeg, png, webp } from '#support/sample-files.ts';
 

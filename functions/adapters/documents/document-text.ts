@@ -1,5 +1,5 @@
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import { bounds } from './bounds.ts';
+import { ExtractionFailure } from '#domain/files/services.ts';
+import { bounds } from './extracted.ts';
 
 /** Paragraphs and tables that follow each other: a page, a cell, a text box. */
 interface Block {

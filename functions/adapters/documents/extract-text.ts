@@ -1,14 +1,11 @@
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { ExtractedText, SourceDocument } from '#domain/files/text-extractor.ts';
-import { bounds } from './bounds.ts';
-import type { Extracted } from './extracted.ts';
-import { type Format, formatOf } from './formats.ts';
+import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
+import { bounds, type Extracted, type Format, formatOf } from './extracted.ts';
 
 /** The reader of each format. Deferred imports: a reader and its library load when a document needs them. */
 const readers: Readonly<
   Record<Format, () => Promise<(bytes: Uint8Array, charset?: string) => Extracted | Promise<Extracted>>>
 > = {
-  text: async () => (await import('./read-plain-text.ts')).readPlainText,
+  text: async () => (await import('./decode-text.ts')).readPlainText,
   html: async () => (await import('./read-html.ts')).readHtml,
   pdf: async () => (await import('./read-pdf.ts')).readPdf,
   docx: async () => (await import('./read-docx.ts')).readDocx,

@@ -1,3 +1,119 @@
-import type { ExtractedText } from '#domain/files/text-extractor.ts';
+import { extname } from 'node:path';
+import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
+
+/** Limits for reading a document. */
+export const bounds = {
+  /** The limit of an upload (specification, section 8). */
+  fileBytes: 50 * 1024 * 1024,
+  /** Uncompressed size of each part that is read. */
+  partBytes: 50 * 1024 * 1024,
+  /** Uncompressed size of all parts together: about 10,000 pages of text with markup. */
+  partsBytes: 100 * 1024 * 1024,
+  /** Far more parts than an office document has. Each entry costs time, even if it is not unpacked. */
+  parts: 20_000,
+  /** Levels of elements in XML. Office programs write less than 100; a table in a table takes 3. */
+  depth: 10_000,
+  /** Levels of documents in a document. Each has its unpacked parts in memory. */
+  documents: 3,
+  /** Levels of parts in a part, such as a chart on a slide. Real documents have 2. */
+  partLevels: 10,
+  /** A page takes 1 to 20 ms to read, so 5,000 pages take 5 to 100 s. */
+  pages: 5000,
+  /**
+   * More than the 10 MB of text that a workspace's knowledge may have: the knowledge rejects such texts with a better
+   * message.
+   */
+  characters: 20 * 1024 * 1024,
+} as const;
 
 export type Extracted = Pick<ExtractedText, 'text' | 'pageOffsets' | 'notices'>;
+
+const kinds = {
+  picture: 'pictures',
+  video: 'videos',
+  'audio clip': 'audio clips',
+  'ink drawing': 'ink drawings',
+  'embedded sheet': 'embedded sheets',
+  'embedded document': 'embedded documents',
+  'embedded presentation': 'embedded presentations',
+  'embedded equation': 'embedded equations',
+  'embedded object': 'embedded objects',
+  'linked document': 'linked documents',
+  'chart without data': 'charts without data',
+  'missing part': 'missing parts',
+} as const;
+
+/** Each kind takes up to 31 characters, and a notice has 200. */
+const kindsOfNotice = 6;
+
+export type LeftOutKind = keyof typeof kinds;
+
+/** Counts what the text of a document lacks. */
+export class LeftOut {
+  private readonly counts = new Map<LeftOutKind, number>();
+  total = 0;
+
+  add(kind: LeftOutKind): void {
+    this.total += 1;
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+  }
+
+  /** Such as `left out: 2 pictures, 1 embedded sheet`; none if nothing is left out. */
+  notices(): string[] {
+    const counts = [...this.counts].map(([kind, count]) => `${count} ${count === 1 ? kind : kinds[kind]}`);
+    const notices: string[] = [];
+    for (let at = 0; at < counts.length; at += kindsOfNotice)
+      notices.push(`left out: ${counts.slice(at, at + kindsOfNotice).join(', ')}`);
+    return notices;
+  }
+}
+
+/**
+ * Joins the texts of pages as paragraphs.
+ * @throws ExtractionFailure `tooLarge` for too many pages or characters
+ */
+export async function joinPages(pages: AsyncIterable<string> | Iterable<string>): Promise<Extracted> {
+  const pageOffsets: number[] = [];
+  let text = '';
+  for await (const page of pages) {
+    if (pageOffsets.length === bounds.pages) throw tooManyPages();
+    pageOffsets.push(text.length);
+    text += `${page.trim()}\n\n`;
+    if (text.length > bounds.characters)
+      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+  }
+  return { text, pageOffsets };
+}
+
+export const tooManyPages = () => new ExtractionFailure('tooLarge', `has more than ${bounds.pages} pages`);
+
+export type Format = 'text' | 'html' | 'pdf' | 'docx' | 'doc' | 'pptx';
+
+const office = 'application/vnd.openxmlformats-officedocument';
+
+const byExtension: Readonly<Record<string, { format: Format; contentType: string }>> = {
+  '.txt': { format: 'text', contentType: 'text/plain' },
+  '.md': { format: 'text', contentType: 'text/markdown' },
+  '.csv': { format: 'text', contentType: 'text/csv' },
+  '.html': { format: 'html', contentType: 'text/html' },
+  '.pdf': { format: 'pdf', contentType: 'application/pdf' },
+  '.docx': { format: 'docx', contentType: `${office}.wordprocessingml.document` },
+  '.doc': { format: 'doc', contentType: 'application/msword' },
+  '.pptx': { format: 'pptx', contentType: `${office}.presentationml.presentation` },
+};
+
+/** @throws ExtractionFailure `unsupported` if neither the extension nor the content type is supported */
+export function formatOf({ name, contentType }: Pick<SourceDocument, 'name' | 'contentType'>): {
+  format: Format;
+  contentType: string;
+} {
+  const extension = extname(name).toLowerCase();
+  const known =
+    byExtension[extension] ?? Object.values(byExtension).find((entry) => entry.contentType === contentType);
+  if (known !== undefined) return known;
+  if (contentType?.startsWith('text/')) return { format: 'text', contentType };
+  throw new ExtractionFailure(
+    'unsupported',
+    `has no extension that text can be read from: ${Object.keys(byExtension).join(', ')}`,
+  );
+}

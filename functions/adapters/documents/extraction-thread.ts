@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { SourceDocument } from '#domain/files/text-extractor.ts';
+import { ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
 import { extractText } from './extract-text.ts';
 import type { ExtractionMessage } from './threaded-text-extractor.ts';
 

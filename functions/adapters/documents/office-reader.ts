@@ -1,7 +1,6 @@
-import { bounds } from './bounds.ts';
 import { chartElements } from './chart-elements.ts';
 import { DocumentText } from './document-text.ts';
-import type { LeftOut, LeftOutKind } from './left-out.ts';
+import { bounds, type LeftOut, type LeftOutKind } from './extracted.ts';
 import type { OfficePackage } from './office-package.ts';
 import { during, type XmlElement, type XmlElements } from './read-xml.ts';
 

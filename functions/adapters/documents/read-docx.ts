@@ -1,11 +1,9 @@
 import PostalMime from 'postal-mime';
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import { bounds } from './bounds.ts';
-import type { Extracted } from './extracted.ts';
-import { LeftOut } from './left-out.ts';
+import { ExtractionFailure } from '#domain/files/services.ts';
+import { readPlainText } from './decode-text.ts';
+import { bounds, type Extracted, LeftOut } from './extracted.ts';
 import { OfficePackage, ReadingAllowance } from './office-package.ts';
 import { htmlText, readHtml } from './read-html.ts';
-import { readPlainText } from './read-plain-text.ts';
 import { WordDocument } from './word-document.ts';
 
 /**

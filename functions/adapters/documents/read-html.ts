@@ -1,5 +1,5 @@
 import sniffEncoding from 'html-encoding-sniffer';
-import { readableHtml } from '../outbound/readable-html.ts';
+import { readableHtml } from '#adapters/outbound/readable-html.ts';
 import { decodeText } from './decode-text.ts';
 import type { Extracted } from './extracted.ts';
 

@@ -1,11 +1,89 @@
 import { fileURLToPath } from 'node:url';
 import { getDocumentProxy } from 'unpdf';
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import { bounds } from './bounds.ts';
-import type { Extracted } from './extracted.ts';
-import { joinPages, tooManyPages } from './join-pages.ts';
-import { type Annotation, annotationTexts } from './pdf-annotations.ts';
-import { withMissingPages } from './pdf-missing-pages.ts';
+import { ExtractionFailure } from '#domain/files/services.ts';
+import { bounds, type Extracted, joinPages, tooManyPages } from './extracted.ts';
+
+/** What is read of an annotation of PDF.js, which has no types for it. */
+export interface Annotation {
+  subtype?: string;
+  /** Bits, as in the PDF. */
+  annotationFlags?: number;
+  contentsObj?: { str?: string };
+  fieldType?: string;
+  fieldName?: string;
+  /** The field's name for readers. */
+  alternativeText?: string;
+  fieldValue?: unknown;
+  password?: boolean;
+  checkBox?: boolean;
+  radioButton?: boolean;
+  /** The value of a checkbox that is checked. */
+  exportValue?: string;
+  /** The value of a radio button that is chosen. */
+  buttonValue?: string;
+  options?: { exportValue?: unknown; displayValue?: unknown }[];
+}
+
+/** Bits of the flags: invisible or hidden. */
+const hidden = 0x1 | 0x2;
+
+/** The values of form fields as `name: value`, notes on the page, and comments. Empty and hidden ones are left out. */
+export const annotationTexts = (annotations: readonly Annotation[]): string[] =>
+  annotations
+    .filter(({ annotationFlags = 0 }) => (annotationFlags & hidden) === 0)
+    .map((annotation) => (annotation.subtype === 'Widget' ? fieldText(annotation) : noteText(annotation)))
+    .filter((text) => text !== '');
+
+function noteText({ subtype, contentsObj }: Annotation): string {
+  const contents = contentsObj?.str?.trim() ?? '';
+  if (contents === '' || subtype === 'Link' || subtype === 'Popup') return '';
+  return subtype === 'FreeText' ? contents : `[Comment: ${contents}]`;
+}
+
+function fieldText(field: Annotation): string {
+  const value = field.password ? '' : shownValue(field).trim();
+  return value === '' ? '' : `${field.alternativeText || field.fieldName}: ${value}`;
+}
+
+function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): string {
+  if (fieldType === 'Btn') {
+    const value = button.radioButton ? button.buttonValue : button.exportValue;
+    return (button.checkBox || button.radioButton) && fieldValue === value ? (value ?? '') : '';
+  }
+  const values = [fieldValue].flat().filter((value) => typeof value === 'string');
+  return values
+    .map((value) => options?.find(({ exportValue }) => exportValue === value)?.displayValue ?? value)
+    .join(', ');
+}
+
+/** `99 0 R` within `/Kids [… 99 0 R …]`. */
+const kids = /\/Kids\s*\[([^[\]]*)\]/g;
+const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
+/** `99 0 obj <<`: an object that is a dictionary, as a page is. */
+const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
+
+/**
+ * Adds an empty page for each page that a PDF names but does not contain.
+ * @returns undefined if there is none. In a PDF with compressed objects, missing ones cannot be told from others.
+ */
+export function withMissingPages(
+  bytes: Uint8Array,
+): { bytes: Uint8Array; missing: ReadonlySet<number> } | undefined {
+  const pdf = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+  if (pdf.includes('/ObjStm')) return undefined;
+  const objects = new Set(Array.from(pdf.matchAll(dictionary), ([, number]) => Number(number)));
+  const missing = new Set<number>();
+  let added = '';
+  for (const [, references = ''] of pdf.matchAll(kids))
+    for (const [, number, generation] of references.matchAll(reference)) {
+      if (objects.has(Number(number)) || missing.has(Number(number))) continue;
+      missing.add(Number(number));
+      added += `\n${number} ${generation} obj\n<< /Type /Page /MediaBox [0 0 1 1] >>\nendobj`;
+    }
+  if (missing.size === 0) return undefined;
+  // There is no table of objects at 0, so the library looks for all objects itself.
+  return { bytes: Buffer.concat([bytes, Buffer.from(`${added}\nstartxref\n0\n%%EOF\n`)]), missing };
+}
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 

@@ -1,7 +1,5 @@
 import type { DocumentText } from './document-text.ts';
-import type { Extracted } from './extracted.ts';
-import { joinPages } from './join-pages.ts';
-import { LeftOut } from './left-out.ts';
+import { type Extracted, joinPages, LeftOut } from './extracted.ts';
 import { OfficePackage, ReadingAllowance } from './office-package.ts';
 import { OfficeReader } from './office-reader.ts';
 import type { XmlElements } from './read-xml.ts';

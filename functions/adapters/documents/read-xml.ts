@@ -1,6 +1,6 @@
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import { readTags } from '../outbound/readable-html.ts';
-import { bounds } from './bounds.ts';
+import { readTags } from '#adapters/outbound/readable-html.ts';
+import { ExtractionFailure } from '#domain/files/services.ts';
+import { bounds } from './extracted.ts';
 
 /** Names have the prefixes below, whatever prefixes the document has. */
 export interface XmlElement {

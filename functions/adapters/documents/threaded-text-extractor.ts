@@ -1,6 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import { ExtractionFailure, type ExtractionFailureKind } from '#domain/files/extraction-failure.ts';
-import type { ExtractedText, SourceDocument, TextExtractor } from '#domain/files/text-extractor.ts';
+import {
+  type ExtractedText,
+  ExtractionFailure,
+  type ExtractionFailureKind,
+  type SourceDocument,
+  type TextExtractor,
+} from '#domain/files/services.ts';
 
 export type ExtractionMessage =
   | { extracted: ExtractedText }

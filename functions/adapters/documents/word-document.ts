@@ -1,5 +1,5 @@
 import { hex as dingbat } from 'dingbat-to-unicode';
-import type { LeftOut } from './left-out.ts';
+import type { LeftOut } from './extracted.ts';
 import type { OfficePackage } from './office-package.ts';
 import { OfficeReader, webAddress } from './office-reader.ts';
 import { during, type XmlElement, type XmlElements } from './read-xml.ts';

@@ -1,11 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import { type ImageFitter, preparedImageBytes } from '#domain/files/image-fitter.ts';
-import { firstFrame } from './first-frame.ts';
-import { orientationOf } from './image-orientation.ts';
+import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain/files/services.ts';
+import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
-import { isWhole } from './whole-image.ts';
 
 /** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };

@@ -9,7 +9,7 @@ import resizer from '@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm';
 import webpDecoder from '@jsquash/webp/codec/dec/webp_dec.wasm';
 import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';
 import { decode as decodeAnyJpeg } from 'jpeg-js';
-import { chunksOf, findChunk } from './image-chunks.ts';
+import { chunksOf, findChunk } from './image-structure.ts';
 
 /** RGBA pixels as in browsers, 4 bytes each. */
 interface Pixels {

@@ -1,9 +1,190 @@
+import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import MiniSearch, { type AsPlainObject } from 'minisearch';
-import type { PassageOfDocument, Scored } from '#domain/knowledge/knowledge.ts';
-import type { KnowledgeChange } from '#domain/knowledge/knowledge-store.ts';
-import { type IndexedPassage, indexOptions, newIndex, searchOptions } from './passage-index.ts';
+import { DeleteObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import MiniSearch, { type AsPlainObject, type Options, type SearchOptions } from 'minisearch';
+import { getObject, objectCache } from '#adapters/s3-objects.ts';
+import { splitText } from '#domain/knowledge/documents.ts';
+import type {
+  KnowledgeChange,
+  PassageOfDocument,
+  PassageOfText,
+  Scored,
+  SearchedText,
+} from '#domain/knowledge/knowledge.ts';
+
+/** A sequence of letters, digits and combining marks, or a single emoji or pictographic symbol. */
+const words = /[\p{L}\p{N}\p{M}]+|\p{Extended_Pictographic}/gu;
+
+/** Scripts written without spaces between words. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30FC]+/gu;
+
+/** Accents of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
+const accents = /[\u0300-\u036F]/g;
+
+/** Longer terms are encoded data, not words, and are left out. */
+const termCharacters = 64;
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
+
+/**
+ * The search terms of a text: words in lower case, without accents. Scripts without spaces are split by a dictionary
+ * (Intl.Segmenter). Other scripts do not use the dictionary, because it is ten times slower.
+ */
+export function termsOf(text: string): string[] {
+  const terms: string[] = [];
+  const plain = text.normalize('NFKD').replaceAll(accents, '').normalize('NFC').toLowerCase();
+  // Most texts have none of these scripts: to look once is five times faster than to look at each word.
+  const hasUnspaced = plain.search(unspaced) >= 0;
+  for (const word of plain.match(words) ?? []) {
+    if (!hasUnspaced) {
+      push(terms, word);
+      continue;
+    }
+    let end = 0;
+    for (const run of word.matchAll(unspaced)) {
+      push(terms, word.slice(end, run.index));
+      for (const { segment } of segmenter.segment(run[0])) push(terms, segment);
+      end = run.index + run[0].length;
+    }
+    push(terms, word.slice(end));
+  }
+  return terms;
+}
+
+function push(terms: string[], term: string): void {
+  if (term !== '' && term.length <= termCharacters) terms.push(term);
+}
+
+/** Stored indexes. Each is written once, under a unique name, and never changes. */
+export interface IndexObjects {
+  /** @returns the name of the stored object */
+  put(workspaceId: string, object: Uint8Array): Promise<string>;
+  /** Undefined if the object was deleted. */
+  get(name: string): Promise<Uint8Array | undefined>;
+  delete(name: string): Promise<void>;
+}
+
+export function s3IndexObjects(client: S3Client, Bucket: string): IndexObjects {
+  return {
+    async put(workspaceId, object) {
+      const Key = `knowledge/${workspaceId}/${randomUUID()}`;
+      await client.send(new PutObjectCommand({ Bucket, Key, Body: object, ContentType: 'application/gzip' }));
+      return Key;
+    },
+    get: async (name) => (await getObject(client, { Bucket, Key: name }))?.Body?.transformToByteArray(),
+
+    async delete(name) {
+      await client.send(new DeleteObjectCommand({ Bucket, Key: name }));
+    },
+  };
+}
+
+interface IndexedPassage {
+  id: number;
+  text: string;
+}
+
+/** BM25+ over the terms of the passages. A stored index must be read with the same options. */
+const indexOptions: Options<IndexedPassage> = {
+  fields: ['text'],
+  tokenize: termsOf,
+  processTerm: (term) => term,
+};
+
+/**
+ * The first different words of a query. For each, MiniSearch lists all passages that match: with 15,000 passages, the most
+ * of a workspace, 32 words take 150 MB.
+ */
+const mostQueryTerms = 32;
+
+const queryTerms = (query: string): string[] => [...new Set(termsOf(query))].slice(0, mostQueryTerms);
+
+/** Shorter terms would match too many others. */
+const minPrefixCharacters = 4;
+const minFuzzyCharacters = 6;
+
+/**
+ * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
+ * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with a digit matches only
+ * exactly.
+ */
+const searchOptions: SearchOptions = {
+  tokenize: queryTerms,
+  prefix: (term) => hasPrefix(term),
+  fuzzy: (term) => (isFuzzy(term) ? fuzziness : false),
+};
+
+const fuzziness = 0.2;
+const hasPrefix = (term: string): boolean => term.length >= minPrefixCharacters && !/\p{N}/u.test(term);
+const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && !/\p{N}/u.test(term);
+
+const newIndex = (): MiniSearch<IndexedPassage> => new MiniSearch(indexOptions);
+
+/**
+ * Returns a predicate: whether a search for the wanted terms could match a term. Other terms only count for a passage's
+ * length, which MiniSearch determines before it calls the filter. Without the other terms, an index of 4 million
+ * characters takes a few megabytes; with them, hundreds.
+ */
+function termFilter(wanted: readonly string[]): (term: string) => boolean {
+  const exact = new Set(wanted);
+  const prefixes = new Set(wanted.filter(hasPrefix));
+  const prefixLengths = [...new Set([...prefixes].map(({ length }) => length))];
+  const fuzzy = wanted.filter(isFuzzy).map((term) => ({
+    length: term.length,
+    edits: Math.ceil(term.length * fuzziness),
+    letters: lettersOf(term),
+  }));
+  /** The fuzzy terms by the lengths of the terms that could match. One edit changes the length by at most one. */
+  const fuzzyByLength = Array.from({ length: termCharacters + 1 }, (_each, length) =>
+    fuzzy.filter((term) => Math.abs(term.length - length) <= term.edits),
+  );
+  return (term) => {
+    if (exact.has(term)) return true;
+    if (prefixLengths.some((length) => length < term.length && prefixes.has(term.slice(0, length))))
+      return true;
+    const candidates = fuzzyByLength[term.length] ?? [];
+    if (candidates.length === 0) return false;
+    const letters = lettersOf(term);
+    // One edit changes the set of letters by at most two.
+    return candidates.some((other) => bitsOf(letters ^ other.letters) <= 2 * other.edits);
+  };
+}
+
+/** The set of letters in a term, as 32 bits. Several letters share a bit. */
+function lettersOf(term: string): number {
+  let letters = 0;
+  for (let index = 0; index < term.length; index += 1) letters |= 1 << (term.charCodeAt(index) % 32);
+  return letters;
+}
+
+function bitsOf(set: number): number {
+  let count = 0;
+  for (let left = set; left !== 0; left &= left - 1) count += 1;
+  return count;
+}
+
+/** The best passages of texts that have no stored index: it builds one for each call. */
+export function rankTexts(
+  texts: readonly SearchedText[],
+  query: string,
+  limit: number,
+): Scored<PassageOfText>[] {
+  const passages = texts.flatMap(({ text, pageOffsets }, textIndex) =>
+    splitText(text, pageOffsets).map((passage): PassageOfText => ({ ...passage, textIndex })),
+  );
+  const mayBeFound = termFilter(queryTerms(query));
+  const index = new MiniSearch<IndexedPassage>({
+    ...indexOptions,
+    processTerm: (term) => mayBeFound(term) && term,
+  });
+  for (const [id, { text }] of passages.entries()) index.add({ id, text });
+  return index
+    .search(query, searchOptions)
+    .slice(0, limit)
+    .map(({ id, score }) => ({ found: passages[id as number] as PassageOfText, score }));
+}
 
 /** The stored format. A reader rejects a version that it does not know. */
 interface StoredIndex {
@@ -97,4 +278,37 @@ export class KnowledgeIndex {
     const document = { id: documentId, name: this.stored.documents[documentId] ?? '' };
     return { text, offset, ...(page !== null && { page }), document };
   }
+}
+
+/**
+ * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory
+ * an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
+ */
+const cachedBytes = 32 * 1024 * 1024;
+
+export interface IndexSearch {
+  objectName: string;
+  indexBytes: number;
+  /** The stored index, if the search is known to need it. */
+  object?: Uint8Array;
+  query: string;
+  limit: number;
+}
+
+/** `isMissing`: the index is not in memory, so the search needs the object. */
+export type SearchedIndex =
+  | { isMissing: true }
+  | { isMissing: false; passages: Scored<PassageOfDocument>[] | undefined };
+
+/** Searches stored indexes, of which it caches those that were used last. */
+export function searchIndexes() {
+  const cache = objectCache<KnowledgeIndex>(cachedBytes);
+  return async (search: IndexSearch): Promise<SearchedIndex> => {
+    const { objectName, indexBytes, object, query, limit } = search;
+    if (!cache.has(objectName) && object === undefined) return { isMissing: true };
+    const index = await cache.get(objectName, indexBytes, () =>
+      KnowledgeIndex.parse(object ?? new Uint8Array()),
+    );
+    return { isMissing: false, passages: index.isEmpty ? undefined : index.search(query, limit) };
+  };
 }

@@ -1,9 +1,8 @@
 import type { KnowledgeHead, KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import { backOff } from '#adapters/dynamo/table/back-off.ts';
 import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
-import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
-import type { IndexObjects } from './index-objects.ts';
-import { KnowledgeIndex } from './knowledge-index.ts';
+import type { KnowledgeStore } from '#domain/knowledge/knowledge.ts';
+import { type IndexObjects, KnowledgeIndex } from './knowledge-index.ts';
 
 /** Operators make changes by hand. If 10 attempts in a row conflict, something else is wrong. */
 const maxChangeAttempts = 10;

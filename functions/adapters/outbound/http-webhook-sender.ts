@@ -1,9 +1,9 @@
-import { isPlainLoopbackUrl } from '#contract/http-url.ts';
-import type { Clock } from '#domain/platform/clock.ts';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
-import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { WebhookSender } from '#domain/webhooks/webhook-sender.ts';
-import { checkedAddresses, type OutboundRules } from './checked-addresses.ts';
+import { isPlainLoopbackUrl } from '#contract/urls.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import type { Clock } from '#domain/platform/services.ts';
+import type { WebhookSender } from '#domain/webhooks/services.ts';
+import { checkedAddresses, type OutboundRules } from './addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**

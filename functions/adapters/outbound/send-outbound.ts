@@ -7,10 +7,71 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
-import { untilAborted } from '#domain/platform/until-aborted.ts';
-import { checkedAddresses, type OutboundRules } from './checked-addresses.ts';
-import { readBody } from './read-body.ts';
+import { pipeline, Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import type * as z from 'zod';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import { checkedAddresses, type OutboundRules } from './addresses.ts';
+
+interface ReadBody {
+  body: Buffer;
+  /** The body was longer than the maximum. */
+  isTruncated: boolean;
+}
+
+/**
+ * Reads and decompresses a response's body, at most `maxBytes` of decompressed data.
+ * @throws OutboundFailure `broken` for an unknown content coding; errors of the connection or the decompression
+ *   unchanged
+ */
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<ReadBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    // Leaving the loop destroys the connection.
+    if (bytes > maxBytes) return { body: Buffer.concat(chunks, maxBytes), isTruncated: true };
+  }
+  return { body: Buffer.concat(chunks, bytes), isTruncated: false };
+}
+
+function decoded(response: IncomingMessage): AsyncIterable<unknown> {
+  const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  switch (coding) {
+    case '':
+    case 'identity':
+      return response;
+    case 'gzip':
+    case 'x-gzip':
+      return through(response, createGunzip());
+    case 'br':
+      return through(response, createBrotliDecompress());
+    case 'deflate':
+      return inflated(response);
+  }
+  throw new OutboundFailure('broken', 'The answer has a compression that is not supported');
+}
+
+/** `deflate` means the zlib format, but some servers send raw deflate data. The first byte shows which it is. */
+async function* inflated(response: IncomingMessage): AsyncIterable<unknown> {
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const first = await chunks.next();
+  if (first.done) return;
+  const isZlib = ((first.value[0] ?? 0) & 0x0f) === 8;
+  const whole = Readable.from(
+    (async function* () {
+      yield first.value;
+      yield* { [Symbol.asyncIterator]: () => chunks };
+    })(),
+  );
+  yield* through(whole, isZlib ? createInflate() : createInflateRaw());
+}
+
+/** An error of the source or the decoder is thrown to the reader of the result. */
+const through = (source: Readable, decoder: NodeJS.ReadWriteStream): AsyncIterable<unknown> =>
+  pipeline(source, decoder, () => undefined) as unknown as AsyncIterable<unknown>;
 
 export interface OutboundRequest {
   url: URL;
@@ -33,7 +94,7 @@ export interface OutboundRequest {
   signal: AbortSignal;
 }
 
-export interface OutboundResponse {
+interface OutboundResponse {
   /** The final URL, after redirects. */
   url: URL;
   status: number;
@@ -187,4 +248,35 @@ function failureOf(error: unknown): OutboundFailure {
   if (/^(?:HPE_|Z_|ERR__ERROR_|ERR_BROTLI|ERR_HTTP)/.test(code)) return new OutboundFailure('broken');
   if (/CERT|SIGNATURE|ISSUER|CHAIN/.test(code)) return new OutboundFailure('untrusted');
   return new OutboundFailure('unreachable');
+}
+
+/**
+ * Sends a GET to a service that an operator configured, and validates the JSON of its response.
+ * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema
+ */
+export async function readJson<Value>(
+  request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,
+  schema: z.ZodType<Value>,
+): Promise<Value> {
+  const { status, body } = await sendOutbound({
+    ...request,
+    method: 'GET',
+    headers: { Accept: 'application/json', ...request.headers },
+    rules: undefined,
+    redirects: 0,
+  });
+  if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
+  if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
+  const response = schema.safeParse(parseJson(body.toString()));
+  if (!response.success)
+    throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
+  return response.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,9 +1,9 @@
 import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
-import { isHttpUrl } from '#contract/http-url.ts';
+import { isHttpUrl } from '#contract/urls.ts';
 import type { WebPage, WebPages } from '#domain/agents/web-pages.ts';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
-import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { OutboundRules } from './checked-addresses.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import type { OutboundRules } from './addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { WebSearch, WebSearchResult } from '#domain/agents/web-search.ts';
-import { readJson } from './read-json.ts';
+import type { WebSearch, WebSearchResult } from '#domain/agents/web-pages.ts';
 import { readableHtml } from './readable-html.ts';
+import { readJson } from './send-outbound.ts';
 
 /** A search usually takes 2 s; 10 s let SearXNG wait for one of its slow search engines. 2 MB are 1,000 results. */
 const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };

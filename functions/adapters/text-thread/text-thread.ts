@@ -1,8 +1,7 @@
 import { parentPort } from 'node:worker_threads';
-import { rankTexts } from '#adapters/knowledge/passage-index.ts';
-import { searchIndexes } from '#adapters/knowledge/search-indexes.ts';
+import { rankTexts, searchIndexes } from '#adapters/knowledge/knowledge-index.ts';
 import { pageText } from '#adapters/outbound/page-text.ts';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { TextWork, TextWorkResponse } from './text-worker.ts';
 
 // Entry point of a worker thread: it does one work after the other, until the process ends.

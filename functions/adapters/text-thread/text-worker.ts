@@ -1,9 +1,8 @@
 import { Worker } from 'node:worker_threads';
-import type { IndexSearch, SearchedIndex } from '#adapters/knowledge/search-indexes.ts';
+import type { IndexSearch, SearchedIndex } from '#adapters/knowledge/knowledge-index.ts';
 import type { PageText, PageToRead } from '#adapters/outbound/page-text.ts';
-import type { Scored } from '#domain/knowledge/knowledge.ts';
-import type { PassageOfText, SearchedText } from '#domain/knowledge/passage-ranking.ts';
-import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/outbound-failure.ts';
+import type { PassageOfText, Scored, SearchedText } from '#domain/knowledge/knowledge.ts';
+import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 
 /** What is too long for the event loop, with its result. */
 interface TextWorks {

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { trimTitle } from '../title.ts';
-import { jsonIn } from './completions/fields.ts';
+import { jsonIn } from './completions/tool-call-deltas.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 const quotedCharacters = 200;

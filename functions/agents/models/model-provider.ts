@@ -1,4 +1,11 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolResultPart,
+} from '@ai-sdk/provider';
+import { addUserMessage } from '#agents/conversation.ts';
 
 /** A source of models. Each provider is one file and one line in runtime/composition/model-providers.ts. */
 export interface ModelProvider {
@@ -31,4 +38,51 @@ export function findProvider(
   if (provider.needsName && name === '')
     throw new Error(`llm_model names no model: it must be ${providerName}:MODEL`);
   return { provider, name };
+}
+
+/**
+ * For the tool choice `none`: removes the tools from the call. Some servers ignore `none`, and their models call tools
+ * anyway. Some servers also reject tool calls and results in the history of a call without tools, so results become
+ * user text.
+ */
+export function withoutTools(options: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+  const { tools: _, toolChoice, ...others } = options;
+  if (toolChoice?.type !== 'none') return options;
+  const prompt: LanguageModelV4Prompt = [];
+  for (const message of options.prompt.map(withoutToolParts))
+    if (message.role === 'user') addUserMessage(prompt, message.content);
+    else if (message.content.length > 0) prompt.push(message);
+  return { ...others, prompt };
+}
+
+export function withoutToolParts(message: LanguageModelV4Message): LanguageModelV4Message {
+  if (message.role === 'assistant') {
+    const callsTools = message.content.some(({ type }) => type === 'tool-call');
+    // The reasoning that led to a tool call has no use without the call, so it is removed too.
+    return callsTools
+      ? { ...message, content: message.content.filter(({ type }) => type === 'text') }
+      : message;
+  }
+  if (message.role !== 'tool') return message;
+  const results = message.content.filter((part) => part.type === 'tool-result');
+  const text = results
+    .map((part) => `The tool ${part.toolName} answered: ${resultText(part.output)}`)
+    .join('\n\n');
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+/** The text of a tool's result, for a model. */
+export function resultText(output: LanguageModelV4ToolResultPart['output']): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value;
+    case 'json':
+    case 'error-json':
+      return JSON.stringify(output.value);
+    case 'execution-denied':
+      return output.reason ?? 'It was not allowed to run.';
+    case 'content':
+      return output.value.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n');
+  }
 }

@@ -3,15 +3,13 @@ import {
   type LanguageModelV4CallOptions,
   type LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { networkCodeOf } from '../model-error.ts';
-import type { SkippedEvent } from './completions/completion-parts.ts';
-import { completionRequest } from './completions/completion-request.ts';
+import { completionRequest, type SkippedEvent } from './completions/completion-request.ts';
 import { readCompletion } from './completions/read-completion.ts';
 import { httpFetch } from './http/http-fetch.ts';
 import { withImages, withImageTokens } from './http/image-tokens.ts';
-import type { ModelProvider } from './model-provider.ts';
-import { withoutTools } from './prompt-without-tools.ts';
+import { type ModelProvider, withoutTools } from './model-provider.ts';
 
 /**
  * OpenAI's models that accept images, according to its documentation. Nothing is known about models of other servers.

@@ -1,8 +1,66 @@
-import type * as z from 'zod';
+import * as z from 'zod';
+import type { AgentDefinition } from '#contract/agent.ts';
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
+
+/** Amazon Bedrock's own limit. More words only make the results less precise. */
+const queryCharacters = 1000;
+
+export const query = z
+  .string()
+  .min(1)
+  .max(queryCharacters)
+  .describe(
+    'What to look for: the words that the passage would use. Only the first 32 different words count.',
+  );
+
+/** Four decimal places are enough to compare results. */
+export const scoreOf = (score: number): number => Math.round(score * 1e4) / 1e4;
+
+const field = z.object({
+  name: z.string().min(1).max(64).describe('Key of the answer, such as email'),
+  label: z.string().min(1).max(256),
+  type: z.enum(['text', 'textarea', 'number', 'date', 'email', 'boolean', 'select', 'multiselect']),
+  required: z.boolean().default(false),
+  options: z.array(z.string().min(1).max(256)).max(100).optional().describe('Of select and multiselect'),
+});
+
+const form = z.object({
+  title: z.string().min(1).max(256),
+  description: z.string().max(2048).optional(),
+  fields: z.array(field).min(1).max(50),
+});
+
+/** If the config contains a form, the tool always shows that form. Otherwise the model composes one. */
+const config = z.strictObject({ form: form.optional() });
+const nothing = z.object({});
+
+type Config = z.output<typeof config>;
+type Input = z.output<typeof form> | z.output<typeof nothing>;
+
+/**
+ * Asks the user to fill in a form. The client receives the form as the step's `args`; the next message responds to it.
+ */
+export const requestForm: AgentTool<Config, Input> = {
+  type: 'consultant_request_form',
+  description:
+    'Show the user a form, when you need several particulars from them. Their next message holds the answers.',
+  config,
+  input: (settings) => (settings.form === undefined ? form : nothing),
+  start: (input, settings) => {
+    const shown = settings.form ?? (input as z.output<typeof form>);
+    return { content: `Asking for: ${shown.title}`, args: shown };
+  },
+  run: async () => ({
+    data: {
+      status: 'shown',
+      note: 'The user sees the form and answers with the next message. End your reply with one short sentence that asks to fill it in.',
+    },
+  }),
+  handsOver: true,
+};
 
 /**
  * A tool that an agent can use during a reply. Each tool is one file and one line in
@@ -76,4 +134,92 @@ export class ToolFailure extends Error {
     super(message, options);
     this.usage = options.usage;
   }
+}
+
+/** A tool with one agent's name, description and config. */
+export interface OfferedTool {
+  /** The tool's name for the model. */
+  name: string;
+  description: string;
+  tool: AgentTool;
+  config: unknown;
+  /** In `unified_tools`. Tools that are not in it have the indexes after its last one. */
+  index: number;
+}
+
+type Issue = z.core.$ZodIssue;
+type Entry = AgentDefinition['unified_tools'][number];
+
+/** Function names that providers accept. */
+const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
+const searchType = 'consultant_search_web';
+
+/**
+ * The tools of an agent that this deployment can offer.
+ * @param needed types of tools that this reply needs, whether or not the agent has them
+ * @throws Error that names the first wrong tool: see `inspectTools`
+ */
+export function offeredTools(
+  available: readonly AgentTool[],
+  definition: AgentDefinition,
+  needed: readonly string[] = [],
+): OfferedTool[] {
+  const { offered, issues } = inspectTools(available, definition, needed);
+  if (issues.length > 0) throw new Error(z.prettifyError({ issues: issues.slice(0, 1) }));
+  return offered;
+}
+
+/**
+ * The tools of an agent that this deployment can offer, and what is wrong with others: an unknown type, an invalid config,
+ * an invalid name or a duplicate one.
+ */
+export function inspectTools(
+  available: readonly AgentTool[],
+  { unified_tools: configured, use_search }: AgentDefinition,
+  needed: readonly string[] = [],
+): { offered: OfferedTool[]; issues: Issue[] } {
+  const more = [...(use_search ? [searchType] : []), ...needed].filter(
+    (type) => !configured.some((entry) => entry.type === type),
+  );
+  const all = [...configured, ...more.map((type): Entry => ({ type }))];
+  const names = new Set<string>();
+  const offered: OfferedTool[] = [];
+  const issues: Issue[] = [];
+  for (const [index, entry] of all.entries()) {
+    const inspected = inspectTool(available, entry, index, names);
+    issues.push(...inspected.issues);
+    if (inspected.offered !== undefined) offered.push(inspected.offered);
+  }
+  return { offered, issues };
+}
+
+/** @param names of the tools before this one, to which it adds this one's */
+function inspectTool(
+  available: readonly AgentTool[],
+  entry: Entry,
+  index: number,
+  names: Set<string>,
+): { offered?: OfferedTool; issues: Issue[] } {
+  const path = ['unified_tools', index];
+  const issue = (message: string, ...field: string[]): Issue => ({
+    code: 'custom',
+    path: [...path, ...field],
+    message,
+  });
+  const tool = available.find(({ type }) => type === entry.type);
+  if (tool === undefined)
+    return { issues: [issue(`must be one of ${available.map(({ type }) => type).join(', ')}`, 'type')] };
+  const name = entry.name ?? tool.type;
+  const config = tool.config.safeParse(entry.config ?? {}, { reportInput: true });
+  const issues = [
+    ...(functionName.test(name)
+      ? []
+      : [issue('must be 1 to 64 letters, digits, underscores or hyphens', 'name')]),
+    ...(names.has(name) ? [issue(`is called ${name}, as another tool: give each a name of its own`)] : []),
+    ...(config.error?.issues ?? []).map((each) => ({ ...each, path: [...path, 'config', ...each.path] })),
+  ];
+  names.add(name);
+  if (!config.success || tool.isAvailable?.() === false) return { issues };
+  const description = entry.description ?? tool.description;
+  return { offered: { name, description, tool, config: config.data, index }, issues };
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { uuid } from '#contract/fields.ts';
-import type { AgentStore } from '#domain/agents/agent-store.ts';
+import type { AgentStore } from '#domain/agents/agent.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
 const config = z.strictObject({ agent_id: uuid });

@@ -3,10 +3,9 @@ import {
   type KnowledgeBase,
   KnowledgeBaseFailure,
   type KnowledgeBaseFailureReason,
-} from '#domain/knowledge/knowledge-base.ts';
-import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
-import { type AgentTool, ToolFailure, type ToolOutcome, type ToolUse } from './agent-tool.ts';
-import { query, scoreOf } from './query.ts';
+  type KnowledgeStore,
+} from '#domain/knowledge/knowledge.ts';
+import { type AgentTool, query, scoreOf, ToolFailure, type ToolOutcome, type ToolUse } from './agent-tool.ts';
 
 const config = z.strictObject({
   /** Five passages are about 1,250 tokens. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { WebSearch } from '#domain/agents/web-search.ts';
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import type { WebSearch } from '#domain/agents/web-pages.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
 /** Ten results are the first page of any search engine: about 1,000 tokens. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { ErrorKind } from '../errors.ts';
-import { externalUserId, idParameter, uuid } from '../fields.ts';
+import type { ErrorKind } from '#contract/errors.ts';
+import { externalUserId, idParameter, uuid } from '#contract/fields.ts';
 import type { RequestClass } from '../rate-limits.ts';
 import type { Dialect } from './dialect.ts';
 

@@ -1,8 +1,9 @@
-import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
+import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/turn.ts';
 import {
   type Batch,
   type BatchItem,
   chatLeaseOf,
+  deliveryOf,
   isAlive,
   isOpen,
   isStarted,
@@ -10,9 +11,38 @@ import {
   outcomeOfStop,
   successorsIn,
 } from './batch.ts';
-import { deliveryOf } from './batch-ended-event.ts';
-import type { Services } from './services.ts';
-import { type SlotServices, topUpSlots } from './slots.ts';
+import type { Services } from './batch-store.ts';
+import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
+
+type DispatchServices = SlotServices & Services<'batchWorkflow'>;
+
+/** Names and types never change, because executions of earlier versions go on. */
+interface DispatchInput {
+  workspaceId: string;
+  batchId: string;
+  taskToken: string;
+  /** When the workflow has entered the state that waits, ISO 8601. */
+  enteredAt: string;
+}
+
+/**
+ * Stores the task token, and makes the slots of the batch. Completes the callback if a worker could not, because it had
+ * ended before the token was stored.
+ */
+export async function dispatchBatch(
+  services: DispatchServices,
+  { workspaceId, batchId, taskToken, enteredAt }: DispatchInput,
+): Promise<void> {
+  const { batches, batchWorkflow, clock } = services;
+  const found = await batches.get(workspaceId, batchId);
+  if (found !== undefined && isOpen(found)) await batches.saveTaskToken(found, taskToken, enteredAt);
+  // Read after the token was stored: a worker removes its slot, and then reads the token.
+  const batch = await batches.get(workspaceId, batchId);
+  // Without the batch, which was deleted with its workspace, the workflow ends.
+  if (batch === undefined || !isOpen(batch) || needsCheck(batch, clock.now().getTime()))
+    await batchWorkflow.completeTaskCallback(taskToken);
+  else await topUpSlots(services, batch, true);
+}
 
 interface EndServices extends CloseTurnServices, Services<'batches' | 'clock' | 'meter'> {}
 
@@ -24,7 +54,7 @@ interface BatchIds {
 }
 
 /** `wait`: the batch has work; `finish`: it is stopped and waits for running requests; `over`: it has ended. */
-export type BatchPhase = 'wait' | 'finish' | 'over';
+type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
  * Marks the batch as expired if its time has passed, and completes the batch if no work is left. It decides by the

@@ -1,7 +1,9 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { ListPage, PageEnds } from '#contract/pagination.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { DeliveryOwner, WebhookServices } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
-import type { Person } from '#domain/workspaces/person.ts';
+import type { Person } from '#domain/workspaces/workspace.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
 import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
 
@@ -55,3 +57,83 @@ export interface BatchStore extends BatchTransitions {
   /** For operators, because they name a batch by its id alone. Undefined for a batch without a webhook. */
   workspaceOf(batchId: string): Promise<string | undefined>;
 }
+
+/** Offers a slot of a batch to a worker. A message with an old epoch is a duplicate. */
+export interface SlotMessage {
+  workspaceId: string;
+  batchId: string;
+  slot: number;
+  epoch: number;
+}
+
+export interface BatchQueue {
+  /** @param delay seconds, at most 900 */
+  send(messages: readonly SlotMessage[], delay?: number): Promise<void>;
+  /** Whether messages wait for a worker. */
+  isFilled(): Promise<boolean>;
+}
+
+export interface BatchWorkflow {
+  /** Starts the execution with the batch's execution number; does nothing if it was started before. */
+  start(batch: Batch): Promise<void>;
+  /** The state of the execution with the batch's execution number. */
+  stateOf(batch: Batch): Promise<'none' | 'running' | 'ended'>;
+  /** Ends the wait of the workflow. False if no task waits with this token. */
+  completeTaskCallback(taskToken: string): Promise<boolean>;
+}
+
+/** A batch that has not ended. */
+export interface OpenBatchEntry {
+  workspaceId: string;
+  batchId: string;
+}
+
+/** A webhook that is not delivered. Its next attempt is not due before `due`, ISO 8601. */
+export interface WebhookEntry extends DeliveryOwner {
+  due: string;
+}
+
+/**
+ * The index entries that the reconciler checks, of all workspaces. An entry is written in the transaction that creates
+ * its batch or its webhook delivery. An entry may exist after its batch or delivery has ended, but is never missing
+ * before.
+ */
+export interface ReconciliationIndex {
+  openBatches(): Promise<OpenBatchEntry[]>;
+  removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
+  /** Workspaces that have undelivered webhooks, by id. Each workspace costs one read. */
+  workspacesWithWebhooks(): AsyncIterable<string>;
+  /** Webhooks of one workspace, the earliest due first. */
+  webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
+  /** Replaces the due time of an entry. */
+  moveWebhook(entry: WebhookEntry, due: string): Promise<void>;
+  removeWebhook(entry: WebhookEntry): Promise<void>;
+}
+
+export interface BatchServices extends ChatServices, WebhookServices {
+  batchQueue: BatchQueue;
+  batchSettings: BatchSettings;
+  batchWorkflow: BatchWorkflow;
+  batches: BatchStore;
+  queueSettings: QueueSettings;
+  reconciliationIndex: ReconciliationIndex;
+  requestEraser: RequestEraser;
+}
+
+/** Times in milliseconds. */
+interface BatchSettings {
+  /** From creation to expiry. Requests that were not started by then fail. */
+  timeout: number;
+  /** The longest time of the model for one request. */
+  item: number;
+}
+
+interface QueueSettings {
+  /** In-flight message slots of one workspace: the workers that it may have. */
+  workspaceSlots: number;
+  /** Requests that one worker processes at once. */
+  requestsPerWorker: number;
+}
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof BatchServices> = Pick<BatchServices, Name>;

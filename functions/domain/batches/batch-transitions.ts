@@ -1,6 +1,5 @@
-import type { Chat } from '#domain/chats/chat.ts';
-import type { NewChat } from '#domain/chats/chat-store.ts';
-import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import type { Chat, NewChat } from '#domain/chats/chat.ts';
+import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 import type { Batch, BatchItem, BatchRequest, OwnedSlot, StopReason } from './batch.ts';
 
 export type BatchKey = Pick<Batch, 'workspaceId' | 'id'>;
@@ -13,7 +12,7 @@ export interface Claim {
 }
 
 /** What identifies the item that a write replaces. */
-export type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
+type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 
 /**
  * Every write that changes a batch or one of its items after its creation. Each is one conditional write, or one

@@ -1,8 +1,9 @@
-import type { BatchResource } from '#contract/batch.ts';
+import type { BatchResource, WebhookPayload } from '#contract/batch.ts';
 import type { BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
 import { batchLeasePrefix } from '#domain/chats/chat.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
-import type { CountedCall } from '#domain/platform/model-usage.ts';
+import type { CountedCall } from '#domain/platform/services.ts';
+import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 
 /** Why a batch starts no request any more (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
@@ -206,5 +207,29 @@ export function batchResource(batch: Batch): BatchResource {
     completed_at: batch.completedAt,
     cancelled_at: batch.cancelledAt,
     expires_at: batch.expiresAt,
+  };
+}
+
+/** The delivery that the end of a batch starts; null if its webhook does not want the event. */
+export function deliveryOf(ended: Batch): WebhookDelivery | null {
+  const { status } = ended;
+  if (status === 'in_progress' || status === 'cancelling' || !wantsWebhook(ended)) return null;
+  const endedAt = ended.completedAt ?? ended.cancelledAt;
+  if (endedAt === null) throw new Error(`The batch ${ended.id} has ended without a time`);
+  const { id, total_requests, completed_requests, failed_requests } = batchResource(ended);
+  const payload: WebhookPayload = {
+    event: `batch.${status}`,
+    timestamp: endedAt,
+    data: { id, status, total_requests, completed_requests, failed_requests },
+  };
+  return {
+    workspaceId: ended.workspaceId,
+    batchId: id,
+    body: JSON.stringify(payload),
+    state: 'pending',
+    round: 1,
+    attempts: 0,
+    allAttempts: 0,
+    nextAt: endedAt,
   };
 }

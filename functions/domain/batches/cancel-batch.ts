@@ -1,9 +1,9 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import type { DeliveryOwner, WebhookDelivery } from '#domain/webhooks/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Batch } from './batch.ts';
-import { countBatch } from './count-batch.ts';
-import { findBatch } from './find-batch.ts';
-import type { Services } from './services.ts';
+import type { Services } from './batch-store.ts';
+import { countBatch, findBatch } from './read-batches.ts';
 import { completeTaskCallback } from './slots.ts';
 
 /**
@@ -32,4 +32,30 @@ export async function cancelBatch(
     services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });
   }
   return countBatch(services, stopped);
+}
+
+/**
+ * Sends the event of a batch once more, with the same event id and a new schedule, whatever the state of the last
+ * delivery. An execution that still waits for an earlier attempt continues from the same stored delivery, and does no
+ * harm.
+ */
+export async function resendWebhook(
+  services: Services<'batchWorkflow' | 'batches' | 'clock' | 'deliveries'>,
+  owner: DeliveryOwner,
+): Promise<WebhookDelivery> {
+  const [batch, delivery] = await Promise.all([
+    services.batches.get(owner.workspaceId, owner.batchId),
+    services.deliveries.get(owner),
+  ]);
+  if (batch === undefined || delivery === undefined)
+    throw new Error(
+      `Nothing to send: batch ${owner.batchId} has not ended with an event that its webhook wants`,
+    );
+  const restarted = await services.deliveries.restart(delivery, services.clock.now().toISOString());
+  if (restarted === undefined)
+    throw new Error(`The event of batch ${owner.batchId} is being sent again already`);
+  // If this fails, the reconciler finds the pending delivery and starts an execution.
+  const incremented = await services.batches.incrementExecutionNumber(batch);
+  if (incremented !== undefined) await services.batchWorkflow.start(incremented);
+  return restarted;
 }

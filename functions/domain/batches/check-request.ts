@@ -1,10 +1,10 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { BatchRequest } from './batch.ts';
-import type { Services } from './services.ts';
+import type { Services } from './batch-store.ts';
 
 export type CheckServices = Services<'agents' | 'chats' | 'clock' | 'fileIndex' | 'workspaces'>;
 

@@ -1,14 +1,14 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { Tokens } from '#contract/rate-limits.ts';
-import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
+import type { CreateBatchBody } from '#contract/routes/batches.ts';
 import { isOpenTo } from '#domain/chats/chat.ts';
-import { allEnded } from '#domain/platform/all-ended.ts';
-import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
-import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
+import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
+import { allEnded } from '#domain/platform/promises.ts';
+import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import type { Batch, BatchRequest } from './batch.ts';
+import type { Services } from './batch-store.ts';
 import { requestChecks } from './check-request.ts';
-import type { Services } from './services.ts';
 
 type CreateServices = Services<
   | 'agents'

@@ -1,10 +1,9 @@
-import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
+import type { DeliveryOwner } from '#domain/webhooks/services.ts';
+import { takeTurns } from './attempt-request.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
-import type { OpenBatchEntry, WebhookEntry } from './reconciliation-index.ts';
-import { restartExecution } from './restart-execution.ts';
-import type { Services } from './services.ts';
+import type { OpenBatchEntry, Services, WebhookEntry } from './batch-store.ts';
+import { restartExecution } from './slot-owner.ts';
 import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from './slots.ts';
-import { takeTurns } from './take-turns.ts';
 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;

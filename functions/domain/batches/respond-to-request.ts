@@ -1,19 +1,16 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
+import { ReplyBudget } from '#domain/chats/agent-runtime.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
-import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
-import type { Reply } from '#domain/chats/gather-reply.ts';
+import { collectReply, type Reply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { AssistantMessage } from '#domain/chats/message.ts';
-import { ReplyBudget } from '#domain/chats/reply-budget.ts';
-import { openTurn, storeTurn, type Turn, turnAt } from '#domain/chats/turn.ts';
-import { attachFiles } from '#domain/files/attach-files.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
-import type { CountedCall } from '#domain/platform/model-usage.ts';
-import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
+import { closeAbandonedTurn, openTurn, storeTurn, type Turn, turnAt } from '#domain/chats/turn.ts';
+import { attachFiles } from '#domain/files/attachments.ts';
+import { ModelFailure, NotStorable, notStored } from '#domain/platform/failures.ts';
+import type { CountedCall } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './batch.ts';
+import type { Services } from './batch-store.ts';
 import type { Prepared } from './check-request.ts';
-import type { Services } from './services.ts';
 
 export type RespondServices = Services<
   | 'agentRuntime'

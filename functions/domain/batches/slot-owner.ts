@@ -1,9 +1,7 @@
-import { ReplyAborted } from '#domain/chats/collect-reply.ts';
-import { interrupted } from '#domain/chats/gather-reply.ts';
+import { interrupted, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { type Batch, leftOf, type OwnedSlot, requestsPerGroup } from './batch.ts';
-import { restartExecution } from './restart-execution.ts';
-import type { Services } from './services.ts';
+import type { Services } from './batch-store.ts';
 import {
   completeTaskCallback,
   messageMilliseconds,
@@ -11,6 +9,27 @@ import {
   type SlotServices,
   shareOf,
 } from './slots.ts';
+
+/**
+ * Starts the execution of a batch if it was never started. If the execution has ended before its batch or webhook,
+ * starts the execution with the next number.
+ */
+export async function restartExecution(
+  services: Services<'batchWorkflow' | 'batches' | 'log'>,
+  batch: Batch,
+): Promise<void> {
+  const state = await services.batchWorkflow.stateOf(batch);
+  if (state === 'running') return;
+  if (state === 'none') return services.batchWorkflow.start(batch);
+  const restarted = await services.batches.incrementExecutionNumber(batch);
+  // Another call starts it.
+  if (restarted === undefined) return;
+  services.log.warn('A batch is taken up by a new execution', {
+    batchId: batch.id,
+    executionNumber: restarted.executionNumber,
+  });
+  await services.batchWorkflow.start(restarted);
+}
 
 export type OwnerServices = SlotServices &
   Services<'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
@@ -28,7 +47,7 @@ const handBacksPerBeat = 2;
 const waitAfterBreak = 5000;
 
 /** What a worker leaves to the next one, but for new requests. */
-export interface Rest {
+interface Rest {
   /** Whether requests have started that need no wait. */
   hasStarted: boolean;
   /** Epoch milliseconds of the first retry; undefined if none waits. */

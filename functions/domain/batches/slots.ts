@@ -1,6 +1,6 @@
 import { type Batch, isAlive, leftOf, requestsPerGroup, type Slot } from './batch.ts';
+import type { Services } from './batch-store.ts';
 import type { BatchKey } from './batch-transitions.ts';
-import type { Services } from './services.ts';
 
 export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 

@@ -1,7 +1,6 @@
-import { type Attempt, attemptRequest, waitOf, waitsAtOnce } from './attempt-request.ts';
-import type { BatchItem } from './batch.ts';
-import type { SlotMessage } from './batch-queue.ts';
 import {
+  type Attempt,
+  attemptRequest,
   type Claimant,
   type ClaimedRequest,
   type ClaimServices,
@@ -9,14 +8,16 @@ import {
   prepareRequest,
   type Started,
   takeOver,
-} from './claim-requests.ts';
-import { type CountServices, countRequests, type EndedAttempt } from './count-requests.ts';
-import { leftoversOf } from './leftovers.ts';
+  waitOf,
+  waitsAtOnce,
+} from './attempt-request.ts';
+import type { BatchItem } from './batch.ts';
+import type { Services, SlotMessage } from './batch-store.ts';
+import { type CountServices, countRequests, type EndedAttempt, leftoversOf } from './leftovers.ts';
 import type { RespondServices } from './respond-to-request.ts';
-import type { Services } from './services.ts';
 import { type OwnerServices, SlotOwner } from './slot-owner.ts';
 
-export type WorkerServices = ClaimServices &
+type WorkerServices = ClaimServices &
   RespondServices &
   CountServices &
   OwnerServices &

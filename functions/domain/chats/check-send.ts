@@ -6,13 +6,13 @@ import {
   ServiceError,
 } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { allEnded } from '#domain/platform/all-ended.ts';
-import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency-record.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency.ts';
+import { allEnded } from '#domain/platform/promises.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import type { Services } from './services.ts';
 

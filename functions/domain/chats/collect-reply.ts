@@ -1,13 +1,116 @@
 import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import type { ReplyError } from '#contract/message.ts';
-import type { Cancel } from '#domain/platform/clock.ts';
-import type { FailureOfModel } from '#domain/platform/meter.ts';
-import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
-import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { ReplyEndReason, ReplyRequest } from './agent-runtime.ts';
-import { gatherReply, interrupted, type Reply } from './gather-reply.ts';
+import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import { ModelFailure, modelFailureTexts } from '#domain/platform/failures.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import {
+  type Cancel,
+  type Clock,
+  type CountedCall,
+  type FailureOfModel,
+  sumOf,
+} from '#domain/platform/services.ts';
+import {
+  type ModelCall,
+  ReplyBudget,
+  type ReplyEndReason,
+  type ReplyPart,
+  type ReplyRequest,
+  type StepResult,
+} from './agent-runtime.ts';
+import { type Incomplete, noUsage, unknownUsage } from './message.ts';
 import type { Services } from './services.ts';
+
+export interface Reply {
+  content: string;
+  error: ReplyError | null;
+  incomplete: Incomplete | null;
+  /** Whether the provider has rejected the content of the turn, or has taken it only without the rejected ones before. */
+  rejected: 'turn' | 'earlier-turns' | null;
+  usage: TokenUsage;
+  /** In order of their start. */
+  reasoningSteps: ReasoningStep[];
+  /** `usage` is their sum. */
+  calls: CountedCall[];
+}
+
+/** Message of the steps that run when a client stops their reply. */
+export const stopped = 'The reply was stopped';
+
+/** Error message of a reply that another function closed. */
+export const interrupted = 'The reply was interrupted';
+
+/** Builds a reply from its parts, and emits an event for each part that clients see. */
+function gatherReply(
+  clock: Clock,
+  emit: (event: StreamEventBody) => void,
+): { reply: Reply; collect: (part: ReplyPart) => void; interrupt: (reason: string) => void } {
+  const reply: Reply = {
+    content: '',
+    error: null,
+    incomplete: null,
+    rejected: null,
+    usage: noUsage,
+    reasoningSteps: [],
+    calls: [],
+  };
+  const openCalls = new Set<ModelCall>();
+  const countCall = ({ model, callType }: ModelCall, usage: TokenUsage): void => {
+    if (usage.total_calls === 0) return;
+    reply.usage = sumOf(reply.usage, usage);
+    reply.calls.push([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens]);
+  };
+  const now = () => clock.now().toISOString();
+  const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {
+    const step = reply.reasoningSteps.find((candidate) => candidate.id === id);
+    if (step === undefined || step.ended_at !== null) return;
+    const timestamp = now();
+    Object.assign(step, end, { ended_at: timestamp });
+    emit({
+      type: 'response.reasoning_step.end',
+      step: { id, type: step.type, result: end.result, timestamp, token_usage: end.token_usage },
+    });
+  };
+  return {
+    reply,
+    collect(part) {
+      switch (part.type) {
+        case 'text':
+          reply.content += part.text;
+          emit({ type: 'response.output_text.delta', delta: part.text });
+          break;
+        case 'progress':
+          break;
+        case 'call start':
+          openCalls.add(part.call);
+          break;
+        case 'call end':
+          openCalls.delete(part.call);
+          countCall(part.call, part.usage);
+          break;
+        case 'step-start': {
+          const timestamp = now();
+          const { id, type, content, args } = part.step;
+          reply.reasoningSteps.push({
+            ...{ id, type, content, args, result: null, started_at: timestamp, ended_at: null },
+            token_usage: noUsage,
+          });
+          emit({ type: 'response.reasoning_step.start', step: { id, content, type, args, timestamp } });
+          break;
+        }
+        case 'step-end':
+          endStep(part.step.id, { result: part.step.result, token_usage: part.step.token_usage });
+      }
+    },
+    /** Ends running steps as failures, and counts running model calls without tokens. */
+    interrupt(reason) {
+      for (const call of openCalls) countCall(call, unknownUsage);
+      openCalls.clear();
+      const result = { success: false, data: { message: reason } };
+      for (const { id, token_usage } of reply.reasoningSteps) endStep(id, { result, token_usage });
+    },
+  };
+}
 
 /**
  * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took
@@ -141,4 +244,54 @@ function failureOf(error: unknown): FailureOfModel | undefined {
 function textFor(error: unknown): string {
   if (error instanceof ReplyAborted) return error.message;
   return error instanceof ModelFailure ? modelFailureTexts[error.kind] : 'The reply could not be completed';
+}
+
+/** A reply that the model is making. Its events are buffered until they are forwarded. */
+export interface RunningReply {
+  budget: ReplyBudget;
+  /** The reply, complete or not. Never rejects. */
+  completed: Promise<CollectedReply>;
+  /** Forwards the buffered events, and from now on each event at once. */
+  forwardTo(emit: (event: StreamEventBody) => void): void;
+  /**
+   * Aborts the model and the tools, if they still run.
+   * @returns resolves when the call of the model has ended
+   */
+  abort(): Promise<void>;
+  /** Aborts the reply. It is also aborted when the reply fails. */
+  stop: AbortController;
+}
+
+/**
+ * Calls the model. The user message may not be stored yet, so nothing of the reply may reach a client.
+ * @param deadline milliseconds that the model may take in all
+ */
+export function startReply(
+  services: Parameters<typeof collectReply>[0],
+  request: Omit<ReplyRequest, 'budget' | 'signal'>,
+  deadline: number,
+): RunningReply {
+  const stop = new AbortController();
+  const budget = new ReplyBudget(services.replySettings.limits);
+  const buffered: StreamEventBody[] = [];
+  let emit = (event: StreamEventBody): void => void buffered.push(event);
+  const completed = collectReply(
+    services,
+    { ...request, budget },
+    { emit: (event) => emit(event), stop, deadline },
+  );
+  return {
+    budget,
+    completed,
+    forwardTo(listener) {
+      for (const event of buffered.splice(0)) listener(event);
+      emit = listener;
+    },
+    async abort() {
+      stop.abort(new ReplyAborted('lease-lost', interrupted));
+      const { modelEnded } = await completed;
+      await modelEnded;
+    },
+    stop,
+  };
 }

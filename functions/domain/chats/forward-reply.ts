@@ -1,11 +1,101 @@
 import type { StreamEventBody } from '#contract/events.ts';
-import { ReplyAborted } from './collect-reply.ts';
-import { type Reply, stopped } from './gather-reply.ts';
+import { NotStorable, notStored } from '#domain/platform/failures.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { Chat } from './chat.ts';
+import {
+  failure,
+  interrupted,
+  type Reply,
+  ReplyAborted,
+  type RunningReply,
+  stopped,
+} from './collect-reply.ts';
 import { messageId } from './message.ts';
-import { renewLeases } from './renew-leases.ts';
 import type { Services } from './services.ts';
-import type { RunningReply } from './start-reply.ts';
-import type { Turn } from './turn.ts';
+import { closeAbandonedTurn, putReply, type SentTurn, type Turn } from './turn.ts';
+
+/**
+ * Renews leases at every third of their time until it is stopped, and aborts the reply when they are lost.
+ * @param renew false if this function no longer owns the leases
+ * @returns `finished` waits for a renewal that is under way: Lambda freezes what runs after the function's end.
+ */
+function renewLeases(
+  services: Services<'clock' | 'log' | 'replySettings'>,
+  renew: (until: number) => Promise<boolean>,
+  stop: AbortController,
+): { stop: () => void; finished: () => Promise<unknown> } {
+  const { lease } = services.replySettings;
+  const underWay = new Set<Promise<void>>();
+  const renewOnce = async (): Promise<void> => {
+    try {
+      const isOwner = await renew(services.clock.now().getTime() + lease);
+      if (!isOwner) stop.abort(new ReplyAborted('lease-lost', interrupted));
+    } catch (error) {
+      // The next renewal follows. If all fail, the write of the reply finds the lease lost.
+      services.log.warn('A lease was not renewed', { error });
+    }
+  };
+  const cancel = services.clock.every(lease / 3, () => {
+    const renewal = renewOnce();
+    underWay.add(renewal);
+    renewal.finally(() => underWay.delete(renewal));
+  });
+  return { stop: cancel, finished: () => Promise.all(underWay) };
+}
+
+type ReplyStoreServices = Services<
+  'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replyEvents' | 'usage'
+>;
+
+/**
+ * Stores the reply, complete or not; then releases the chat lease and counts the usage concurrently.
+ * @returns `reply`: the reply as the history has it now: with an error if it could not be stored, or if another
+ *   function has closed the turn; `counted` never rejects
+ */
+export async function storeReply(
+  services: ReplyStoreServices,
+  turn: SentTurn,
+  reply: Reply,
+): Promise<{ reply: Reply; counted: Promise<void> }> {
+  try {
+    const stored = await putReply(services, turn, reply);
+    const counted = countTurn(services, turn, reply, stored && reply.error === null);
+    const { chat, position } = turn;
+    const release = () => services.chats.releaseLease(chat, chat.lease.id, position + 1);
+    await (stored ? freed(services, chat, release()) : closeTurn(services, turn));
+    return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
+  } catch (error) {
+    services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
+    // Any other error may be temporary, so the turn is not closed here: the chat lease expires, and the next send
+    // closes the turn.
+    if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
+    const counted = countTurn(services, turn, reply, false);
+    return { reply: { ...reply, error: failure(notStored) }, counted };
+  }
+}
+
+/** The model was called, so the turn counts also if its reply failed. */
+const countTurn = (
+  services: ReplyStoreServices,
+  { chat: { workspaceId }, apiKeyId, agent: { agentId } }: SentTurn,
+  { calls }: Reply,
+  isComplete: boolean,
+): Promise<void> =>
+  countUsage(services, {
+    ...{ workspaceId, apiKeyId, agentId },
+    counts: { turns: 1, failedTurns: isComplete ? 0 : 1 },
+    calls,
+  });
+
+const closeTurn = (services: ReplyStoreServices, { chat }: SentTurn, reason?: string): Promise<void> =>
+  freed(services, chat, closeAbandonedTurn(services, chat, reason));
+
+/** If it fails, the chat is released later all the same: the lease expires, and the next send closes the turn. */
+const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promise<unknown>): Promise<void> =>
+  freeing.then(
+    () => undefined,
+    (error: unknown) => log.warn('A chat was not freed', { chatId, error }),
+  );
 
 /** Sends a reply's events to the client. Never fails, and never waits for a client that is gone or slow. */
 export interface ReplySink {

@@ -1,4 +1,4 @@
-import type { Person } from '#domain/workspaces/person.ts';
+import type { Person } from '#domain/workspaces/workspace.ts';
 
 /** A deleted chat, whose data is to be purged. */
 export interface Purge {

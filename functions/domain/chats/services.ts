@@ -1,13 +1,64 @@
-import type { AgentServices } from '#domain/agents/services.ts';
+import type { FeedbackType } from '#contract/message.ts';
+import type { AgentServices } from '#domain/agents/agents.ts';
 import type { FileServices } from '#domain/files/services.ts';
-import type { AgentRuntime } from './agent-runtime.ts';
-import type { ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat-store.ts';
-import type { FeedbackStore } from './feedback-store.ts';
-import type { MessageStore } from './message-store.ts';
+import type { Person } from '#domain/workspaces/workspace.ts';
+import type { AgentRuntime, ReplyLimits } from './agent-runtime.ts';
+import type { Chat, ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat.ts';
+import type { MessageStore } from './message.ts';
 import type { PurgeOutbox, PurgeQueue } from './purge.ts';
-import type { ReplyLimits } from './reply-budget.ts';
-import type { ReplyEventStore } from './reply-event-store.ts';
 import type { StopWatch } from './watch-stops.ts';
+
+export interface Feedback {
+  externalUserId: string;
+  type: FeedbackType;
+  content: string | null;
+  createdAt: string;
+}
+
+export interface FeedbackStore {
+  /**
+   * Replaces a user's feedback on the message at the position, and counts users by feedback type.
+   * @returns false if the chat does not exist
+   */
+  record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
+  /** The user's feedback in chats of nobody, in pages. Feedback in the user's own chats is deleted with them. */
+  ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
+  /** Removes a user's feedback, and counts the others. It may be repeated. */
+  remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
+}
+
+export interface FeedbackOfUser {
+  chatId: number;
+  position: number;
+  createdAt: string;
+}
+
+/** A resumable reply, by its response id. */
+export interface ReplyName {
+  workspaceId: string;
+  chatId: number;
+  responseId: string;
+}
+
+/** Consecutive events of a reply, each as the bytes that its client gets. */
+export interface StoredEvents {
+  /** Sequence number of the first text, or of the next one if there is none. */
+  first: number;
+  /** May be empty at the end of a reply. */
+  texts: string[];
+  /** These are the last events of the reply. */
+  isLast: boolean;
+}
+
+/** Stores the events of resumable replies for an hour. */
+export interface ReplyEventStore {
+  /** Stores events that follow those of the previous call. A call that is repeated with the same events changes nothing. */
+  append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
+  /** Whether the first event of the reply is stored, and not older than an hour. */
+  hasReply(reply: ReplyName, now: Date): Promise<boolean>;
+  /** The stored events from a sequence number on. The first of them may contain earlier events. */
+  eventsFrom(reply: ReplyName, sequenceNumber: number): AsyncIterable<StoredEvents>;
+}
 
 export interface ChatServices extends AgentServices, FileServices {
   agentRuntime: AgentRuntime;
@@ -25,7 +76,7 @@ export interface ChatServices extends AgentServices, FileServices {
 }
 
 /** Times in milliseconds. */
-export interface ReplySettings {
+interface ReplySettings {
   /** Idle timeout: the longest time without an event of a stream (specification, section 8). */
   streamTimeout: number;
   /**

@@ -1,7 +1,7 @@
 import { noReplyInProgress, ServiceError } from '#contract/errors.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import { batchLeasePrefix, type Chat, type Lease, responseIdOf } from './chat.ts';
-import { type ChatOfUser, findChat } from './find-chat.ts';
+import { type ChatOfUser, findChat } from './chats.ts';
 import type { Services } from './services.ts';
 
 type StopServices = Services<'chats' | 'clock'>;
@@ -14,7 +14,7 @@ const leaseOfStopped = 3000;
 
 /** Milliseconds that the response waits for the end of the reply, and between two reads of the chat. */
 const longestWait = 2000;
-const readInterval = 200;
+const waitInterval = 200;
 
 /**
  * Asks the function that owns the chat to stop the reply, and waits for its end for up to two seconds.
@@ -50,7 +50,7 @@ function leaseToStop({ lease }: Chat, now: Date, responseId: string | undefined)
 async function isReleased({ chats, clock }: StopServices, chat: Chat, { id }: Lease): Promise<boolean> {
   const end = clock.now().getTime() + longestWait;
   do {
-    await new Promise<void>((resolve) => clock.after(readInterval, resolve));
+    await new Promise<void>((resolve) => clock.after(waitInterval, resolve));
     const current = await chats.get(chat.workspaceId, chat.id);
     if (current?.lease?.id !== id) return true;
   } while (clock.now().getTime() < end);

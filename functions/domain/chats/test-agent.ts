@@ -1,16 +1,16 @@
-import type { AgentTest, AgentTestRequest } from '#contract/agent-test.ts';
+import type { AgentTest, AgentTestRequest } from '#contract/agent.ts';
 import { agentNotFound, agentVersionNotFound, ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import { furtherTokens } from '#contract/rate-limits.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
-import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
+import type { BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import { operatorsKeyId } from '#domain/workspaces/usage.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import type { Chat } from './chat.ts';
+import { startReply } from './collect-reply.ts';
 import type { Services } from './services.ts';
-import { startReply } from './start-reply.ts';
 
 type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
   Parameters<typeof startReply>[0];

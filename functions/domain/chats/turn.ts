@@ -1,15 +1,108 @@
-import { ServiceError } from '#contract/errors.ts';
+import { errorTable, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { type Chat, type Lease, responseIdIn } from './chat.ts';
-import type { LeaseRequest } from './chat-store.ts';
+import { type Chat, isResumable, type Lease, type LeaseRequest, responseIdIn, responseIdOf } from './chat.ts';
 import { requireOwnChat } from './check-send.ts';
-import { type CloseTurnServices, closeAbandonedTurn } from './close-abandoned-turn.ts';
-import type { Reply } from './gather-reply.ts';
-import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
-import { readHistory } from './read-history.ts';
-import { rejectedTurnsOf } from './rejected-turns.ts';
-import type { Services } from './services.ts';
+import { interrupted, type Reply } from './collect-reply.ts';
+import { readHistory, storedText } from './history.ts';
+import {
+  type AssistantMessage,
+  isReplyPosition,
+  lastPosition,
+  type Message,
+  noUsage,
+  type UserMessage,
+} from './message.ts';
+import type { ChatServices, Services } from './services.ts';
+
+export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEvents'> {
+  messages: Pick<ChatServices['messages'], 'putAndRelease'>;
+}
+
+/**
+ * Closes a turn that its function did not end: a user message without a reply gets a reply, with an error unless a client
+ * had asked to stop it, and the chat lease is released. The reply has the stored text if it was resumable; otherwise it is
+ * empty. Each write has the condition that the lease is still the given one. So several functions may close the same turn
+ * concurrently, also with the function that owned it, and none touches a later turn.
+ * @param reason error message of the reply, for clients. With another one than the default, the reply is empty.
+ */
+export async function closeAbandonedTurn(
+  services: CloseTurnServices,
+  chat: Chat,
+  reason = interrupted,
+): Promise<void> {
+  const { lease } = chat;
+  if (lease === null) return;
+  const reply = { workspaceId: chat.workspaceId, chatId: chat.id, responseId: responseIdOf(lease) };
+  const content = async () =>
+    reason === interrupted && isResumable(lease) ? storedText(services, reply) : '';
+  while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
+}
+
+/** @returns false if another function has stored the reply since the turn was read */
+async function closeOnce(
+  services: CloseTurnServices,
+  chat: Chat,
+  lease: Lease,
+  { content, ...end }: { content: () => Promise<string> } & Pick<AssistantMessage, 'error' | 'incomplete'>,
+): Promise<boolean> {
+  const position = chat.messageCount + 2;
+  const turn = await services.chats.openTurn(chat);
+  if (!turn.user || turn.reply) {
+    await services.chats.releaseLease(chat, lease.id, turn.user ? position : chat.messageCount);
+    return true;
+  }
+  const outcome = await services.messages.putAndRelease(chat, lease.id, {
+    ...{ role: 'assistant', position, content: await content() },
+    createdAt: services.clock.now().toISOString(),
+    ...{ agentVersionId: null, reasoningSteps: [], tokenUsage: noUsage },
+    ...end,
+    ...responseIdIn(lease),
+  });
+  return outcome !== 'position-taken';
+}
+
+const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | 'incomplete'> =>
+  lease.isStopped
+    ? { error: null, incomplete: 'stopped' }
+    : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
+
+/** What a reply stores. The number of earlier turns is read for a rejected turn alone. */
+async function rejectedTurnsOf(
+  { messages }: Services<'messages'>,
+  { chat, position }: { chat: Chat; position: number },
+  { rejected }: Reply,
+): Promise<Pick<AssistantMessage, 'rejectedTurns'>> {
+  if (rejected === null) return {};
+  if (rejected === 'earlier-turns') return { rejectedTurns: 0 };
+  let rejectedTurns = 1;
+  const previous = { first: position - 1, last: position - 1, ascending: true };
+  for await (const page of messages.range(chat, previous))
+    for (const { message } of page)
+      if (message.role === 'assistant') rejectedTurns += message.rejectedTurns ?? 0;
+  return { rejectedTurns };
+}
+
+/**
+ * Returns a function that says of each message of a chat, newest first, whether prompts contain it. Of an odd number of
+ * turns in a row that were rejected, they contain none: one image that no model reads must not end the chat. Of an even
+ * number they contain all: the last of these turns was rejected without the ones before, so the reason was another one,
+ * such as a wrong key that a provider answers with status 400. They contain none if the next turn was taken only without
+ * them.
+ */
+export function promptFilter(): (message: Pick<Message, 'position'> & { rejectedTurns?: number }) => boolean {
+  let firstOfRun = Number.POSITIVE_INFINITY;
+  let isInPrompt = true;
+  let isNextWithout = false;
+  return ({ position, rejectedTurns }) => {
+    if (position >= firstOfRun) return isInPrompt;
+    const turns = rejectedTurns ?? 0;
+    isInPrompt = turns === 0 || (turns % 2 === 0 && !isNextWithout);
+    firstOfRun = position + 1 - 2 * turns;
+    if (isReplyPosition(position)) isNextWithout = rejectedTurns === 0;
+    return isInPrompt;
+  };
+}
 
 type LeasedChat = Chat & { lease: Lease };
 
@@ -31,7 +124,7 @@ export interface SentTurn extends Turn {
   makesTitle: boolean;
 }
 
-export interface TurnRequest {
+interface TurnRequest {
   workspaceId: string;
   chatId: number;
   agent: AgentVersion;

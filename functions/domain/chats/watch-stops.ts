@@ -1,7 +1,5 @@
-import type { Cancel } from '#domain/platform/clock.ts';
-import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Chat } from './chat.ts';
-import type { ChatStore } from './chat-store.ts';
+import type { Cancel, PlatformServices } from '#domain/platform/services.ts';
+import type { Chat, ChatStore } from './chat.ts';
 
 /** Finds out which of the running replies of a process a client has asked to stop, or belong to a deleted chat. */
 export interface StopWatch {
@@ -14,7 +12,7 @@ export interface StopWatch {
 }
 
 /** Milliseconds between two reads of the watched chats. */
-const readInterval = 1000;
+const watchInterval = 1000;
 
 /** Milliseconds that a stopped reply has to store what it has. */
 const timeToStore = 10_000;
@@ -54,7 +52,7 @@ export function watchStops(
   return {
     watch(chat, leaseId, onStop) {
       watched.set(leaseId, { chat, onStop });
-      cancel ??= services.clock.every(readInterval, () => {
+      cancel ??= services.clock.every(watchInterval, () => {
         reading ??= readAll();
       });
       return async () => {

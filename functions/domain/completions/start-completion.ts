@@ -1,19 +1,98 @@
-import type { ChatCompletionRequest } from '#contract/openai/chat-completion-request.ts';
-import { modelNotFound } from '#contract/openai/error.ts';
+import { uuid } from '#contract/fields.ts';
+import {
+  type ChatCompletionRequest,
+  invalidParameter,
+  modelNotFound,
+  type OpenAiModel,
+  openAiDisabled,
+} from '#contract/openai.ts';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
 import type { ReplyRequest, Sampling } from '#domain/chats/agent-runtime.ts';
-import { type RunningReply, startReply } from '#domain/chats/start-reply.ts';
-import { allEnded } from '#domain/platform/all-ended.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
-import { requireOpenAi } from './check-open-ai.ts';
-import { findModel } from './find-model.ts';
-import { readConversation, withinWindow } from './read-conversation.ts';
-import { rejectParameters } from './reject-parameters.ts';
-import type { Services } from './services.ts';
-import { systemMessageOf } from './system-message.ts';
+import { type RunningReply, startReply } from '#domain/chats/collect-reply.ts';
+import { allEnded } from '#domain/platform/promises.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
+import type { Services } from './completion.ts';
+import { readConversation, systemMessageOf, withinWindow } from './read-conversation.ts';
 
-export interface RunningCompletion {
+/** @throws OpenAiError if the workspace may not use the OpenAI-compatible routes */
+function requireOpenAi(workspace: Workspace | undefined): void {
+  if (workspace?.openAiEnabled !== true) throw openAiDisabled();
+}
+
+/**
+ * The check where the request is served: the gateway caches what the authorizer says of a caller.
+ * @throws OpenAiError
+ */
+export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
+  requireOpenAi(await services.workspaces.get(workspaceId));
+
+/** The published agent with this id; undefined also for a text that is no id. */
+export async function findModel(
+  services: Services<'agents'>,
+  workspaceId: string,
+  model: string,
+): Promise<AgentVersion | undefined> {
+  const id = uuid.safeParse(model);
+  return id.success ? services.agents.published(workspaceId, id.data) : undefined;
+}
+
+/** An agent as a model. Only its id names it, because clients choose their behaviour by names of models. */
+export const modelResource = (agent: AgentVersion): OpenAiModel => ({
+  id: agent.agentId,
+  object: 'model',
+  created: Math.floor(Date.parse(agent.agentCreatedAt) / 1000),
+  owned_by: agent.workspaceId,
+  name: agent.definition.name,
+  description: agent.definition.description,
+});
+
+type Value = unknown;
+
+const isFilled = (value: Value): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+const isThere = (value: Value): boolean => value !== undefined && value !== false;
+const isOfText = (format: Value): boolean => Object(format).type === 'text';
+const isOnlyText = (modalities: Value): boolean =>
+  Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
+
+const ownTools = 'is not supported: agents bring their own tools, which run here';
+
+/**
+ * Parameters that would change what the reply is. Without them the reply would answer another question, so they are
+ * rejected, not ignored.
+ */
+const rejected: readonly [
+  param: keyof ChatCompletionRequest,
+  isRejected: (value: Value, request: ChatCompletionRequest) => boolean,
+  problem: string,
+][] = [
+  ['tools', isFilled, ownTools],
+  ['functions', isFilled, ownTools],
+  ['n', (value) => value !== undefined && value !== 1, 'must be 1: an agent gives one reply'],
+  ['logprobs', isThere, 'is not supported: a reply may come from several models and tools'],
+  ['top_logprobs', isThere, 'is not supported: a reply may come from several models and tools'],
+  ['audio', isThere, 'is not supported: agents reply with text'],
+  ['modalities', (value) => value !== undefined && !isOnlyText(value), 'may only contain "text"'],
+  [
+    'response_format',
+    (value) => value !== undefined && !isOfText(value),
+    'must have the type "text": the agent decides on the form of its reply',
+  ],
+  ['logit_bias', isFilled, 'is not supported: the tokens of the model behind an agent are not known here'],
+  ['web_search_options', isThere, 'is not supported: an agent has a search of its own, or none'],
+  ['prediction', isThere, 'is not supported: no model here takes it'],
+  ['moderation', isThere, 'is not supported: the reply would not be checked'],
+];
+
+/** @throws OpenAiError that names the parameter */
+function rejectParameters(request: ChatCompletionRequest): void {
+  for (const [param, isRejected, problem] of rejected)
+    if (isRejected(request[param], request)) throw invalidParameter(String(param), problem);
+}
+
+interface RunningCompletion {
   agent: AgentVersion;
   running: RunningReply;
 }

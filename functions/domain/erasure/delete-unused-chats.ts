@@ -1,5 +1,5 @@
 import { batchLeasePrefix, type Chat } from '#domain/chats/chat.ts';
-import type { ErasureServices, Walk } from './services.ts';
+import type { ErasureServices, Walk } from './erasure.ts';
 
 type Services = Pick<
   ErasureServices,

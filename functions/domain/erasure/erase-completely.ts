@@ -7,12 +7,11 @@ import {
   type PurgeQueue,
 } from '#domain/chats/purge.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { sumOf } from '#domain/platform/model-usage.ts';
-import type { Person } from '#domain/workspaces/person.ts';
+import { sumOf } from '#domain/platform/services.ts';
+import type { Person } from '#domain/workspaces/workspace.ts';
 import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
+import { type ErasureServices, inGroups } from './erasure.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
-import { inGroups } from './run.ts';
-import type { ErasureServices } from './services.ts';
 
 export interface Report {
   /** By all runs, since the person was erased completely the last time. */

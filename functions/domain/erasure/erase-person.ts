@@ -1,7 +1,6 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
-import { inGroups, startRun } from './run.ts';
-import type { Services } from './services.ts';
+import { inGroups, type Services, startRun } from './erasure.ts';
 
 export type EraseServices = Services<
   'batches' | 'chatDeletion' | 'chatPages' | 'clock' | 'feedback' | 'purgeQueue' | 'requestEraser'

@@ -1,7 +1,6 @@
 import type { Purge } from '#domain/chats/purge.ts';
-import { eraseFile } from '#domain/files/erase-file.ts';
-import { inGroups, startRun } from './run.ts';
-import type { Services } from './services.ts';
+import { eraseFile } from '#domain/files/delete-file.ts';
+import { inGroups, type Services, startRun } from './erasure.ts';
 
 type EraseChatServices = Services<'chatTraces' | 'requestEraser'> & Parameters<typeof eraseFile>[0];
 

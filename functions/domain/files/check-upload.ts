@@ -1,4 +1,4 @@
-import { controlCharacters } from '#contract/control-characters.ts';
+import { controlCharacters } from '#contract/describe-issues.ts';
 import { limits } from '#contract/limits.ts';
 import {
   isAcceptedType,
@@ -8,6 +8,14 @@ import {
   uploadHints,
 } from '#contract/upload.ts';
 
+/** How many bytes from a file's start are checked: within 4 KB, binary data after some leading text is found too. */
+export const bytesToDetect = 4096;
+
+export interface ContentDetector {
+  /** The types that a file with these first bytes may have, the likeliest first; empty if they are unknown. */
+  detect(start: Uint8Array): string[];
+}
+
 /** Why a file is rejected, and what the client may do about it. */
 export interface UploadRejection {
   readonly message: string;
@@ -15,7 +23,7 @@ export interface UploadRejection {
 }
 
 /** The extension with its dot, in lower case. Empty if the name has no dot, or its only dot is the first character. */
-export function extensionOf(name: string): string {
+function extensionOf(name: string): string {
   const dot = name.lastIndexOf('.');
   return dot > 0 ? name.slice(dot).toLowerCase() : '';
 }
@@ -24,8 +32,7 @@ export function extensionOf(name: string): string {
 const headerText = /^[\x20-\x7e]{1,255}$/;
 
 /** A content type without its parameters, in lower case. */
-export const essenceOf = (contentType: string): string =>
-  (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+const essenceOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
 /** What is wrong with a file's name, extension or content type, checked in this order. Undefined if nothing is. */
 export function describeWrongFile(name: string, contentType: string): UploadRejection | undefined {

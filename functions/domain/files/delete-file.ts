@@ -1,6 +1,35 @@
 import { ServiceError } from '#contract/errors.ts';
-import { eraseFile } from './erase-file.ts';
-import type { Services } from './services.ts';
+import type { FileServices, Services } from './services.ts';
+import type { StoredFile } from './stored-file.ts';
+
+/**
+ * Erases a file of a deleted chat, unless another chat attaches it. It may be repeated, also concurrently and after a
+ * crash. Without a chat, it erases a file that no chat attaches.
+ *
+ * A send registers its chat and then reads whether the file is closed; an erasure closes the file and then checks for
+ * chats. So at least one of them sees the other, and the file of a stored message is never erased. The metadata goes last:
+ * by it, a repeated deletion finds what is left.
+ * @returns false if a chat attaches the file
+ */
+export async function eraseFile(
+  services: {
+    fileIndex: Pick<FileServices['fileIndex'], 'detach' | 'isAttached' | 'close' | 'remove'>;
+    files: Pick<FileServices['files'], 'delete'>;
+    preparedAttachments: Pick<FileServices['preparedAttachments'], 'delete'>;
+  },
+  file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>,
+  chatId: number | null,
+): Promise<boolean> {
+  const { fileIndex, files, preparedAttachments } = services;
+  if (chatId !== null) await fileIndex.detach(file, chatId);
+  // Before it is closed, so that a file of other chats stays as it is.
+  if (await fileIndex.isAttached(file)) return false;
+  await fileIndex.close(file);
+  if (await fileIndex.isAttached(file)) return false;
+  await Promise.all([preparedAttachments.delete(file), files.delete(file)]);
+  await fileIndex.remove(file);
+  return true;
+}
 
 /** Milliseconds. A send takes some 10 ms to take back that its chat attaches a closed file. */
 const pause = 200;

@@ -1,17 +1,20 @@
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import { shortBody } from '#contract/routes/route.ts';
-import type { UploadScope } from '#contract/upload.ts';
-import { uploadData, uploadFailures } from '#contract/upload.ts';
+import { type UploadScope, uploadData, uploadFailures } from '#contract/upload.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
-import { describeWrongContent, describeWrongFile, typeFor, type UploadRejection } from './check-upload.ts';
-import { bytesToDetect, type ContentDetector } from './content-detector.ts';
-import type { FileWriter } from './file-store.ts';
+import {
+  bytesToDetect,
+  type ContentDetector,
+  describeWrongContent,
+  describeWrongFile,
+  typeFor,
+  type UploadRejection,
+} from './check-upload.ts';
 import type { Services } from './services.ts';
-import type { StoredFile } from './stored-file.ts';
-import type { UploadPart } from './upload-part.ts';
+import type { FileWriter, StoredFile, UploadPart } from './stored-file.ts';
 
 type UploadServices = Services<
   'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'

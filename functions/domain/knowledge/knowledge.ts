@@ -1,3 +1,6 @@
+import type { AgentServices } from '#domain/agents/agents.ts';
+import type { FileServices } from '#domain/files/services.ts';
+
 /** A document that a workspace's agents can search. Operators add it. */
 export interface KnowledgeDocument {
   id: string;
@@ -46,3 +49,83 @@ export const knowledgeLimits = {
    */
   documentsAtOnce: 50,
 } as const;
+
+export interface KnowledgeChange {
+  /** Replaces a document that has the same id. */
+  put: { document: KnowledgeDocument; passages: readonly Passage[] }[];
+  /** Ids of documents. */
+  remove: string[];
+}
+
+export interface KnowledgeStore {
+  /** Sorted by name. */
+  list(workspaceId: string): Promise<KnowledgeDocument[]>;
+  /**
+   * Changes a workspace's documents, all or none.
+   * @param decide returns the change to the given documents; called again if another change was stored in between
+   */
+  change(
+    workspaceId: string,
+    decide: (documents: readonly KnowledgeDocument[]) => KnowledgeChange,
+  ): Promise<void>;
+  /**
+   * The best matching passages, best first.
+   * @returns undefined if the workspace has no documents
+   */
+  search(workspaceId: string, query: string, limit: number): Promise<Scored<PassageOfDocument>[] | undefined>;
+}
+
+interface KnowledgeBasePassage {
+  text: string;
+  /** Where the passage comes from, as the knowledge base reports it: a type, a URI, a page. */
+  source: Record<string, string | number>;
+}
+
+export type KnowledgeBaseFailureReason = 'notAllowed' | 'notFound' | 'busy' | 'refused';
+
+export class KnowledgeBaseFailure extends Error {
+  override readonly name = 'KnowledgeBaseFailure';
+  readonly kind: KnowledgeBaseFailureReason;
+
+  constructor(kind: KnowledgeBaseFailureReason, options?: ErrorOptions) {
+    super(`The knowledge base gave nothing: ${kind}`, options);
+    this.kind = kind;
+  }
+}
+
+/** Knowledge outside this service, in Amazon Bedrock. */
+export interface KnowledgeBase {
+  /** @throws KnowledgeBaseFailure */
+  retrieve(
+    request: { knowledgeBaseId: string; query: string; limit: number },
+    signal: AbortSignal,
+  ): Promise<Scored<KnowledgeBasePassage>[]>;
+}
+
+export interface SearchedText {
+  text: string;
+  /** Where each page starts, in ascending order. */
+  pageOffsets?: readonly number[];
+}
+
+export interface PassageOfText extends Passage {
+  /** Which of the texts it is of. */
+  textIndex: number;
+}
+
+export interface PassageRanking {
+  /** The best matching passages of the texts, best first. Leaves out passages without any match. */
+  rank(
+    workspaceId: string,
+    search: { texts: readonly SearchedText[]; query: string; limit: number },
+    signal: AbortSignal,
+  ): Promise<Scored<PassageOfText>[]>;
+}
+
+export interface KnowledgeServices extends AgentServices, FileServices {
+  knowledge: KnowledgeStore;
+  knowledgeBase: KnowledgeBase;
+}
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof KnowledgeServices> = Pick<KnowledgeServices, Name>;

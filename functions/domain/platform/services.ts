@@ -1,8 +1,62 @@
-import type { Clock } from './clock.ts';
-import type { IdempotencyStore } from './idempotency-store.ts';
-import type { Identifiers } from './identifiers.ts';
-import type { Log } from './log.ts';
-import type { Meter } from './meter.ts';
+import type { ReasoningStep } from '#contract/message.ts';
+import type { ModelFailureKind } from './failures.ts';
+import type { IdempotencyStore } from './idempotency.ts';
+
+export type Cancel = () => void;
+
+export interface Clock {
+  now(): Date;
+  after(milliseconds: number, call: () => void): Cancel;
+  every(milliseconds: number, call: () => void): Cancel;
+}
+
+/** Random identifiers. */
+export interface Identifiers {
+  uuid(): string;
+  workspaceId(): string;
+  /** `ak_` and 32 random bytes in base 62. */
+  apiKey(): string;
+  apiKeyId(): string;
+}
+
+/** Structured log lines. Fields never hold message texts, keys or secrets. */
+export interface Log {
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** `stalled`: the idle timeout aborted the reply. `slow`: the deadline aborted it. Values of a metric's dimension. */
+export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
+
+/** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
+export interface Meter {
+  /** A reply has ended, complete or not. Records what it used. */
+  replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
+  /** The model ended a reply with a failure. */
+  modelFailed(model: string, failure: FailureOfModel): void;
+  /** A call of a model is retried. */
+  modelRetried(model: string, failure: ModelFailureKind): void;
+  /** A worker has processed requests of batches. */
+  requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
+  /** A batch has ended. `age`: milliseconds since its creation. */
+  batchEnded(status: 'completed' | 'failed' | 'cancelled', age: number): void;
+  webhookCalled(outcome: 'delivered' | 'refused' | 'unreachable' | 'gone'): void;
+  keyRejected(reason: 'unknown' | 'revoked' | 'expired' | 'disabled'): void;
+  usageNotCounted(): void;
+}
+
+/** A call of a model. `callType` is `chat`, or the type of the reasoning step that made the call. */
+export type CountedCall = [model: string, callType: string, promptTokens: number, completionTokens: number];
+
+/** Adds counts by their names. A count that is missing in the second is 0. */
+export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
+  one: Counts,
+  other: { readonly [Name in keyof Counts]?: number | undefined },
+): Counts =>
+  Object.fromEntries(
+    Object.entries<number>(one).map(([name, count]) => [name, count + (other[name as keyof Counts] ?? 0)]),
+  ) as Counts;
 
 export interface PlatformServices {
   clock: Clock;

@@ -1,7 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Pool } from '#contract/pools.ts';
-import type { Cancel, Clock } from './clock.ts';
-import type { Log } from './log.ts';
+import type { Pool } from '#contract/limits.ts';
+import type { Cancel, Clock, Log } from './services.ts';
 
 /** Numbers of slots by pool and workspace. The name `''` is for workspaces that are not named. */
 export type Slots = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;

@@ -1,16 +1,83 @@
-import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { ServiceError } from '#contract/errors.ts';
+import type { CreateBatchBody } from '#contract/routes/batches.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { Shares } from '#domain/platform/shares.ts';
-import type { Services } from './services.ts';
-import { standardSignature, webhookSignature } from './sign-webhook.ts';
-import type { WebhookTarget } from './webhook.ts';
 import {
   type DeliveryAttempt,
   type DeliveryOwner,
   eventIdOf,
+  type Services,
   type WebhookDelivery,
-} from './webhook-delivery.ts';
-import type { WebhookResponse } from './webhook-sender.ts';
-import { decryptTarget } from './webhook-target.ts';
+  type WebhookResponse,
+} from './services.ts';
+import {
+  type EncryptedWebhook,
+  type SecretOwner,
+  standardSignature,
+  type Webhook,
+  type WebhookTarget,
+  webhookSignature,
+} from './webhook.ts';
+
+/** An address may have a token in its path or query, so it is encrypted as well, with the secrets in one ciphertext. */
+const encryptTarget = async (
+  { secretCipher }: Services<'secretCipher'>,
+  { events }: Pick<Webhook, 'events'>,
+  { target, owner }: { target: WebhookTarget; owner: SecretOwner },
+): Promise<EncryptedWebhook> => ({
+  events,
+  target: await secretCipher.encrypt(JSON.stringify(target), owner),
+});
+
+export async function decryptTarget(
+  { secretCipher }: Services<'secretCipher'>,
+  webhook: Webhook,
+  owner: SecretOwner,
+): Promise<WebhookTarget> {
+  if ('target' in webhook) return JSON.parse(await secretCipher.decrypt(webhook.target, owner));
+  const { url, secret } = webhook;
+  return { url, secrets: secret === null ? [] : [await secretCipher.decrypt(secret, owner)] };
+}
+
+/** @throws badRequest if the webhook's address is forbidden */
+export async function rejectForbiddenWebhook(
+  services: Services<'webhookSender'>,
+  { webhook }: CreateBatchBody,
+): Promise<void> {
+  const rejection = webhook && (await services.webhookSender.rejectionOf(webhook.url));
+  if (rejection) throw new ServiceError('badRequest', `webhook.url: ${rejection}`);
+}
+
+/** The webhook as it is stored: its address and its secret are encrypted for this batch. */
+export async function encryptedWebhook(
+  services: Services<'secretCipher'>,
+  { webhook }: CreateBatchBody,
+  owner: SecretOwner,
+): Promise<Webhook | null> {
+  if (webhook === undefined) return null;
+  const { url, secret } = webhook;
+  const target = { url, secrets: secret === undefined ? [] : [secret] };
+  return encryptTarget(services, webhook, { target, owner });
+}
+
+/**
+ * Signs the further calls of a batch's webhook with another secret. `webhook-signature` also has the signature of the
+ * secret before it, for a receiver that does not know the new one yet.
+ */
+export async function replaceWebhookSecret(
+  services: Services<'deliveries' | 'secretCipher' | 'webhookSource'>,
+  owner: DeliveryOwner,
+  secret: string,
+): Promise<void> {
+  const webhook = await services.webhookSource.get(owner);
+  if (webhook === undefined) throw new Error(`Batch ${owner.batchId} has no webhook`);
+  const { url, secrets } = await decryptTarget(services, webhook, owner);
+  const previous = secrets.filter((each) => each !== secret).slice(0, 1);
+  const target = { url, secrets: [secret, ...previous] };
+  const replaced = await encryptTarget(services, webhook, { target, owner });
+  if (!(await services.deliveries.replaceWebhook(owner, webhook, replaced)))
+    throw new Error(`The webhook of batch ${owner.batchId} has just been changed: run the command again`);
+}
 
 type DeliverServices = Services<
   | 'clock'

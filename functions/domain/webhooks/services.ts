@@ -1,8 +1,96 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { DeliveryStore } from './delivery-store.ts';
-import type { SecretCipher } from './secret-cipher.ts';
-import type { WebhookSender } from './webhook-sender.ts';
-import type { WebhookSource } from './webhook-source.ts';
+import type { EncryptedWebhook, SecretCipher, Webhook } from './webhook.ts';
+
+/** The delivery of a batch's final event. It exists only if the batch's webhook subscribes to that event. */
+export interface WebhookDelivery {
+  workspaceId: string;
+  batchId: string;
+  /** The body that every attempt sends, unchanged. */
+  body: string;
+  /** `gone`: the receiver responded with 410. `exhausted`: no attempt of the schedule succeeded. */
+  state: 'pending' | 'delivered' | 'gone' | 'exhausted';
+  /** Starts at 1. Each resend by an operator adds 1. */
+  round: number;
+  /** Attempts started in this round. */
+  attempts: number;
+  /** Attempts started in all rounds. */
+  allAttempts: number;
+  /** Earliest time of the next attempt. */
+  nextAt: string;
+}
+
+export interface DeliveryAttempt {
+  /** Counted from 1 over all rounds. */
+  number: number;
+  round: number;
+  at: string;
+  /** Milliseconds. Null while the attempt runs; stays null if the function was killed. */
+  duration: number | null;
+  /** The receiver's status code; null without a response. */
+  status: number | null;
+  /** Why there was no response; null with a response. */
+  failure: string | null;
+}
+
+export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
+
+/** Unique, because a batch ends once. Receivers recognize a repeated event by this id. */
+export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
+
+/** The write that ends a batch also creates its delivery: see BatchStore. */
+export interface DeliveryStore {
+  get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
+  /**
+   * Starts the next attempt and stores it. Undefined if another caller started it, or the delivery has ended.
+   * @param attempt.nextAt when the following attempt is due if the function is killed during this one
+   */
+  start(
+    delivery: WebhookDelivery,
+    attempt: { at: string; nextAt: string },
+  ): Promise<{ delivery: WebhookDelivery; attempt: DeliveryAttempt } | undefined>;
+  /** Stores how an attempt ended. Changes the delivery only if no other attempt has started in the meantime. */
+  end(
+    delivery: WebhookDelivery,
+    attempt: DeliveryAttempt,
+    next: Pick<WebhookDelivery, 'state' | 'nextAt'>,
+  ): Promise<void>;
+  /** Ends a delivery whose last attempt was killed before its result was stored. */
+  exhaust(delivery: WebhookDelivery): Promise<void>;
+  /** Restarts the schedule. Undefined if another caller changed the delivery after it was read. */
+  restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
+  /**
+   * Replaces the webhook that is stored with the batch, for all further attempts.
+   * @returns false if another caller has changed it after it was read
+   */
+  replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
+  /** All attempts, oldest first. */
+  attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
+}
+
+export interface WebhookSender {
+  /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
+  rejectionOf(url: string): Promise<string | null>;
+  /**
+   * Sends one POST to an address that was just checked. Does not follow redirects: a 3xx is returned like any response.
+   * @throws OutboundFailure
+   */
+  post(
+    url: string,
+    call: { headers: Readonly<Record<string, string>>; body: string },
+  ): Promise<WebhookResponse>;
+}
+
+export interface WebhookResponse {
+  status: number;
+  /** The receiver's `Retry-After` in milliseconds. */
+  retryAfter: number | null;
+}
+
+/** Webhooks are stored with batches, but `domain/webhooks` must not import `domain/batches`. */
+export interface WebhookSource {
+  /** The webhook of a batch, if it has one. */
+  get(owner: DeliveryOwner): Promise<Webhook | undefined>;
+}
 
 export interface WebhookServices extends PlatformServices {
   deliveries: DeliveryStore;
@@ -13,7 +101,7 @@ export interface WebhookServices extends PlatformServices {
 }
 
 /** Times in milliseconds. */
-export interface WebhookSettings {
+interface WebhookSettings {
   /** How long a receiver may take to respond. */
   timeout: number;
   /** The delay after each failed attempt, from its end to the next attempt. */

@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
 
 /** The webhook of a batch as it is stored. */
@@ -22,4 +23,45 @@ export interface WebhookTarget {
   url: string;
   /** The newest first. Without one, calls are not signed. */
   secrets: string[];
+}
+
+/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
+export interface SecretCipher {
+  encrypt(text: string, owner: SecretOwner): Promise<string>;
+  decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
+}
+
+export interface SecretOwner {
+  workspaceId: string;
+  batchId: string;
+}
+
+interface SignedCall {
+  secret: string;
+  /** Unix seconds, the same text as in the header. */
+  timestamp: string;
+  /** Exactly the bytes that are sent. */
+  body: string | Uint8Array;
+}
+
+/** `X-Service-Signature` (specification, section 6.2). The key is the secret as UTF-8. */
+export const webhookSignature = ({ secret, timestamp, body }: SignedCall): string =>
+  `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
+
+/** `webhook-signature` (https://www.standardwebhooks.com). */
+export const standardSignature = (call: SignedCall & { eventId: string }): string =>
+  `v1,${createHmac('sha256', standardKey(call.secret)).update(`${call.eventId}.${call.timestamp}.`).update(call.body).digest('base64')}`;
+
+const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
+
+/** Libraries of Standard Webhooks decode a secret that starts with `whsec_` as base64, and use any other unchanged. */
+function standardKey(secret: string): string | Buffer {
+  const [, base64 = ''] = prefixed.exec(secret) ?? [];
+  return base64 === '' ? secret : Buffer.from(base64, 'base64');
+}
+
+export function isRightSignature(signature: string, call: SignedCall): boolean {
+  const actual = Buffer.from(signature);
+  const expected = Buffer.from(webhookSignature(call));
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+
 export type AuditAction =
   | 'workspace created'
   | 'workspace updated'
@@ -43,4 +44,15 @@ export function changesOf(before: object, after: object): Record<string, { from:
       .filter(([name, value]) => !isDeepStrictEqual(storedForm(old[name]), storedForm(value)))
       .map(([name, value]) => [name, { from: old[name] ?? null, to: value }]),
   );
+}
+
+/** What operators did. Each store writes the entry in the same transaction as the change. */
+export interface AuditLog {
+  /**
+   * Oldest first, in pages.
+   * @param workspaceId undefined for all workspaces
+   * @param from first UTC day, such as `2027-01-31`
+   * @param to last UTC day, included
+   */
+  between(workspaceId: string | undefined, from: string, to: string): AsyncIterable<AuditEntry[]>;
 }

@@ -8,8 +8,7 @@ import {
   rateClasses,
   type Tokens,
 } from '#contract/rate-limits.ts';
-import type { BucketChange, BucketOwner } from './rate-bucket-store.ts';
-import type { RateLimitDecision, RateLimits } from './rate-limits.ts';
+import type { BucketChange, BucketOwner, RateLimitDecision, RateLimits } from './rate-limits.ts';
 import type { Services } from './services.ts';
 
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;

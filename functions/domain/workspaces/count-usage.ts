@@ -1,5 +1,17 @@
+import { ServiceError } from '#contract/errors.ts';
+import { allEnded } from '#domain/platform/promises.ts';
+import { type Clock, sumOf } from '#domain/platform/services.ts';
 import type { Services } from './services.ts';
-import { dayOf, type Use } from './usage.ts';
+import {
+  type DayOfUsage,
+  dayOf,
+  type ModelUsage,
+  noCounts,
+  noModelUsage,
+  type UsageCounts,
+  type UsageStore,
+  type Use,
+} from './usage.ts';
 
 /** Adds to today's usage. A failure is logged with the usage and not thrown: the work itself has succeeded. */
 export async function countUsage(
@@ -14,3 +26,134 @@ export async function countUsage(
     services.log.error('Usage was not counted', { apiKeyId, agentId, ...counts, calls, error });
   }
 }
+
+export type UsageGrouping = 'day' | 'workspace' | 'key' | 'agent' | 'model';
+
+export interface UsageLine {
+  /** The day, the id of the workspace or the key, the agent's id (null: no agent), or the model. */
+  name: string | null;
+  counts: UsageCounts;
+  /** Calls of all models; of one model if grouped by model. */
+  calls: ModelUsage;
+}
+
+/** Each is a query or more. */
+const workspacesAtOnce = 10;
+
+/**
+ * The usage of a workspace or of all, grouped by day, workspace, key, agent or model. Both days are UTC days and included.
+ * @param input without a workspace, the usage of all
+ * @throws notFound for an unknown workspace
+ */
+export async function summarizeUsage(
+  services: Services<'usage' | 'workspaces'>,
+  input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
+): Promise<{ lines: UsageLine[]; total: UsageLine }> {
+  const ids = await workspacesOf(services, input.workspaceId);
+  const lines = new Map<string | null, UsageLine>();
+  let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
+  for (let first = 0; first < ids.length; first += workspacesAtOnce) {
+    const group = ids.slice(first, first + workspacesAtOnce);
+    const found = await allEnded(group.map((id) => usageOf(services, id, input)));
+    for (const line of found.flat()) {
+      lines.set(line.name, sum(lines.get(line.name), line));
+      total = { ...sum(total, line), name: null };
+    }
+  }
+  return {
+    lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
+    total,
+  };
+}
+
+async function workspacesOf(
+  { workspaces }: Services<'workspaces'>,
+  workspaceId: string | undefined,
+): Promise<string[]> {
+  if (workspaceId === undefined) return (await workspaces.list()).map(({ id }) => id);
+  if ((await workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  return [workspaceId];
+}
+
+async function usageOf(
+  { usage }: Services<'usage'>,
+  workspaceId: string,
+  { from, to, by }: { from: string; to: string; by: UsageGrouping },
+): Promise<UsageLine[]> {
+  const lines = new Map<string | null, UsageLine>();
+  for await (const days of usage.between(workspaceId, from, to))
+    for (const line of days.flatMap((day) => linesOf(day, by)))
+      lines.set(line.name, sum(lines.get(line.name), line));
+  return [...lines.values()];
+}
+
+function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
+  if (by === 'model')
+    return Object.entries(day.models).map(([name, calls]) => ({ name, counts: noCounts, calls }));
+  return [
+    {
+      name: { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by],
+      counts: day.counts,
+      calls: Object.values(day.models).reduce(sumOf, noModelUsage),
+    },
+  ];
+}
+
+const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
+  one === undefined
+    ? other
+    : { name: other.name, counts: sumOf(one.counts, other.counts), calls: sumOf(one.calls, other.calls) };
+
+/** Milliseconds for which uses are collected. A process that must end has about a second (`serve-routes.ts`). */
+const collectedFor = 500;
+
+/** So many uses are written without a further wait: each is then a sixteenth of a write unit, however fast they come. */
+const collectedAtMost = 16;
+
+interface Collected {
+  use: Use;
+  count: number;
+  written: Promise<void>;
+  write(): void;
+}
+
+/**
+ * A usage store that writes the uses of concurrent requests together, one write for each key, agent and day. Each use
+ * waits for its write, so each request knows whether its use is counted.
+ * @param isAlone whether no other request runs: the use is then written at once
+ */
+export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {
+  const open = new Map<string, Collected>();
+  const collect = (owner: string, use: Use, day: string): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const write = (): void => {
+      cancel();
+      open.delete(owner);
+      resolve(store.add(collected.use, day));
+    };
+    const cancel = clock.after(collectedFor, write);
+    const collected: Collected = { use, count: 1, written: promise, write };
+    open.set(owner, collected);
+    return promise;
+  };
+  return {
+    between: (...range) => store.between(...range),
+    add(use, day) {
+      if (isAlone()) return store.add(use, day);
+      const owner = JSON.stringify([use.workspaceId, use.apiKeyId, use.agentId, day]);
+      const known = open.get(owner);
+      if (known === undefined) return collect(owner, use, day);
+      known.use = combined(known.use, use);
+      known.count += 1;
+      if (known.count === collectedAtMost) known.write();
+      return known.written;
+    },
+  };
+}
+
+const combined = (one: Use, other: Use): Use => ({
+  ...one,
+  counts: sumOf({ ...noCounts, ...one.counts }, other.counts),
+  calls: [...one.calls, ...other.calls],
+});

@@ -1,12 +1,10 @@
 import type { Limits } from '#contract/rate-limits.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { ApiKeyStore } from './api-key-store.ts';
-import type { AuditLog } from './audit-log.ts';
-import type { RateBucketStore } from './rate-bucket-store.ts';
-import type { RateLimits } from './rate-limits.ts';
-import type { UsageStore } from './usage-store.ts';
-import type { WorkspaceDeletion, WorkspaceObjects } from './workspace-deletion.ts';
-import type { WorkspaceStore } from './workspace-store.ts';
+import type { ApiKeyStore } from './api-key.ts';
+import type { AuditLog } from './audit.ts';
+import type { RateBucketStore, RateLimits } from './rate-limits.ts';
+import type { UsageStore } from './usage.ts';
+import type { WorkspaceDeletion, WorkspaceObjects, WorkspaceStore } from './workspace.ts';
 
 export interface WorkspaceServices extends PlatformServices {
   apiKeys: ApiKeyStore;

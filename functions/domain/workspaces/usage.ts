@@ -1,4 +1,4 @@
-import { type CountedCall, sumOf } from '#domain/platform/model-usage.ts';
+import { type CountedCall, sumOf } from '#domain/platform/services.ts';
 
 export interface KeyOwner {
   workspaceId: string;
@@ -9,7 +9,7 @@ export interface KeyOwner {
 export const operatorsKeyId = 'operators';
 
 /** Usage is counted per key and agent. */
-export interface UsageOwner extends KeyOwner {
+interface UsageOwner extends KeyOwner {
   /** Null for usage without an agent, such as uploads. */
   agentId: string | null;
 }
@@ -69,4 +69,17 @@ export function usageByModel(calls: readonly CountedCall[]): Record<string, Mode
   for (const [model, , promptTokens, completionTokens] of calls)
     models[model] = sumOf(models[model] ?? noModelUsage, { calls: 1, promptTokens, completionTokens });
   return models;
+}
+
+export interface UsageStore {
+  /**
+   * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. A use whose write
+   * failed is counted by the next write of the process with the same owner and day.
+   */
+  add(use: Use, day: string): Promise<void>;
+  /**
+   * A workspace's usage, by day, key and agent, with an entry for each process that has counted it. Both days, such as
+   * `2027-01-31`, are included.
+   */
+  between(workspaceId: string, from: string, to: string): AsyncIterable<DayOfUsage[]>;
 }

@@ -1,6 +1,12 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
 
+/** An external user of a workspace. */
+export interface Person {
+  workspaceId: string;
+  externalUserId: string;
+}
+
 export interface Workspace {
   id: string;
   name: string;
@@ -33,4 +39,61 @@ export function checkExternalUser(workspace: Workspace, externalUserId: unknown,
     throw new ServiceError('clientNotAllowed', 'external_user_id is required in whitelist mode');
   if (!isListed)
     throw new ServiceError('clientNotAllowed', 'external_user_id is not on the whitelist of this workspace');
+}
+
+export type WorkspaceChanges = Partial<
+  Pick<
+    Workspace,
+    'name' | 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
+  >
+> & {
+  /** Only the given limits change. `stage` removes the own limit, so that the stage's applies again. */
+  ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
+};
+
+export interface WorkspaceStore {
+  get(workspaceId: string): Promise<Workspace | undefined>;
+  isListed(workspaceId: string, externalUserId: string): Promise<boolean>;
+  put(workspace: Workspace): Promise<void>;
+  /** @returns the changed workspace; undefined if the id is unknown */
+  update(workspaceId: string, changes: WorkspaceChanges): Promise<Workspace | undefined>;
+  /** Sorted by id. */
+  list(): Promise<Workspace[]>;
+  /** The whitelist in pages, in an order of its own. */
+  listed(workspaceId: string): AsyncIterable<string[]>;
+  addToWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
+  removeFromWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
+}
+
+/** What was deleted. */
+export interface DeletedCounts {
+  items: number;
+  objects: number;
+}
+
+/** Deletes the items of a workspace. Each method may be repeated, also after a crash. */
+export interface WorkspaceDeletion {
+  /**
+   * Disables the workspace for its deletion.
+   * @returns since when it has been disabled for its deletion, ISO 8601, and what was deleted since; undefined if the workspace
+   *   does not exist
+   */
+  start(workspaceId: string, at: string): Promise<{ startedAt: string; deleted: DeletedCounts } | undefined>;
+  /** Adds to what has been deleted. */
+  add(workspaceId: string, deleted: DeletedCounts): Promise<void>;
+  /**
+   * Scans the table once and deletes every item of the workspace except the workspace itself and its list entry.
+   * @param onPage gets the number of items that were read and deleted since the last call
+   */
+  deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
+  /** Deletes the workspace itself. Its only trace is one audit entry for all workspaces, with the id and the counts. */
+  finish(workspaceId: string, deleted: DeletedCounts): Promise<void>;
+}
+
+export interface WorkspaceObjects {
+  /**
+   * Deletes every object and every unfinished upload of the workspace.
+   * @param onDeleted gets the number of those that were deleted since the last call
+   */
+  delete(workspaceId: string, onDeleted: (deleted: number) => Promise<void>): Promise<void>;
 }

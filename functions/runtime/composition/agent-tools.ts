@@ -1,13 +1,11 @@
-import type { AgentTool } from '#agents/tools/agent-tool.ts';
+import { type AgentTool, requestForm } from '#agents/tools/agent-tool.ts';
 import { callAgent } from '#agents/tools/call-agent.ts';
+import { lookup } from '#agents/tools/chat-texts.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
-import { lookup } from '#agents/tools/lookup.ts';
-import { requestForm } from '#agents/tools/request-form.ts';
 import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts';
 import { searchWeb } from '#agents/tools/search-web.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
-import type { KnowledgeServices } from '#domain/knowledge/services.ts';
+import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowledge.ts';
 
 /** Services are created at the first tool use, because most replies use no tool. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };

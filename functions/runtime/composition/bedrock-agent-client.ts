@@ -5,7 +5,7 @@ import {
   type RetrieveCommandOutput,
 } from '@aws-sdk/client-bedrock-agent-runtime';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { clientTimeouts } from '#runtime/environment/environment.ts';
 
 const client = new BedrockAgentRuntimeClient({
   // The client's default handler uses HTTP/2, which only bidirectional streams need. A search may take several seconds.

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { findProvider } from '#agents/models/model-provider.ts';
-import { inspectTools } from '#agents/tools/offered-tools.ts';
+import { inspectTools } from '#agents/tools/agent-tool.ts';
 import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { limits } from '#contract/limits.ts';

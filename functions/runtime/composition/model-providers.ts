@@ -1,11 +1,10 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { cachedSecret } from '#adapters/cached-secret.ts';
+import { cachedSecret } from '#adapters/secrets.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
-import { environment } from '#runtime/environment/environment.ts';
+import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 

@@ -6,19 +6,14 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
-import { s3ContentStore } from '#adapters/s3-content-store.ts';
-import { s3FileStore } from '#adapters/s3-file-store.ts';
-import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
-import { s3WorkspaceObjects } from '#adapters/s3-workspace-objects.ts';
-import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
-import type { PreparationLeases } from '#domain/files/file-index.ts';
+import { s3IndexObjects } from '#adapters/knowledge/knowledge-index.ts';
+import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
+import { s3ContentStore, s3FileStore, s3WorkspaceObjects } from '#adapters/s3-objects.ts';
+import type { AttachmentReader } from '#domain/files/services.ts';
+import type { PreparationLeases } from '#domain/files/stored-file.ts';
 import type { Shares } from '#domain/platform/shares.ts';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
-import { clock } from '#runtime/environment/clock.ts';
-import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
-import { environment } from '#runtime/environment/environment.ts';
-import { lazily } from '#runtime/environment/lazily.ts';
+import { clientTimeouts, DeadlineRetries, environment, lazily } from '#runtime/environment/environment.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 
 /** Parts of files and their texts have several megabytes, so these calls take longer than others. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };

@@ -8,68 +8,61 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
-import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
-import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { dynamoAgentReader, dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
-import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
-import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatTraces } from '#adapters/dynamo/chats/chat-traces.ts';
+import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
-import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
-import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
+import { dynamoChatTraces, dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
-import { dynamoErasures } from '#adapters/dynamo/erasure/erasures.ts';
-import { dynamoPersonTraces } from '#adapters/dynamo/erasure/person-traces.ts';
-import { dynamoRetention } from '#adapters/dynamo/erasure/retention.ts';
+import { dynamoErasures, dynamoPersonTraces, dynamoRetention } from '#adapters/dynamo/erasure/erasures.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
-import { keyScanner } from '#adapters/dynamo/table/scan-keys.ts';
+import { keyScanner } from '#adapters/dynamo/table/lists.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
-import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { auditBy, dynamoAuditLog, operatorsAuditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
+import {
+  auditBy,
+  dynamoApiKeyStore,
+  dynamoAuditLog,
+  operatorsAuditBy,
+} from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { dynamoSlotReports } from '#adapters/dynamo/workspaces/slot-reports.ts';
+import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
-import { dynamoWorkspaceDeletion } from '#adapters/dynamo/workspaces/workspace-deletion.ts';
-import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
+import {
+  dynamoWorkspaceDeletion,
+  dynamoWorkspaceStore,
+} from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
-import { presignedPreparation } from '#adapters/presigned-preparation.ts';
-import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
-import { sqsPurgeQueue } from '#adapters/sqs-purge-queue.ts';
-import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
+import { sqsBatchQueue, sqsPurgeQueue, stepFunctionsBatchWorkflow } from '#adapters/queues.ts';
+import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
-import type { WebPages } from '#domain/agents/web-pages.ts';
-import type { WebSearch } from '#domain/agents/web-search.ts';
-import type { BatchServices } from '#domain/batches/services.ts';
-import type { ContentStore } from '#domain/chats/content-store.ts';
+import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
+import type { BatchServices } from '#domain/batches/batch-store.ts';
+import type { ContentStore } from '#domain/chats/message.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
-import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
-import type { PreparationLeases } from '#domain/files/file-index.ts';
-import type { FileStore } from '#domain/files/file-store.ts';
-import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
-import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
-import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import type { AttachmentReader, PreparedAttachments } from '#domain/files/services.ts';
+import type { FileStore, PreparationLeases } from '#domain/files/stored-file.ts';
+import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { Shares } from '#domain/platform/shares.ts';
-import type { SecretCipher } from '#domain/webhooks/secret-cipher.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
-import type { WebhookSender } from '#domain/webhooks/webhook-sender.ts';
+import type { WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
+import type { SecretCipher } from '#domain/webhooks/webhook.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
-import { actor } from '#runtime/environment/actor.ts';
-import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
-import { clock, processClock } from '#runtime/environment/clock.ts';
-import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
-import { environment } from '#runtime/environment/environment.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
-import { deferred, lazily } from '#runtime/environment/lazily.ts';
+import {
+  clientTimeouts,
+  DeadlineRetries,
+  deferred,
+  environment,
+  lazily,
+} from '#runtime/environment/environment.ts';
+import { actor, clock, identifiers, processClock } from '#runtime/environment/invocation-context.ts';
 import { log } from '#runtime/observability/log.ts';
 import { meter } from '#runtime/observability/meter.ts';
 import { agentTools } from './agent-tools.ts';

@@ -1,9 +1,104 @@
 import process from 'node:process';
+import { StandardRetryStrategy } from '@smithy/core/retry';
 import * as z from 'zod';
-import { hostAndPort } from '#contract/host-and-port.ts';
-import { poolNames } from '#contract/pools.ts';
+import { poolNames } from '#contract/limits.ts';
 import { limitsText } from '#contract/rate-limits.ts';
+import { type HostAndPort, hostAndPort, parseHostAndPort } from '#contract/urls.ts';
+import { invocationContext } from './invocation-context.ts';
 import { variables } from './variables.ts';
+
+/** Creates the value at the first call and returns the same value afterwards. */
+export function lazily<Value>(create: () => Value): () => Value {
+  let created: { value: Value } | undefined;
+  return () => {
+    created ??= { value: create() };
+    return created.value;
+  };
+}
+
+/** An object whose methods load it at their first call, for an import that most calls do not need. All return promises. */
+export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
+  new Proxy({} as Loaded, {
+    get: (_target, name) =>
+      // A promise asks whatever it is given for this method.
+      name === 'then'
+        ? undefined
+        : async (...given: unknown[]) => {
+            const loaded = await load();
+            const method = Reflect.get(loaded, name) as (...given: unknown[]) => unknown;
+            return method.apply(loaded, given);
+          },
+  });
+
+/** Variables with addresses of Lambda itself, which serve the function's credentials and invocations. */
+const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
+
+/**
+ * The endpoints in this function's environment variables. Requests to URLs from users must never reach them. AWS's
+ * public endpoints are not included, because they accept only signed requests.
+ */
+export const internalEndpoints = (): HostAndPort[] =>
+  Object.entries(process.env)
+    .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL') || lambdaVariables.includes(name))
+    .flatMap(([, value = '']) => {
+      const url = URL.parse(value.includes('://') ? value : `http://${value}`);
+      if (url === null) return [];
+      const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+      return parseHostAndPort(`${url.hostname}:${port}`) ?? [];
+    });
+
+/**
+ * Timeouts of every AWS client, in milliseconds. Without them, a hanging socket blocks a request until the function
+ * times out. AWS responds within tens of milliseconds; 3 s are also enough for the 16 MB of a BatchGetItem.
+ */
+export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
+
+/**
+ * For operators' commands, before their first client: nobody waits for a response, and a scan's pages of 1 MB can take long on
+ * a slow network, or on a busy machine with a local run.
+ */
+export const waitLonger = (): void => {
+  Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });
+};
+
+type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
+type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
+
+/**
+ * Milliseconds that a function needs after its last attempt to log, to report failed messages and to send its trace.
+ */
+export const reservedMilliseconds = 10_000;
+
+/** The backoff in milliseconds doubles up to this value, so a call succeeds within 2 s of the end of an outage. */
+const maxBackoff = 2000;
+
+let commandRemaining: () => number | undefined = () => undefined;
+
+/**
+ * For operators' commands, which have no invocation: calls are retried as in a function that no client waits for.
+ * @param remaining the milliseconds left for retries; undefined: calls have `maxAttempts` attempts
+ */
+export const retryWhile = (remaining: () => number | undefined): void => {
+  commandRemaining = remaining;
+};
+
+/**
+ * The retry strategy of AWS clients. In functions that a client waits for, calls have `maxAttempts` attempts. In
+ * functions invoked by a queue, a schedule or the workflow, throttled and failed calls are retried with full jitter
+ * until the function's time runs out, so that finished work such as a model's reply is not lost. Client errors have no
+ * such retries.
+ */
+export class DeadlineRetries extends StandardRetryStrategy {
+  override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
+    const remaining = (invocationContext().getStore()?.remainingMilliseconds ?? commandRemaining)();
+    if (remaining === undefined || error.errorType === 'CLIENT_ERROR')
+      return super.refreshRetryTokenForRetry(token, error);
+    const retries = token.getRetryCount() + 1;
+    const wait = Math.random() * Math.min(50 * 2 ** retries, maxBackoff);
+    if (remaining - wait < reservedMilliseconds) throw new Error('No time is left for another attempt');
+    return { getRetryCount: () => retries, getRetryDelay: () => wait, getRetryCost: () => undefined };
+  }
+}
 
 const hostsAndPorts = () =>
   z

@@ -1,4 +1,41 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
+import { v7 } from 'uuid';
+import type { Clock, Identifiers } from '#domain/platform/services.ts';
+
+let currentActor: string | undefined;
+
+/** Sets the actor of the audit log. An operator's command calls this before its first change. */
+export function actAs(actor: string): void {
+  currentActor = actor;
+}
+
+/** @throws Error if no actor is set: the audit log must name one for every change */
+export function actor(): string {
+  if (currentActor === undefined) throw new Error('No actor is set for this change');
+  return currentActor;
+}
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** Encodes the bytes as one base-62 number: 32 bytes need at most 43 characters. */
+function inBase62(bytes: Uint8Array, length: number): string {
+  let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  let text = '';
+  while (number > 0n) {
+    text = `${base62[Number(number % 62n)]}${text}`;
+    number /= 62n;
+  }
+  return text.padStart(length, '0');
+}
+
+export const identifiers: Identifiers = {
+  // UUIDs of version 7 increase with time, so the order of keys is the order of creation.
+  uuid: () => v7(),
+  workspaceId: () => `ws_${inBase62(randomBytes(12), 17)}`,
+  apiKey: () => `ak_${inBase62(randomBytes(32), 43)}`,
+  apiKeyId: () => `key_${inBase62(randomBytes(12), 17)}`,
+};
 
 /** What belongs to one invocation, or to one request of a function that serves several requests at once. */
 export interface InvocationContext {
@@ -18,3 +55,22 @@ export function invocationContext(): AsyncLocalStorage<InvocationContext> {
   shared[key] ??= new AsyncLocalStorage();
   return shared[key];
 }
+
+export const clock: Clock = {
+  now: () => new Date(),
+  after: (milliseconds, call) => {
+    const timer = setTimeout(call, milliseconds);
+    return () => clearTimeout(timer);
+  },
+  every: (milliseconds, call) => {
+    const timer = setInterval(call, milliseconds);
+    return () => clearInterval(timer);
+  },
+};
+
+/** For work of the process: its delayed calls run outside of the request that has set them. */
+export const processClock: Clock = {
+  ...clock,
+  after: (milliseconds, call) => invocationContext().exit(() => clock.after(milliseconds, call)),
+  every: (milliseconds, call) => invocationContext().exit(() => clock.every(milliseconds, call)),
+};

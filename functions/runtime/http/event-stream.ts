@@ -1,11 +1,10 @@
 import type { Writable } from 'node:stream';
 import { errorTable } from '#contract/errors.ts';
-import { endOfStream, eventText } from '#contract/event-text.ts';
-import type { StreamEventBody } from '#contract/events.ts';
+import { endOfStream, eventText, type StreamEventBody } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
-import type { EventRecorder } from '#domain/chats/record-events.ts';
-import type { Cancel, Clock } from '#domain/platform/clock.ts';
+import type { EventRecorder } from '#domain/chats/reply-stream.ts';
+import type { Cancel, Clock } from '#domain/platform/services.ts';
 
 /**
  * Milliseconds of silence before a ping. Proxies may close connections after 30 s of silence, and a model may take

@@ -1,8 +1,6 @@
 import { furtherTokens, type RequestClass, type Tokens } from '#contract/rate-limits.ts';
-import type { Caller } from '#domain/workspaces/authorize-request.ts';
-import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
-import type { RateLimitDecision } from '#domain/workspaces/rate-limits.ts';
+import type { Caller } from '#domain/workspaces/api-keys.ts';
+import type { AwaitRateLimit, BucketOwner, RateLimitDecision } from '#domain/workspaces/rate-limits.ts';
 import { rateLimits } from '#runtime/composition/services.ts';
 
 /** The rate limit check of one request. Reads may run concurrently with it; writes and the response must await it. */

@@ -6,8 +6,8 @@ import { parse as parseType } from 'content-type';
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import { uploadFailures } from '#contract/upload.ts';
-import type { UploadPart } from '#domain/files/upload-part.ts';
-import { readUtf8 } from './read-utf8.ts';
+import type { UploadPart } from '#domain/files/stored-file.ts';
+import { readUtf8 } from './request.ts';
 
 /** The parser's limit. RFC 2046 allows 70 characters. */
 const boundaryCharacters = 250;

@@ -1,16 +1,96 @@
+import { createHash, createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { BodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
+import { type idempotencyHeaders, replayedHeader } from '#contract/headers.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
+import type { ChatOfUser } from '#domain/chats/chats.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import { isExpired } from '#domain/workspaces/api-key.ts';
-import type { Caller } from '#domain/workspaces/authorize-request.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import type { Caller } from '#domain/workspaces/api-keys.ts';
+import { checkNamedUsers } from '#domain/workspaces/workspaces.ts';
+import { workspaces } from '#runtime/composition/services.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
-import { isFromDistribution } from './origin-secret.ts';
-import { readUtf8 } from './read-utf8.ts';
+import { isFromDistribution } from './caller-secrets.ts';
+
+/** Decodes UTF-8 and removes a leading byte order mark, unless it is kept. Undefined if the bytes are not valid UTF-8. */
+export function readUtf8(bytes: Uint8Array, { retainsMark = false } = {}): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: retainsMark }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+interface RequestOfChat {
+  workspaceId: string;
+  parameters: { chat_id: number };
+  query: { external_user_id?: string | undefined };
+  headers: { 'x-external-user-id'?: string | undefined };
+  body: unknown;
+}
+
+/**
+ * The chat of a request, and its external user, whom the request may name in its body, or as a query parameter or in a
+ * header.
+ * @throws badRequest if query and header name different users; clientNotAllowed
+ */
+export async function chatOf({
+  workspaceId,
+  parameters,
+  query,
+  headers,
+  body,
+}: RequestOfChat): Promise<ChatOfUser> {
+  const inQuery: string | undefined = query.external_user_id ?? Object(body).external_user_id;
+  const inHeader = headers['x-external-user-id'];
+  if (inQuery !== undefined && inHeader !== undefined && inQuery !== inHeader) {
+    await checkUsers(workspaceId, [inQuery, inHeader]);
+    throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
+  }
+  return { workspaceId, chatId: parameters.chat_id, externalUserId: inQuery ?? inHeader };
+}
+
+/** Checks the whitelist: `checkNamedUsers` of the process. */
+export const checkUsers = (workspaceId: string, named: readonly unknown[]): Promise<void> =>
+  checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
+
+/**
+ * The idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route, the path
+ * parameters and the parsed body: requests that differ in none of them are the same. The stored record does not reveal
+ * the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the header.
+ */
+export function idempotencyKeyOf(
+  route: Route,
+  { workspaceId, parameters, headers, body }: ValidRequest<Route & { headers: typeof idempotencyHeaders }>,
+): IdempotencyKey | null {
+  const header = headers['idempotency-key'];
+  if (header === undefined) return null;
+  return {
+    workspaceId,
+    hash: createHash('sha256').update(header).digest('base64url'),
+    fingerprint: createHmac('sha256', header)
+      .update(JSON.stringify([route.name, parameters, body]))
+      .digest('base64url'),
+    at: clock.now().getTime(),
+  };
+}
+
+/** The key of a request without the header: what the request creates is created once, even if the gateway repeats it. */
+export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
+  workspaceId: request.workspaceId,
+  hash: `request ${request.gatewayId}`,
+  fingerprint: request.gatewayId,
+  at: clock.now().getTime(),
+});
+
+/** Additional headers of a replayed response. */
+export const replayHeaders = (replayed: boolean): Record<string, string> =>
+  replayed ? { [replayedHeader]: 'true' } : {};
 
 /** What routes read of a request, however it came. The names of headers are in lower case. */
 export interface Request {

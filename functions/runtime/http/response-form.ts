@@ -1,8 +1,7 @@
-import { corsHeaders } from '#contract/cors.ts';
-import { failure, success } from '#contract/envelope.ts';
-import { errorTable, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import { errorTable, failure, ServiceError, serverErrorMessage, success } from '#contract/errors.ts';
+import { corsHeaders } from '#contract/headers.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
-import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import type { Caller } from '#domain/workspaces/api-keys.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { log } from '#runtime/observability/log.ts';
 import { callerOf, type Request } from './request.ts';

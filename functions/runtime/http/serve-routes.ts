@@ -3,13 +3,13 @@ import { BodyTooLarge, ServiceError } from '#contract/errors.ts';
 import { hasBody, longBody, type Route, shortBody } from '#contract/routes/route.ts';
 import type { Leave } from '#domain/platform/shares.ts';
 import { shares } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { runInvocation } from '#runtime/observability/invocation.ts';
+import { verifyCaller } from './caller-secrets.ts';
 import { callerIn, headerIn, type Request } from './request.ts';
 import { failureResponse, type ResponseForm } from './response-form.ts';
 import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
-import { verifyCaller } from './signed-caller.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
 /** The gateway sends a request when it has received all of it: 6 MB in this time are 1.6 Mbit/s within a Region. */

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
-import { route } from '#contract/routes/upload-file.ts';
+import { uploadFileRoute } from '#contract/routes/files.ts';
 import type { Leave } from '#domain/platform/shares.ts';
-import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import type { Caller } from '#domain/workspaces/api-keys.ts';
 import { shares } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { originSecretHeader } from '#runtime/environment/variables.ts';
 import { annotateInvocation, endRequest, runInvocation } from '#runtime/observability/invocation.ts';
-import { isFromDistribution } from './origin-secret.ts';
+import { isFromDistribution } from './caller-secrets.ts';
 import { readToEnd } from './read-form.ts';
 import { failureResponse, type WholeResponse } from './response-form.ts';
 import { type Serve, wholeResponse } from './serve-route.ts';
@@ -28,7 +28,7 @@ const requestMilliseconds = 900_000;
 
 type Authorize = (apiKey: string) => Promise<Caller>;
 
-/** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
+/** Serves the upload uploadFileRoute over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(authorize: Authorize, serve: Serve): void {
   listen((request, response) => respond(authorize, serve, request, response), requestMilliseconds);
 }
@@ -49,19 +49,22 @@ async function respond(
   const id = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
   let caller: Caller | undefined;
   let leave: Leave | undefined;
-  const result = await runInvocation({ name: route.name, properties: { request_id: id } }, async () => {
-    try {
-      await checking;
-      const ending = rejectionWhileEnding(id);
-      if (ending !== undefined) return ending;
-      caller = await callerOf(authorize, request);
-      leave = shares().take('uploads', caller.workspaceId);
-    } catch (error) {
-      await endRequest(route.name, error);
-      return failureResponse(error, id);
-    }
-    return responseTo(serve, request, id, caller);
-  });
+  const result = await runInvocation(
+    { name: uploadFileRoute.name, properties: { request_id: id } },
+    async () => {
+      try {
+        await checking;
+        const ending = rejectionWhileEnding(id);
+        if (ending !== undefined) return ending;
+        caller = await callerOf(authorize, request);
+        leave = shares().take('uploads', caller.workspaceId);
+      } catch (error) {
+        await endRequest(uploadFileRoute.name, error);
+        return failureResponse(error, id);
+      }
+      return responseTo(serve, request, id, caller);
+    },
+  );
   // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
   // than the largest upload, a client without a valid key, and one that has no slot but sends slowly.
   if (caller !== undefined)
@@ -76,7 +79,7 @@ async function respond(
 /** @throws notFound for any other request than an upload; unauthenticated */
 async function callerOf(authorize: Authorize, request: IncomingMessage): Promise<Caller> {
   const { pathname } = new URL(request.url ?? '', 'http://any');
-  if (request.method !== route.method || !pathname.endsWith(route.path))
+  if (request.method !== uploadFileRoute.method || !pathname.endsWith(uploadFileRoute.path))
     throw new ServiceError('notFound', 'Resource not found');
   const apiKey = request.headers['x-api-key'];
   if (typeof apiKey !== 'string' || apiKey === '') throw unauthenticated();
@@ -94,7 +97,7 @@ const responseTo = (
   wholeResponse((open) =>
     serve(
       {
-        ...{ id, gatewayId: id, caller, parameters: {}, path: route.path, gatewayHost: undefined },
+        ...{ id, gatewayId: id, caller, parameters: {}, path: uploadFileRoute.path, gatewayHost: undefined },
         headers: headersIn(request),
         query: new Map(),
         body: async () => '',

@@ -1,14 +1,44 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import process from 'node:process';
 import { finished } from 'node:stream';
-import { failure } from '#contract/envelope.ts';
-import { errorTable, serverErrorMessage } from '#contract/errors.ts';
+import { errorTable, failure, serverErrorMessage } from '#contract/errors.ts';
+import { interrupted, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { environment } from '#runtime/environment/environment.ts';
+import { Measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
-import { Measurements } from '#runtime/observability/measurements.ts';
-import { activeRequests, startRequest } from './active-requests.ts';
 import { headersOf, type WholeResponse } from './response-form.ts';
-import { abortReplies } from './shutdown.ts';
+
+let active = 0;
+
+/** Counts a request of a web function. @returns ends it */
+function startRequest(): () => void {
+  active += 1;
+  return () => {
+    active -= 1;
+  };
+}
+
+/** Requests of this process that have not ended, with what they do after their responses. */
+const activeRequests = (): number => active;
+
+/** A Lambda function serves one request at a time and counts none. */
+export const isOnlyRequest = (): boolean => active <= 1;
+
+const runningReplies = new Set<AbortController>();
+
+/**
+ * Aborts a reply when the process must end, so that its text is stored as far as it came.
+ * @returns call it when the reply has ended
+ */
+export function abortOnShutdown(reply: AbortController): () => void {
+  runningReplies.add(reply);
+  return () => void runningReplies.delete(reply);
+}
+
+/** Aborts all running replies. */
+function abortReplies(): void {
+  for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
+}
 
 /** The default of Node.js. */
 const headersMilliseconds = 60_000;

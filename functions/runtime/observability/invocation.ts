@@ -1,10 +1,86 @@
 import process from 'node:process';
+import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Context } from 'aws-lambda';
 import { errorCodeOf, errorTable } from '#contract/errors.ts';
+import { environment } from '#runtime/environment/environment.ts';
 import { type InvocationContext, invocationContext } from '#runtime/environment/invocation-context.ts';
-import { type Dimensions, Measurements } from './measurements.ts';
-import type { MetricName } from './metric-names.ts';
+import {
+  type Metric,
+  type MetricDimension,
+  type MetricName,
+  metrics,
+  serviceDimension,
+} from './metric-names.ts';
 import { logTrace, sendTrace, type TracedPart } from './trace.ts';
+
+/** Values for the dimensions of the metric. */
+type Dimensions<Name extends MetricName> = Record<
+  (typeof metrics)[Name]['dimensions'][number][number],
+  string
+>;
+
+interface Group {
+  dimensions: Readonly<Partial<Record<MetricDimension, string>>>;
+  sets: (typeof metrics)[MetricName]['dimensions'];
+  values: [MetricName, number][];
+}
+
+let client: Metrics | undefined;
+
+/** Collects the measurements of an invocation until they are written to its log. */
+export class Measurements {
+  readonly #groups = new Map<string, Group>();
+
+  add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
+    const { dimensions: sets } = metrics[name];
+    const key = JSON.stringify([sets, dimensions]);
+    const group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, { dimensions, sets, values: [[name, value]] });
+    else group.values.push([name, value]);
+  }
+
+  /**
+   * Writes one log line for each combination of dimensions: in a common line, CloudWatch would assign all dimensions to
+   * every metric.
+   * @param properties additional searchable fields of each line
+   */
+  publish(properties: Readonly<Record<string, string | undefined>>): void {
+    const groups = [...this.#groups.values()];
+    this.#groups.clear();
+    for (const group of groups) {
+      client ??= new Metrics({
+        namespace: environment('metricsNamespace'),
+        serviceName: serviceDimension.service,
+      });
+      for (const [name, value] of Object.entries(properties))
+        if (value !== undefined) client.addMetadata(name, value);
+      addGroup(client, group);
+      client.publishStoredMetrics();
+    }
+  }
+}
+
+function addGroup(client: Metrics, { dimensions, sets, values }: Group): void {
+  const dimensionValues: Partial<Record<string, string>> = dimensions;
+  for (const set of sets)
+    if (set.length > 0)
+      client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensionValues[name] ?? ''])));
+  for (const [key, value] of summed(values)) {
+    const { name, formerName, unit }: Metric = metrics[key];
+    client.addMetric(name, unit, value);
+    if (formerName !== undefined) client.addMetric(formerName, unit, value);
+  }
+}
+
+/** Adds up counts. Times and sizes stay single values, for percentiles. */
+function summed(values: readonly [MetricName, number][]): [MetricName, number][] {
+  const sums = new Map<MetricName, number>();
+  const single: [MetricName, number][] = [];
+  for (const [name, value] of values)
+    if (metrics[name].unit === 'Count') sums.set(name, (sums.get(name) ?? 0) + value);
+    else single.push([name, value]);
+  return [...sums, ...single];
+}
 
 interface Invocation extends InvocationContext {
   readonly name: string;
@@ -124,7 +200,7 @@ export const runRequest = <Result>(
   );
 
 /** Counts a request and the error of its response. */
-export function countRequest(route: string, error: unknown): void {
+function countRequest(route: string, error: unknown): void {
   measurements.add('requests', 1, { route });
   if (error !== undefined) measurements.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
 }

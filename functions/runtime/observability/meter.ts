@@ -1,4 +1,5 @@
-import type { Meter } from '#domain/platform/meter.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import type { Meter } from '#domain/platform/services.ts';
 import { addTracedPart, measurements } from './invocation.ts';
 
 /** Adds to the measurements that the invocation publishes at its end. */
@@ -31,3 +32,37 @@ export const meter: Meter = {
   keyRejected: (reason) => measurements.add('rejectedKeys', 1, { reason }),
   usageNotCounted: () => measurements.add('lostUsage', 1, {}),
 };
+
+type Emit = (event: StreamEventBody) => void;
+
+/**
+ * Measures the times of a reply for metrics and trace.
+ * @param startedAt `performance.now()` at the start of the invocation
+ */
+export function timeReply(
+  route: 'send-message' | 'complete-chat',
+  startedAt: number,
+): { listening: (emit: Emit) => Emit; ended: (reply: { error: unknown }) => void } {
+  let hasSpoken = false;
+  let calledAt = Date.now();
+  return {
+    listening: (emit) => (event) => {
+      emit(event);
+      if (event.type === 'response.created') calledAt = Date.now();
+      if (hasSpoken || event.type !== 'response.output_text.delta') return;
+      hasSpoken = true;
+      addTracedPart({ name: 'until the first delta', start: calledAt, end: Date.now(), outcome: 'ok' });
+      measurements.add('timeToFirstDelta', Math.round(performance.now() - startedAt), { route });
+    },
+    ended({ error }) {
+      addTracedPart({
+        name: 'reply',
+        start: calledAt,
+        end: Date.now(),
+        outcome: error === null ? 'ok' : 'fault',
+      });
+      measurements.add('replyTime', Math.round(performance.now() - startedAt), { route });
+      if (error !== null) measurements.add('failedReplies', 1, { route });
+    },
+  };
+}

@@ -1,25 +1,24 @@
 import type * as z from 'zod';
-import { imageInspector } from '#adapters/images/inspect-image.ts';
+import { imageInspector } from '#adapters/images/image-structure.ts';
 import { describeIssues } from '#contract/describe-issues.ts';
 import {
   type ChatCompletionRequest,
   chatCompletionRequest,
+  invalidParameter,
   mostParts,
-} from '#contract/openai/chat-completion-request.ts';
-import { invalidParameter, OpenAiError } from '#contract/openai/error.ts';
-import { route } from '#contract/routes/complete-chat.ts';
-import { type CollectedReply, isFailedByModel, ReplyAborted } from '#domain/chats/collect-reply.ts';
-import { stopped } from '#domain/chats/gather-reply.ts';
-import { checkOpenAi } from '#domain/completions/check-open-ai.ts';
-import { isAbandoned, outcomeOf } from '#domain/completions/completion-outcome.ts';
+  OpenAiError,
+} from '#contract/openai.ts';
+import { completeChatRoute } from '#contract/routes/openai.ts';
+import { type CollectedReply, isFailedByModel, ReplyAborted, stopped } from '#domain/chats/collect-reply.ts';
 import {
   completionChunks,
   completionHead,
   completionResource,
-} from '#domain/completions/completion-resource.ts';
-import { startCompletion } from '#domain/completions/start-completion.ts';
-import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
-import { countUsage } from '#domain/workspaces/count-usage.ts';
+  isAbandoned,
+  outcomeOf,
+} from '#domain/completions/completion.ts';
+import { checkOpenAi, startCompletion } from '#domain/completions/start-completion.ts';
+import { combinedUsage, countUsage } from '#domain/workspaces/count-usage.ts';
 import {
   agentRuntime,
   agents,
@@ -30,16 +29,14 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
-import { isOnlyRequest } from '#runtime/http/active-requests.ts';
-import { type CompletionStream, openCompletionStream } from '#runtime/http/completion-stream.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
-import { checkUsers } from '#runtime/http/external-user.ts';
-import { openAiForm } from '#runtime/http/openai-form.ts';
+import { type CompletionStream, openAiForm, openCompletionStream } from '#runtime/http/openai-form.ts';
+import { checkUsers } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
-import { abortOnShutdown } from '#runtime/http/shutdown.ts';
+import { abortOnShutdown, isOnlyRequest } from '#runtime/http/web-server.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
-import { timeReply } from '#runtime/observability/time-reply.ts';
+import { timeReply } from '#runtime/observability/meter.ts';
 import { timeForModel } from './time-for-model.ts';
 
 const services = {
@@ -54,11 +51,11 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** The route of complete-chat, for the Lambda function and for the web function. */
+/** The completeChatRoute of complete-chat, for the Lambda function and for the web function. */
 export const serve = serveRoute(
-  route,
+  completeChatRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
-    const timer = timeReply(route.name, performance.now());
+    const timer = timeReply(completeChatRoute.name, performance.now());
     const gone = new AbortController();
     onGone(() => gone.abort());
     const { workspaceId, apiKeyId, requestId } = request;
@@ -66,7 +63,7 @@ export const serve = serveRoute(
     const isStreamed = body.stream === true;
     const { agent, running } = await startCompletion(services, workspaceId, body, {
       awaitRateLimit,
-      deadline: () => timeForModel(route, isStreamed, remainingMilliseconds()),
+      deadline: () => timeForModel(completeChatRoute, isStreamed, remainingMilliseconds()),
     });
     // Nobody can read the reply later, so it ends with its reader.
     const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));

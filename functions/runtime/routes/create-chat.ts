@@ -1,9 +1,8 @@
-import { route } from '#contract/routes/create-chat.ts';
+import { createChatRoute } from '#contract/routes/chats.ts';
 import { type Chat, chatResource } from '#domain/chats/chat.ts';
-import { createChat } from '#domain/chats/create-chat.ts';
+import { createChat } from '#domain/chats/chats.ts';
 import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
-import { checkUsers } from '#runtime/http/external-user.ts';
-import { gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { checkUsers, gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 
 const services = {
@@ -15,18 +14,18 @@ const services = {
 };
 
 /**
- * The route of create-chat, for the Lambda function and for the web function.
+ * The createChatRoute of create-chat, for the Lambda function and for the web function.
  * @param onCreated called for each new chat
  */
 export const serveWith = (onCreated: (chat: Chat) => void) =>
   serveRoute(
-    route,
+    createChatRoute,
     async (request, { awaitRateLimit }) => {
       const { workspaceId, body } = request;
       const { chat, replayed } = await createChat(
         services,
         { workspaceId, agentId: body.agent_id, name: body.name, externalUserId: body.external_user_id },
-        { client: idempotencyKeyOf(route, request), gateway: gatewayKeyOf(request) },
+        { client: idempotencyKeyOf(createChatRoute, request), gateway: gatewayKeyOf(request) },
         awaitRateLimit,
       );
       if (!replayed) onCreated(chat);

@@ -1,15 +1,15 @@
-import { route } from '#contract/routes/resume-stream.ts';
-import { resumeReply } from '#domain/chats/resume-reply.ts';
+import { resumeStreamRoute } from '#contract/routes/messages.ts';
+import { resumeReply } from '#domain/chats/reply-stream.ts';
 import { chats, clock, replyEvents, workspaces } from '#runtime/composition/services.ts';
 import { eventStreamHeaders, writeStoredStream } from '#runtime/http/event-stream.ts';
-import { chatOf, checkUsers } from '#runtime/http/external-user.ts';
+import { chatOf, checkUsers } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 
 const services = { chats: chats(), clock, replyEvents: replyEvents(), workspaces: workspaces() };
-/** The route of resume-stream, for the Lambda function and for the web function. */
+/** The resumeStreamRoute of resume-stream, for the Lambda function and for the web function. */
 export const serve = serveRoute(
-  route,
+  resumeStreamRoute,
   async (request, { open, awaitRateLimit, remainingMilliseconds }) => {
     const { response_id: responseId, starting_after: startingAfter } = request.query;
     annotateInvocation({ chat_id: String(request.parameters.chat_id) });

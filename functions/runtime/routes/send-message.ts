@@ -1,16 +1,14 @@
 import { historyCache } from '#adapters/dynamo/chats/history-cache.ts';
-import { success } from '#contract/envelope.ts';
-import { ServiceError } from '#contract/errors.ts';
-import { replyHeaders } from '#contract/reply-headers.ts';
-import { route } from '#contract/routes/send-message.ts';
+import { ServiceError, success } from '#contract/errors.ts';
+import { replyHeaders } from '#contract/headers.ts';
+import { sendMessageRoute } from '#contract/routes/messages.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
 import { isFailedByModel } from '#domain/chats/collect-reply.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import { type AssistantMessage, messageId } from '#domain/chats/message.ts';
-import { recordEvents } from '#domain/chats/record-events.ts';
-import { repeatedStream } from '#domain/chats/repeated-stream.ts';
+import { recordEvents, repeatedStream } from '#domain/chats/reply-stream.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
-import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
+import { combinedUsage } from '#domain/workspaces/count-usage.ts';
 import {
   agentRuntime,
   agents,
@@ -27,15 +25,13 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
-import { isOnlyRequest } from '#runtime/http/active-requests.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
-import { checkUsers } from '#runtime/http/external-user.ts';
-import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { checkUsers, idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
 import { type OpenResponse, serveRoute } from '#runtime/http/serve-route.ts';
-import { abortOnShutdown } from '#runtime/http/shutdown.ts';
+import { abortOnShutdown, isOnlyRequest } from '#runtime/http/web-server.ts';
 import { annotateInvocation, measurements } from '#runtime/observability/invocation.ts';
-import { timeReply } from '#runtime/observability/time-reply.ts';
+import { timeReply } from '#runtime/observability/meter.ts';
 import { timeForModel } from './time-for-model.ts';
 
 export const histories = historyCache(messages(), clock);
@@ -58,14 +54,14 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** The route of send-message, for the Lambda function and for the web function. */
+/** The sendMessageRoute of send-message, for the Lambda function and for the web function. */
 export const serve = serveRoute(
-  route,
+  sendMessageRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
-    const replyTimer = timeReply(route.name, performance.now());
+    const replyTimer = timeReply(sendMessageRoute.name, performance.now());
     const { body, workspaceId, apiKeyId, parameters, gatewayId: requestId } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
-    const key = idempotencyKeyOf(route, request);
+    const key = idempotencyKeyOf(sendMessageRoute, request);
     const resumable = body.resumable === true;
     if (body.stream && !resumable && key !== null) {
       await checkUsers(workspaceId, [body.external_user_id]);
@@ -87,7 +83,10 @@ export const serve = serveRoute(
         resumable,
       },
       { requestId, key },
-      { awaitRateLimit, deadline: () => timeForModel(route, body.stream, remainingMilliseconds()) },
+      {
+        awaitRateLimit,
+        deadline: () => timeForModel(sendMessageRoute, body.stream, remainingMilliseconds()),
+      },
     );
     const chatId = parameters.chat_id;
     if (!('running' in started)) {

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { bytesPerToken } from '#contract/rate-limits.ts';
-import { route } from '#contract/routes/upload-file.ts';
+import { uploadFileRoute } from '#contract/routes/files.ts';
+import { uploadedFileResource } from '#domain/files/attachments.ts';
 import { storeUpload } from '#domain/files/store-upload.ts';
-import { uploadedFileResource } from '#domain/files/uploaded-file-resource.ts';
 import { files } from '#runtime/composition/object-stores.ts';
 import { clock, contentDetector, fileIndex, log, meter, usage } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { readForm } from '#runtime/http/read-form.ts';
 import { headerIn } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
@@ -30,8 +30,8 @@ function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
     yield body.subarray(start, start + chunkBytes);
 }
 
-/** The route of upload-file, for the Lambda function and for the web function. */
-export const serve = serveRoute(route, async ({ workspaceId, apiKeyId }, { request, charge }) => {
+/** The uploadFileRoute of upload-file, for the Lambda function and for the web function. */
+export const serve = serveRoute(uploadFileRoute, async ({ workspaceId, apiKeyId }, { request, charge }) => {
   const body = request.upload ?? Readable.from(inChunks(Buffer.from(await request.body())));
   const form = readForm(headerIn(request, 'content-type'), body);
   const file = await uploadedFileResource(
@@ -39,6 +39,6 @@ export const serve = serveRoute(route, async ({ workspaceId, apiKeyId }, { reque
     await storeUpload(services, { workspaceId, apiKeyId }, form),
   );
   charge({ uploadedMegabytes: file.size / bytesPerToken });
-  measurements.add('uploadedBytes', file.size, { route: route.name });
+  measurements.add('uploadedBytes', file.size, { route: uploadFileRoute.name });
   return { data: file };
 });

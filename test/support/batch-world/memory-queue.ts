@@ -1,5 +1,5 @@
-import type { BatchQueue, SlotMessage } from '#domain/batches/batch-queue.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { BatchQueue, SlotMessage } from '#domain/batches/batch-store.ts';
+import type { Clock } from '#domain/platform/services.ts';
 
 export interface QueuedMessage {
   body: SlotMessage;

@@ -1,6 +1,6 @@
 import type { Batch } from '#domain/batches/batch.ts';
-import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { BatchWorkflow } from '#domain/batches/batch-store.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 
 interface Input {

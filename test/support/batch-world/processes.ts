@@ -1,6 +1,5 @@
-import { advanceBatch, failBatch } from '#domain/batches/advance-batch.ts';
+import { advanceBatch, dispatchBatch, failBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { Workers } from './memory-queue.ts';

@@ -1,6 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3';
-import { s3FileStore } from '#adapters/s3-file-store.ts';
-import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
+import { s3FileStore } from '#adapters/s3-objects.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { RunningTemplate } from '#local/run-template.ts';
 import { fileIndex } from '#runtime/composition/services.ts';

@@ -7,7 +7,7 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
-import type { BucketOwner } from '#domain/workspaces/rate-bucket-store.ts';
+import type { BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 
 /** In epoch milliseconds. All times of the frozen items are relative to this time. */

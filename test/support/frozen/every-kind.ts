@@ -1,9 +1,8 @@
-import type { Batch, BatchItem } from '#domain/batches/batch.ts';
-import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
+import { type Batch, type BatchItem, deliveryOf } from '#domain/batches/batch.ts';
 import type { Claim } from '#domain/batches/batch-transitions.ts';
 import { epochsPerSlot } from '#domain/batches/slots.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
-import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 import { sampleItem } from '../sample-batches.ts';
 import {
   agent,

@@ -1,9 +1,7 @@
 import { agentDefinition } from '#contract/agent.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import type { MessageResource } from '#contract/message.ts';
-import { createAgent } from '#domain/agents/create-agent.ts';
-import { publishAgent } from '#domain/agents/publish-agent.ts';
-import { updateAgent } from '#domain/agents/update-agent.ts';
+import { createAgent, publishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { workspaces } from '#runtime/composition/services.ts';
 import type { Connection } from '../../../bin/local/connection.ts';
 import { useLocalTable } from '../../../bin/operator.ts';

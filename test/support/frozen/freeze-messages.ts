@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SQSEvent } from 'aws-lambda';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
-import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { synthesize } from '../../../bin/local/synthesize.ts';
 import { useLocalTable } from '../../../bin/operator.ts';

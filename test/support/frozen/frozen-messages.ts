@@ -1,5 +1,5 @@
 import type { SQSEvent } from 'aws-lambda';
-import type { SlotMessage } from '#domain/batches/batch-queue.ts';
+import type { SlotMessage } from '#domain/batches/batch-store.ts';
 import type { FrozenDefinition, StateRun } from './run-definition.ts';
 
 /** A message as it was sent to the queue. */

@@ -1,25 +1,22 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-deletion.ts';
-import { dynamoChatPages } from '#adapters/dynamo/chats/chat-pages.ts';
-import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
-import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
-import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
-import type { ContentStore } from '#domain/chats/content-store.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { ContentStore } from '#domain/chats/message.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import { start } from './entities.ts';
 
 const clock: Clock = {

@@ -1,7 +1,7 @@
 import type { Batch } from '#domain/batches/batch.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { batches } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/identifiers.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
 import type { Tenant } from '../service.ts';
 import { batch, batchRequest } from './entities.ts';
 

@@ -1,17 +1,65 @@
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
-import { allOf, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
-import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { allOf, changing, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst, transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { deliveryItem, webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
+import type { Clock } from '#domain/platform/services.ts';
+import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
-import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
-import { complete } from './complete-batch.ts';
-import { claim, replaceItem } from './items.ts';
-import { openBatchesUpdate } from './open-batches.ts';
+import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
+
+/** @param most the condition fails if there are so many already */
+const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
+  Update: {
+    Key: keys.openBatches(workspaceId),
+    UpdateExpression: 'ADD n :added',
+    ...(most !== null && { ConditionExpression: 'attribute_not_exists(n) OR n < :most' }),
+    ExpressionAttributeValues: { ':added': added, ...(most !== null && { ':most': most }) },
+  },
+});
+
+type Final = Parameters<BatchTransitions['complete']>[1];
+
+const complete =
+  (table: Table): BatchTransitions['complete'] =>
+  (batch, final, delivery) =>
+    transactIfFirst(table, async () => {
+      const { workspaceId, id } = batch;
+      const number = (await table.getNamed(keys.batch(workspaceId, id))).number as number;
+      const list = keys.batchList(workspaceId, final.status);
+      return [
+        finalUpdate(batch, final),
+        openBatchesUpdate(workspaceId, -1, null),
+        { Delete: { Key: keys.batchList(workspaceId, 'open').entry(number) } },
+        { Delete: { Key: keys.operatorsOpenBatch(id) } },
+        ...deliveryPuts(delivery),
+        { Put: { Item: { ...list.entry(number), id } } },
+        ...counting([{ list, first: number, added: new Map([['n', 1]]) }]),
+      ];
+    });
+
+function finalUpdate(batch: Batch, { status, completed, failed, completedAt, cancelledAt }: Final): Write {
+  const times = { completed_at: completedAt ?? undefined, cancelled_at: cancelledAt ?? undefined };
+  return {
+    Update: {
+      Key: keys.batch(batch.workspaceId, batch.id),
+      ...changing({ status, completed, failed, ...times, slots: null }, { ':before': batch.status }),
+      // A cancel changes the final status, and another completion may have been first. A stop after the last result
+      // changes nothing.
+      ConditionExpression: '#status = :before',
+    },
+  };
+}
+
+const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
+  delivery === null
+    ? []
+    : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
 /** With the delays about 4 s. All creations and ends of batches of a workspace change the number of the open ones. */
 const maxAttempts = 20;

@@ -1,11 +1,7 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { allOf, between, fieldsOf, type Item, type Table, where } from '#adapters/dynamo/table/table.ts';
-import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
-import type {
-  OpenBatchEntry,
-  ReconciliationIndex,
-  WebhookEntry,
-} from '#domain/batches/reconciliation-index.ts';
+import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import type { OpenBatchEntry, ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
 /**
  * Two rounds of sixteen concurrent checks. At the reconciler's deadline, most entries of a longer page would be unused.

@@ -4,7 +4,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchKey, BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import { epochsPerSlot } from '#domain/batches/slots.ts';
-import { batchOf, newSlot } from './batch-item.ts';
+import { batchOf, newSlot } from './items.ts';
 
 type SlotTransitions = Pick<
   BatchTransitions,

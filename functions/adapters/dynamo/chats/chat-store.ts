@@ -1,9 +1,71 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { readPage } from '#adapters/dynamo/table/lists.ts';
 import { changing, type Item, type Table } from '#adapters/dynamo/table/table.ts';
-import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
-import { chatOf } from './chat-item.ts';
-import { releasing } from './release-lease.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import type { Chat, ChatPages, ChatStore, LeaseRequest, NewChat, NewChatStore } from '#domain/chats/chat.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
+import type { Clock } from '#domain/platform/services.ts';
+import { chatOf, releasing } from './chat-item.ts';
+import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
+
+/** A page is read again so often if a chat on it is deleted meanwhile. */
+const rereads = 3;
+
+export const dynamoChatPages = (table: Table): ChatPages => ({
+  async page({ workspaceId, agentId, externalUserId }, page) {
+    const list = keys.chatList(workspaceId, { agentId, externalUserId });
+    // The list of an agent and a user is that of the user, filtered. Its counts count each agent.
+    const ofAgent = externalUserId === undefined ? undefined : agentId;
+    const reading = {
+      count: ofAgent ?? 'n',
+      numbersIn: (entry: Parameters<typeof idsIn>[0]) => idsIn(entry, ofAgent),
+    };
+    for (let attempt = 0; ; attempt += 1) {
+      const { total, listed, ends } = await readPage(table, list, page, reading);
+      const items = await Promise.all(listed.map(({ number }) => table.get(keys.chat(workspaceId, number))));
+      if (items.includes(undefined) && attempt < rereads) continue;
+      return { total, ends, chats: items.flatMap((item) => (item === undefined ? [] : [chatOf(item)])) };
+    }
+  },
+});
+
+/** With the delays about 16 s. A creation meets others on one of 64 counts, so two attempts are rare. */
+const maxAttempts = 100;
+
+/** Milliseconds after which a creation takes another id. So a chat appears at most so late, below newer ones. */
+const idLifetime = 2000;
+
+export const dynamoNewChatStore = (table: Table, clock: Clock): NewChatStore => ({
+  create: async (newChat) => (await create(table, clock, newChat, null)) as Chat,
+  createWithKey: (newChat, key) => create(table, clock, newChat, key),
+});
+
+async function create(
+  table: Table,
+  clock: Clock,
+  newChat: NewChat,
+  key: IdempotencyKey | null,
+): Promise<Chat | undefined> {
+  let planned: PlannedChats | undefined;
+  let lastUse = 0;
+  return transactWithRetry<Chat | undefined>(table, {
+    attempts: maxAttempts,
+    plan: async () => {
+      const now = clock.now().getTime();
+      if (planned === undefined || now > lastUse) {
+        planned = await planChats(table, clock, [{ ...newChat, lease: null }]);
+        lastUse = now + idLifetime;
+      }
+      const { chats, writes } = planned;
+      const chat = chats[0] as Chat;
+      const work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt } as const;
+      return { writes: [...idempotencyWrites(key, work), ...writes], result: chat };
+    },
+    // Only the key has a condition.
+    onConditionFailed: () => ({ result: undefined }),
+  });
+}
 
 export const dynamoChatStore = (table: Table): ChatStore => ({
   async get(workspaceId, chatId) {

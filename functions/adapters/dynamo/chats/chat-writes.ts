@@ -1,12 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
-import { type CountChange, counting, nextNumbers } from '#adapters/dynamo/table/lists.ts';
+import { type CountChange, counting, nextNumbers, removeEmptyCounts } from '#adapters/dynamo/table/lists.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
-import { batchIdIn, type Chat, type Lease } from '#domain/chats/chat.ts';
-import type { NewChat } from '#domain/chats/chat-store.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { batchIdIn, type Chat, type ChatDeletion, type Lease, type NewChat } from '#domain/chats/chat.ts';
 import { lastChatId } from '#domain/chats/message.ts';
-import type { Clock } from '#domain/platform/clock.ts';
-import { NotStorable } from '#domain/platform/not-storable.ts';
-import { chatItem } from './chat-item.ts';
+import { NotStorable } from '#domain/platform/failures.ts';
+import type { Clock } from '#domain/platform/services.ts';
+import { chatItem, chatOf } from './chat-item.ts';
+import { purgeItem } from './purge-outbox.ts';
 
 type Listed = Pick<Chat, 'workspaceId' | 'id' | 'agentId' | 'externalUserId'>;
 
@@ -101,7 +103,7 @@ export async function planChats(
 }
 
 /** A chat that is to be deleted, and the first id of its entries. */
-export interface DeletedChat {
+interface DeletedChat {
   chat: Chat;
   first: number;
 }
@@ -110,7 +112,7 @@ export interface DeletedChat {
  * The writes that take chats out of their lists. Their conditions fail if another chat was taken out of one of the entries
  * meanwhile. The caller deletes the chats themselves, in the same transaction.
  */
-export async function planRemoval(table: Table, deleted: readonly DeletedChat[]): Promise<Write[]> {
+async function planRemoval(table: Table, deleted: readonly DeletedChat[]): Promise<Write[]> {
   const removals = [...Map.groupBy(deleted, ({ first }) => first)].flatMap(([first, ofCreation]) =>
     listsOf(ofCreation.map(({ chat }) => chat)).map((listed) => ({ listed, first })),
   );
@@ -145,3 +147,96 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
     ? { Delete: { ...asRead, ...(ExpressionAttributeValues && { ExpressionAttributeValues }) } }
     : { Update: { ...asRead, UpdateExpression: 'SET #ids = :after', ExpressionAttributeValues: values } };
 }
+
+/** With the delays about 16 s. */
+const attempts = 100;
+
+/** Chats of one transaction, which may have 100 writes: each has eight, with an entry and a count in three lists. */
+const chatsAtOnce = 12;
+
+export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
+  delete: (chats, deletedAt) => deleteChats(table, chats, deletedAt, { unchanged: false }),
+  deleteUnchanged: (chats, deletedAt) => deleteChats(table, chats, deletedAt, { unchanged: true }),
+  removeCounts: ({ workspaceId, externalUserId }) =>
+    removeEmptyCounts(table, keys.chatList(workspaceId, { externalUserId })),
+});
+
+/** @param only.unchanged chats that have changed since they were read stay */
+async function deleteChats(
+  table: Table,
+  chats: readonly Chat[],
+  deletedAt: string,
+  only: { unchanged: boolean },
+): Promise<Chat[]> {
+  const deleted: Chat[] = [];
+  for (let done = 0; done < chats.length; ) {
+    let conflicts = 0;
+    const { taken, found } = await transactWithRetry(table, {
+      attempts,
+      plan: async () => {
+        // Fewer after a conflict: each chat shares its counts with other writers.
+        const chosen = chats.slice(done, done + Math.ceil(chatsAtOnce / (1 + conflicts)));
+        conflicts += 1;
+        const result = { taken: chosen.length, found: await readChats(table, chosen, only) };
+        return { writes: await deleting(table, result.found, deletedAt, only), result };
+      },
+    });
+    deleted.push(...found.map(({ chat }) => chat));
+    done += taken;
+  }
+  return deleted;
+}
+
+interface Found {
+  chat: Chat;
+  item: Item;
+}
+
+async function readChats(
+  table: Table,
+  chats: readonly Chat[],
+  { unchanged }: { unchanged: boolean },
+): Promise<Found[]> {
+  const items = await Promise.all(chats.map(({ workspaceId, id }) => table.get(keys.chat(workspaceId, id))));
+  return items.flatMap((item, index) => {
+    if (item === undefined) return [];
+    const chat = chatOf(item);
+    return unchanged && !isDeepStrictEqual(chat, chats[index]) ? [] : [{ chat, item }];
+  });
+}
+
+async function deleting(
+  table: Table,
+  found: readonly Found[],
+  deletedAt: string,
+  { unchanged }: { unchanged: boolean },
+): Promise<Write[]> {
+  const removals = await planRemoval(
+    table,
+    found.map(({ chat, item }) => ({ chat, first: item.entry as number })),
+  );
+  return [
+    ...found.flatMap(({ chat, item }) => [
+      {
+        Delete: {
+          Key: keys.chat(chat.workspaceId, chat.id),
+          ...(unchanged ? isAsRead(chat) : { ConditionExpression: 'attribute_exists(agent_id)' }),
+        },
+      },
+      { Put: { Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item) } },
+    ]),
+    ...removals,
+  ];
+}
+
+/** Each use of a chat changes one of these attributes. */
+const isAsRead = ({ updatedAt, messageCount, lease }: Chat) => ({
+  ConditionExpression: `updated_at = :updated AND message_count = :count AND ${
+    lease === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :lease AND lease_until = :until'
+  }`,
+  ExpressionAttributeValues: {
+    ':updated': updatedAt,
+    ':count': messageCount,
+    ...(lease !== null && { ':lease': lease.id, ':until': lease.until }),
+  },
+});

@@ -1,9 +1,9 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { fieldsOf, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
-import type { FeedbackType } from '#contract/feedback.ts';
+import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/feedback-store.ts';
+import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/services.ts';
 
 /** Enough for a hundred users who rate one message at the same time. */
 const attempts = 200;

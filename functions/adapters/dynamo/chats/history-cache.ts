@@ -1,8 +1,7 @@
 import type { Chat } from '#domain/chats/chat.ts';
-import type { Message } from '#domain/chats/message.ts';
-import type { MessageStore } from '#domain/chats/message-store.ts';
-import { promptFilter } from '#domain/chats/rejected-turns.ts';
-import type { Clock } from '#domain/platform/clock.ts';
+import type { Message, MessageStore } from '#domain/chats/message.ts';
+import { promptFilter } from '#domain/chats/turn.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import { wholeTurns } from './message-store.ts';
 
 /** Characters of all cached messages: at most 16 MB, because a character of a string takes one or two bytes. */

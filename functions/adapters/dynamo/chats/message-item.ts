@@ -1,8 +1,11 @@
 import { fileItem, fileOf } from '#adapters/dynamo/files/file-index.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import type { Chat } from '#domain/chats/chat.ts';
 import {
   type AssistantMessage,
+  type ContentStore,
   type Incomplete,
   isReplyPosition,
   type Message,
@@ -41,14 +44,14 @@ export const positionsOf = (item: Item): Pick<AssistantMessage, 'position' | 're
 });
 
 /** Texts of a message that may be too large for its item. */
-export const textsOf = (message: Message): { content: string; steps?: string } => ({
+const textsOf = (message: Message): { content: string; steps?: string } => ({
   content: message.content,
   ...(message.role === 'assistant' &&
     message.reasoningSteps.length > 0 && { steps: JSON.stringify(message.reasoningSteps) }),
 });
 
 /** A stored message, from its item and its texts. */
-export function messageOf(
+function messageOf(
   item: Item,
   workspaceId: string,
   { content, steps }: { content: string; steps: string | undefined },
@@ -87,3 +90,99 @@ const usageOf = ([prompt, completion, total, calls]: [number, number, number, nu
   total_tokens: total,
   total_calls: calls,
 });
+
+/** Called only for texts that are too large for their items. */
+export type Contents = () => ContentStore;
+
+type TextAttribute = 'content' | 'steps';
+
+/** Bytes of content and steps in one item. With the other attributes of the message, an item has at most 400 KB. */
+const inlineBytes = 300_000;
+
+const nameOf = (item: Item, attribute: TextAttribute): string | undefined =>
+  item[`${attribute}_name`] as string | undefined;
+
+/** The number of texts of a message that are in the content store. */
+export const largeTextsOf = (item: Item): number =>
+  (['content', 'steps'] as const).filter((attribute) => nameOf(item, attribute) !== undefined).length;
+
+export async function textOf(
+  contents: Contents,
+  item: Item,
+  attribute: TextAttribute,
+): Promise<string | undefined> {
+  const name = nameOf(item, attribute);
+  return name === undefined ? (item[attribute] as string | undefined) : contents().get(name);
+}
+
+export async function readMessage(contents: Contents, workspaceId: string, item: Item): Promise<Message> {
+  const [content = '', steps] = await Promise.all([
+    textOf(contents, item, 'content'),
+    textOf(contents, item, 'steps'),
+  ]);
+  return messageOf(item, workspaceId, { content, steps });
+}
+
+/**
+ * Returns undefined if the message's content is longer than `most.characters`. Steps longer than `most.steps` are left
+ * out.
+ */
+export async function readMessageUpTo(
+  contents: Contents,
+  workspaceId: string,
+  item: Item,
+  most: { characters: number; steps: number },
+): Promise<{ message: Message; stepCharacters: number } | undefined> {
+  const content = await textUpTo(contents, item, 'content', most.characters);
+  if (content === undefined) return undefined;
+  const steps = await textUpTo(contents, item, 'steps', most.steps);
+  const message = messageOf(item, workspaceId, { content, steps: steps === '' ? undefined : steps });
+  return { message, stepCharacters: steps?.length ?? most.steps };
+}
+
+async function textUpTo(
+  contents: Contents,
+  item: Item,
+  attribute: TextAttribute,
+  characters: number,
+): Promise<string | undefined> {
+  const name = nameOf(item, attribute);
+  if (name !== undefined) return contents().getUpTo(name, characters);
+  const text = (item[attribute] as string | undefined) ?? '';
+  return text.length <= characters ? text : undefined;
+}
+
+/** The item of a message with all its texts. */
+export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)): Item => ({
+  ...keys.message(chat.workspaceId, chat.id, message.position),
+  ...attributesOf(message),
+  ...texts,
+});
+
+/**
+ * The item of a message. If its texts are too large for one item, they go to the content store: the longer of content
+ * and steps first.
+ * @returns also the names of the texts in the content store
+ */
+export async function storeLargeTexts(
+  contents: Contents,
+  chat: Chat,
+  message: Message,
+): Promise<{ item: Item; names: string[] }> {
+  const texts = textsOf(message);
+  const longestFirst = Object.entries(texts)
+    .map(([attribute, text]) => ({ attribute, text, bytes: Buffer.byteLength(text) }))
+    .sort((one, other) => other.bytes - one.bytes);
+  const item = wholeItem(chat, message, texts);
+  let bytes = longestFirst.reduce((sum, entry) => sum + entry.bytes, 0);
+  const names: string[] = [];
+  for (const entry of longestFirst) {
+    if (bytes <= inlineBytes) break;
+    const name = await contents().put(chat, entry.text);
+    names.push(name);
+    delete item[entry.attribute];
+    item[`${entry.attribute}_name`] = name;
+    bytes -= entry.bytes;
+  }
+  return { item, names };
+}

@@ -3,7 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { between, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { lastPosition } from '#domain/chats/message.ts';
-import { largeTextsOf } from './message-texts.ts';
+import { largeTextsOf } from './message-item.ts';
 
 /** Messages of one query when a chat is read backwards. They are one page, and usually enough for a prompt. */
 const messagesPerRead = 50;

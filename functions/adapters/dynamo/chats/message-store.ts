@@ -5,22 +5,21 @@ import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { Message } from '#domain/chats/message.ts';
-import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
-import { promptFilter } from '#domain/chats/rejected-turns.ts';
-import type { Work } from '#domain/platform/idempotency-record.ts';
-import { NotStorable } from '#domain/platform/not-storable.ts';
-import { positionsOf } from './message-item.ts';
-import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
+import type { Message, MessageStore, RatedMessage } from '#domain/chats/message.ts';
+import { promptFilter } from '#domain/chats/turn.ts';
+import { NotStorable } from '#domain/platform/failures.ts';
+import type { Work } from '#domain/platform/idempotency.ts';
+import { releasing } from './chat-item.ts';
 import {
   type Contents,
+  positionsOf,
   readMessage,
   readMessageUpTo,
   storeLargeTexts,
   textOf,
   wholeItem,
-} from './message-texts.ts';
-import { releasing } from './release-lease.ts';
+} from './message-item.ts';
+import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
 
 /** Few functions write the same items at the same time: those that close one turn, or repeat one request. */
 const attemptsToWrite = 20;

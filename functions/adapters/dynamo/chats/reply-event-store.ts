@@ -3,7 +3,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { type Item, type Table, where } from '#adapters/dynamo/table/table.ts';
 import { limits } from '#contract/limits.ts';
-import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
+import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);

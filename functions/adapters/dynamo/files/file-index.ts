@@ -3,8 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { UploadScope } from '#contract/upload.ts';
-import type { FileIndex, PreparationLeases } from '#domain/files/file-index.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
 
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;

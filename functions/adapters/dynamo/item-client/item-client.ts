@@ -1,7 +1,119 @@
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { AwsJson1_0Protocol } from '@aws-sdk/core/protocols';
+import { HttpRequest } from '@smithy/core/protocols';
 import { getSchemaSerdePlugin } from '@smithy/core/schema';
-import { ItemProtocol } from './item-protocol.ts';
-import { SigningDigest } from './signing-digest.ts';
+
+type Serialize = Parameters<AwsJson1_0Protocol['serializeRequest']>;
+type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
+
+/**
+ * DynamoDB's protocol for operations on items. The output of `marshall` is already the JSON of the wire, so this class
+ * skips the SDK's conversion of every attribute by its schema, in both directions.
+ * Limits: no binary attributes, no operations whose responses contain timestamps. The caller must set a transaction's
+ * `ClientRequestToken`, because without the schema the SDK does not generate it.
+ */
+class ItemProtocol extends AwsJson1_0Protocol {
+  /** Requests without a body, cached by operation: path and headers are the same in each call. */
+  readonly #requests = new Map<string, Awaited<ReturnType<AwsJson1_0Protocol['serializeRequest']>>>();
+
+  override async serializeRequest<Input extends object>(
+    operation: Serialize[0],
+    input: Input,
+    context: Serialize[2],
+  ): ReturnType<AwsJson1_0Protocol['serializeRequest']> {
+    let empty = this.#requests.get(operation.name);
+    if (empty === undefined) {
+      empty = await super.serializeRequest(operation, {}, context);
+      this.#requests.set(operation.name, empty);
+    }
+    return new HttpRequest({ ...empty, headers: { ...empty.headers }, body: JSON.stringify(input) });
+  }
+
+  override async deserializeResponse<Output>(
+    operation: Deserialize[0],
+    context: Deserialize[1],
+    response: Deserialize[2],
+  ): Promise<Output> {
+    const text = await textOf(response.body);
+    if (!this.isErrorResponse(response.statusCode))
+      return { ...JSON.parse(text), $metadata: this.deserializeMetadata(response) };
+    response.body = Buffer.from(text);
+    return super.deserializeResponse(operation, context, response) as Promise<never>;
+  }
+}
+
+function textOf(body: Readable): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = '';
+  body.setEncoding('utf8');
+  body.on('data', (chunk: string) => {
+    text += chunk;
+  });
+  body.once('end', () => resolve(text));
+  body.once('error', reject);
+  body.once('close', () => {
+    if (!body.readableEnded) reject(new Error('The connection was closed within a response'));
+  });
+  return promise;
+}
+
+type Data = string | ArrayBuffer | ArrayBufferView;
+
+/** Key objects of secrets given as text: these are the credentials themselves, few in one environment. */
+const secretKeys = new Map<string, KeyObject>();
+/** Key objects of derived keys. The SDK derives them from the credentials for a day and caches them. */
+const derivedKeys = new WeakMap<object, KeyObject>();
+
+const maxCachedSecrets = 50;
+
+/**
+ * SHA-256 and HMAC for the SDK's signatures (its option `sha256`). It accepts only one `update`. The SDK's own class
+ * creates a key object in each call, which takes longer than the digest; this one caches key objects.
+ */
+export class SigningDigest {
+  readonly digestLength = 32;
+  readonly #key: KeyObject | undefined;
+  #data: string | Uint8Array = '';
+
+  constructor(secret?: Data) {
+    this.#key = secret === undefined ? undefined : keyOf(secret);
+  }
+
+  update(data: Data): void {
+    if (this.#data.length > 0) throw new Error('SigningDigest accepts only one update');
+    this.#data = plain(data);
+  }
+
+  async digest(): Promise<Uint8Array> {
+    if (this.#key === undefined) return hash('sha256', this.#data, 'buffer');
+    return createHmac('sha256', this.#key).update(this.#data).digest();
+  }
+
+  reset(): void {
+    this.#data = '';
+  }
+}
+
+function keyOf(secret: Data): KeyObject {
+  const known = typeof secret === 'string' ? secretKeys.get(secret) : derivedKeys.get(secret);
+  if (known !== undefined) return known;
+  const key = createSecretKey(Buffer.from(plain(secret) as Uint8Array));
+  if (typeof secret !== 'string') derivedKeys.set(secret, key);
+  else {
+    if (secretKeys.size === maxCachedSecrets) secretKeys.clear();
+    secretKeys.set(secret, key);
+  }
+  return key;
+}
+
+function plain(data: Data): string | Uint8Array {
+  if (typeof data === 'string' || data instanceof Uint8Array) return data;
+  return ArrayBuffer.isView(data)
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
+}
 
 /**
  * Settings of a client for operations on items. With them the SDK builds the middleware stack once per command type.

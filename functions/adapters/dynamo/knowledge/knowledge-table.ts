@@ -7,9 +7,8 @@ import {
   startingWith,
   type Table,
 } from '#adapters/dynamo/table/table.ts';
-import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
-import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
-import type { KnowledgeChange } from '#domain/knowledge/knowledge-store.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import type { KnowledgeChange, KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 
 /** Names the current index object of a workspace. */
 export interface KnowledgeHead {

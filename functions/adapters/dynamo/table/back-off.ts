@@ -1,3 +1,6 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { isThrottlingError, isTransientError } from '@smithy/core/retry';
+
 /** A table, by whose clock the caller waits. */
 export interface Pause {
   pauseUpTo(milliseconds: number): Promise<void>;
@@ -9,3 +12,56 @@ export interface Pause {
  */
 export const backOff = (table: Pause, attempt: number): Promise<void> =>
   table.pauseUpTo(Math.min(20 * 2 ** (attempt - 1), 320));
+
+type SdkError = Parameters<typeof isTransientError>[0];
+
+/** Successful attempts in a row after which one more may run at once. */
+const successesForMore = 20;
+
+/**
+ * Bounds how many attempts of the client's calls run at once. An attempt that is throttled, times out or breaks off halves the
+ * bound, and it rises slowly. So a scan uses what the table, the network and the machine have to spare.
+ * @param most the bound at the start, which it never exceeds
+ */
+export function adaptWidth(client: DynamoDBClient, most: number): void {
+  let width = most;
+  let running = 0;
+  let successes = 0;
+  let halvings = 0;
+  const waiting: (() => void)[] = [];
+  const startNext = (): void => {
+    for (; running < width && waiting.length > 0; running += 1) waiting.shift()?.();
+  };
+  const halve = (): void => {
+    width = Math.max(Math.floor(width / 2), 1);
+    halvings += 1;
+    successes = 0;
+  };
+  client.middlewareStack.addRelativeTo(
+    <Input, Output>(next: (input: Input) => Promise<Output>) =>
+      async (input: Input): Promise<Output> => {
+        await new Promise<void>((resolve) => {
+          waiting.push(resolve);
+          startNext();
+        });
+        const halvingsBefore = halvings;
+        try {
+          const output = await next(input);
+          successes += 1;
+          if (successes % successesForMore === 0) width = Math.min(width + 1, most);
+          return output;
+        } catch (error) {
+          const failure = error as SdkError;
+          const isOverload = isThrottlingError(failure) || isTransientError(failure);
+          // Attempts that ran at once fail at once: that is one overload, not several.
+          if (isOverload && halvings === halvingsBefore) halve();
+          throw error;
+        } finally {
+          running -= 1;
+          startNext();
+        }
+      },
+    // So that each attempt waits for its turn.
+    { name: 'adaptiveWidth', relation: 'after', toMiddleware: 'retryMiddleware' },
+  );
+}

@@ -25,7 +25,7 @@ import type {
 } from '@aws-sdk/lib-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
-import { NotStorable } from '#domain/platform/not-storable.ts';
+import { NotStorable } from '#domain/platform/failures.ts';
 import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 

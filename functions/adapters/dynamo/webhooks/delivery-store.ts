@@ -9,10 +9,21 @@ import {
   withoutNulls,
 } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
-import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
-import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
-import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import { webhookEntry } from './webhook-entry.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import type {
+  DeliveryAttempt,
+  DeliveryOwner,
+  DeliveryStore,
+  WebhookDelivery,
+} from '#domain/webhooks/services.ts';
+
+/** The index entry of an undelivered webhook. The reconciler finds overdue deliveries by it. */
+export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({
+  ...keys.operatorsWebhook(workspaceId, due, batchId),
+  workspace_id: workspaceId,
+  batch_id: batchId,
+  due,
+});
 
 export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
   return {

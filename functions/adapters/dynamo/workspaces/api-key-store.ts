@@ -1,7 +1,9 @@
-import { keys } from '#adapters/dynamo/table/keys.ts';
+import { randomUUID } from 'node:crypto';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import {
   allOf,
   attributesOf,
+  between,
   changing,
   fieldsOf,
   type Item,
@@ -9,9 +11,9 @@ import {
   type Write,
 } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
-import type { ApiKey } from '#domain/workspaces/api-key.ts';
-import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
-import type { Audit } from './audit-log.ts';
+import type { Clock } from '#domain/platform/services.ts';
+import type { ApiKey, ApiKeyStore } from '#domain/workspaces/api-key.ts';
+import type { AuditAction, AuditEntry, AuditLog } from '#domain/workspaces/audit.ts';
 
 const apiKeyOf = (item: Item): ApiKey => ({
   lastUsedOn: null,
@@ -113,4 +115,45 @@ async function byHash(table: Table, hash: string): Promise<ApiKey | undefined> {
 async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
   const pointer = await table.get(keys.operatorsApiKey(keyId));
   return pointer && byHash(table, pointer.hash as string);
+}
+
+/** Returns the audit items for a change's transaction: one for its workspace, one for all workspaces. */
+export type Audit = (
+  action: AuditAction,
+  workspaceId: string,
+  target: string,
+  changes: AuditEntry['changes'],
+) => Write[];
+
+/** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
+export const auditWrites = 2;
+
+export const auditBy = (clock: Clock, actor: () => string): Audit =>
+  auditWith(clock, actor, (workspaceId, at, id) => [
+    keys.audit(workspaceId, at, id),
+    keys.operatorsAudit(at, id),
+  ]);
+
+/** Writes the entry for all workspaces alone. */
+export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
+  auditWith(clock, actor, (_workspaceId, at, id) => [keys.operatorsAudit(at, id)]);
+
+const auditWith =
+  (clock: Clock, actor: () => string, keysOf: (...given: Parameters<typeof keys.audit>) => Key[]): Audit =>
+  (action, workspaceId, target, changes) => {
+    const at = clock.now().toISOString();
+    const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
+    return keysOf(workspaceId, at, randomUUID()).map((key) => ({ Put: { Item: { ...key, ...entry } } }));
+  };
+
+export function dynamoAuditLog(table: Table): AuditLog {
+  return {
+    async *between(workspaceId, from, to) {
+      const { pk } =
+        workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
+      // `U` sorts after every time of the last day: in a key, `T` follows the day.
+      for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}U` })))
+        yield page.map((item) => fieldsOf<AuditEntry>(item));
+    },
+  };
 }

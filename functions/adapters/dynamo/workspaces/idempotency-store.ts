@@ -1,8 +1,12 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { limits } from '#contract/limits.ts';
-import type { IdempotencyKey, IdempotencyRecord, Work } from '#domain/platform/idempotency-record.ts';
-import type { IdempotencyStore } from '#domain/platform/idempotency-store.ts';
+import type {
+  IdempotencyKey,
+  IdempotencyRecord,
+  IdempotencyStore,
+  Work,
+} from '#domain/platform/idempotency.ts';
 
 const retentionSeconds = limits.idempotencyHours * 60 * 60;
 const secondsOf = ({ at }: IdempotencyKey): number => Math.ceil(at / 1000);

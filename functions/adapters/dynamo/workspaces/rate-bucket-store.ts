@@ -1,7 +1,8 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import { formatLimits, limitName, type RateClass, rateClasses } from '#contract/rate-limits.ts';
-import type { BucketChange, FullTimes, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
+import type { SlotReport, SlotReports } from '#domain/platform/shares.ts';
+import type { BucketChange, FullTimes, RateBucketStore } from '#domain/workspaces/rate-limits.ts';
 
 /** Extra time before TTL deletes the item: the clocks of functions differ, and one may still see a bucket in use. */
 const retentionSeconds = 60;
@@ -57,3 +58,16 @@ function fullTimesOf(item: Item): FullTimes {
   }
   return fullTimes;
 }
+
+/** Seconds after which TTL deletes a report. It counts for a shorter time. */
+const retention = 600;
+
+export const dynamoSlotReports = (table: Table): SlotReports => ({
+  put: ({ process, at, slots }) =>
+    table.put({ Item: { ...keys.slotReport(process), at, slots, ttl: Math.ceil(at / 1000) + retention } }),
+
+  async all() {
+    const items = await table.queryAll(allOf(keys.slotReport('')));
+    return items.map(({ sk, at, slots }) => ({ process: sk, at, slots }) as SlotReport);
+  },
+});

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { attributesOf, between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import {
@@ -7,10 +7,10 @@ import {
   noCounts,
   noModelUsage,
   type UsageCounts,
+  type UsageStore,
   type Use,
   usageByModel,
 } from '#domain/workspaces/usage.ts';
-import type { UsageStore } from '#domain/workspaces/usage-store.ts';
 
 /** Prefixes of the attributes of a model. Short, because an item above 1 KB costs two write units a turn. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
@@ -110,4 +110,28 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
     Object.entries(noCounts).map(([name, none]) => [name, stored[name as keyof UsageCounts] ?? none]),
   ) as unknown as UsageCounts;
   return { workspaceId, day, apiKeyId, agentId: agentId === '' ? null : agentId, counts, models };
+}
+
+/**
+ * The names of external users in the audit log, which outlives them: hashes with a random key of the workspace. Without
+ * the key, which is an item of the table, nobody can try out users.
+ */
+export async function hashUsers(
+  table: Table,
+  workspaceId: string,
+  externalUserIds: readonly string[],
+): Promise<string[]> {
+  const key = await auditKeyOf(table, workspaceId);
+  return externalUserIds.map(
+    (user) => `user_${createHmac('sha256', key).update(user).digest('hex').slice(0, 32)}`,
+  );
+}
+
+async function auditKeyOf(table: Table, workspaceId: string): Promise<string> {
+  const Key = keys.auditKey(workspaceId);
+  const stored = (await table.get(Key))?.key as string | undefined;
+  if (stored !== undefined) return stored;
+  const key = randomBytes(32).toString('base64');
+  const put = { Item: { ...Key, key }, ConditionExpression: 'attribute_not_exists(pk)' };
+  return (await table.putIf(put)).isDone ? key : auditKeyOf(table, workspaceId);
 }

@@ -1,11 +1,175 @@
 import type {
   LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
 } from '@ai-sdk/provider';
-import { joinTexts } from '../../conversation.ts';
-import { resultText } from '../prompt-without-tools.ts';
-import { serverOptionsOf } from './server-options.ts';
+import { joinTexts } from '#agents/conversation.ts';
+import { resultText } from '#agents/models/model-provider.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
+import {
+  type Fields,
+  fieldsOf,
+  jsonIn,
+  serverOptions,
+  serverOptionsOf,
+  ToolCallDeltas,
+  textIn,
+} from './tool-call-deltas.ts';
+
+/**
+ * Why an event was skipped. `empty`: it has no data; `unparsable`: its data is no JSON object; `without-choices`: it has
+ * no choice, no usage and no error; `after-end`: an error that came after the reply was complete.
+ */
+export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
+
+/** In one response: as many as OpenAI's models make. A reply may use 30 tools. */
+const mostToolCalls = 128;
+
+/** Makes parts of the events of one response. Nothing is read after the end that the server has sent. */
+export class CompletionParts {
+  /** The parts that nobody has taken yet. */
+  readonly parts: LanguageModelV4StreamPart[] = [];
+  readonly skipped = new Map<SkippedEvent, number>();
+  /** Number of events that were understood. */
+  events = 0;
+  isClosed = false;
+  /** The server has said that the response ends here. */
+  isDone = false;
+  readonly #toolCalls = new ToolCallDeltas();
+  #open: 'text' | 'reasoning' | undefined;
+  #hasText = false;
+  #isRejected = false;
+  #finishReason: string | undefined;
+  #usage: Fields | undefined;
+
+  /** The reply is complete, whatever follows. */
+  get isComplete(): boolean {
+    return this.#finishReason !== undefined || (this.isDone && (this.#hasText || this.#toolCalls.size > 0));
+  }
+
+  /** Reads the data of an event. */
+  read(data: string, event?: string): void {
+    if (this.isClosed) return;
+    this.isDone = data.startsWith('[DONE]');
+    if (this.isDone) this.close();
+    else this.#readEvent(fieldsOf(jsonIn(data)), data, event);
+  }
+
+  /**
+   * @param error why the response ended, if it did not end by itself
+   */
+  close(
+    error: unknown = new ModelFailure('failed', "The model's stream ended without a finish reason"),
+  ): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    if (!this.isComplete) {
+      this.parts.push({ type: 'error', error });
+      return;
+    }
+    this.#endBlock();
+    this.parts.push(...this.#toolCalls.parts(), {
+      type: 'finish',
+      finishReason: { unified: this.#unifiedReason(), raw: this.#finishReason },
+      usage: usageOf(this.#usage),
+    });
+  }
+
+  #readEvent(fields: Fields | undefined, data: string, event: string | undefined): void {
+    const error = fields?.error || (event === 'error' && (fields ?? data));
+    if (error && !this.isComplete) {
+      this.close(error);
+      return;
+    }
+    const skipped = error ? 'after-end' : this.#readFields(fields, data);
+    if (skipped === undefined) this.events += 1;
+    else this.skipped.set(skipped, (this.skipped.get(skipped) ?? 0) + 1);
+  }
+
+  #readFields(fields: Fields | undefined, data: string): SkippedEvent | undefined {
+    if (fields === undefined) return data.trim() === '' ? 'empty' : 'unparsable';
+    const choice = fieldsOf(Array.isArray(fields.choices) ? fields.choices[0] : undefined);
+    const usage = fieldsOf(fields.usage) ?? fieldsOf(choice?.usage);
+    if (usage !== undefined) this.#usage = usage;
+    if (choice === undefined) return usage === undefined ? 'without-choices' : undefined;
+    // A response that is one object has a message.
+    const delta = fieldsOf(choice.delta) ?? fieldsOf(choice.message);
+    if (delta !== undefined) this.#readDelta(delta);
+    this.#finishReason = textIn(choice.finish_reason) || this.#finishReason;
+    return undefined;
+  }
+
+  #readDelta({ reasoning_content, reasoning, content, refusal, tool_calls }: Fields): void {
+    if (textIn(reasoning_content) !== '')
+      this.#append('reasoning', textIn(reasoning_content), 'reasoning_content');
+    else this.#append('reasoning', textIn(reasoning), 'reasoning');
+    if (Array.isArray(content)) for (const part of content) this.#readContentPart(fieldsOf(part));
+    else this.#append('text', textIn(content));
+    this.#isRejected ||= textIn(refusal) !== '';
+    this.#append('text', textIn(refusal));
+    if (Array.isArray(tool_calls)) for (const call of tool_calls) this.#readToolCall(fieldsOf(call) ?? {});
+  }
+
+  #readToolCall(fields: Fields): void {
+    if (this.isClosed) return;
+    const delta = this.#toolCalls.read(fields);
+    if (delta !== '') this.parts.push({ type: 'tool-input-delta', id: '', delta });
+    if (this.#toolCalls.size > mostToolCalls)
+      this.close(new ModelFailure('failed', 'The model called too many tools at once'));
+  }
+
+  /** Mistral's models send thoughts as parts of the content. */
+  #readContentPart(part: Fields = {}): void {
+    if (part.type === 'text') this.#append('text', textIn(part.text));
+    if (part.type !== 'thinking' || !Array.isArray(part.thinking)) return;
+    for (const thought of part.thinking) this.#append('reasoning', textIn(fieldsOf(thought)?.text));
+  }
+
+  #append(block: 'text' | 'reasoning', delta: string, reasoningField?: string): void {
+    if (delta === '') return;
+    if (this.#open !== block) {
+      this.#endBlock();
+      this.#open = block;
+      this.#hasText ||= block === 'text';
+      const options = serverOptions(reasoningField === undefined ? undefined : { reasoningField });
+      this.parts.push({ type: `${block}-start`, id: block, ...options });
+    }
+    this.parts.push({ type: `${block}-delta`, id: block, delta });
+  }
+
+  #endBlock(): void {
+    if (this.#open !== undefined) this.parts.push({ type: `${this.#open}-end`, id: this.#open });
+    this.#open = undefined;
+  }
+
+  #unifiedReason(): LanguageModelV4FinishReason['unified'] {
+    if (this.#isRejected && this.#finishReason === 'stop') return 'content-filter';
+    return unifiedReasons[this.#finishReason ?? 'stop'] ?? 'other';
+  }
+}
+
+const unifiedReasons: Readonly<Record<string, LanguageModelV4FinishReason['unified']>> = {
+  stop: 'stop',
+  length: 'length',
+  content_filter: 'content-filter',
+  tool_calls: 'tool-calls',
+  function_call: 'tool-calls',
+  error: 'error',
+};
+
+function usageOf({ prompt_tokens, completion_tokens }: Fields = {}): LanguageModelV4Usage {
+  const uncounted = { noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
+  return {
+    inputTokens: { total: tokensIn(prompt_tokens), ...uncounted },
+    outputTokens: { total: tokensIn(completion_tokens), text: undefined, reasoning: undefined },
+  };
+}
+
+const tokensIn = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 
 type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 type Content<Role> = Message<Role>['content'][number];

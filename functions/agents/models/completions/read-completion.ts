@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { createParser } from 'eventsource-parser';
-import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { CompletionParts, type SkippedEvent } from './completion-parts.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
+import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 
 /** Characters of one event, or of a response that is one JSON object: eight times the longest text of a reply. */
 const longestEvent = 16 * 1024 * 1024;

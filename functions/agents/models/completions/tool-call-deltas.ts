@@ -1,7 +1,37 @@
 import { randomUUID } from 'node:crypto';
-import type { JSONObject, LanguageModelV4ToolCall } from '@ai-sdk/provider';
-import { type Fields, fieldsOf, jsonIn, textIn } from './fields.ts';
-import { serverOptions } from './server-options.ts';
+import type { JSONObject, LanguageModelV4ToolCall, LanguageModelV4ToolCallPart } from '@ai-sdk/provider';
+
+/** The fields of an object of unknown shape. */
+export type Fields = Record<string, unknown>;
+
+export const fieldsOf = (value: unknown): Fields | undefined =>
+  typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+
+export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** Undefined if the text is no JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a server adds to a part of its output. It may need it back, unchanged, in the next calls of a reply. */
+type ServerOptions = {
+  /** The field that had the reasoning: servers reject the fields of others. */
+  reasoningField?: string;
+  /** Of a tool call, such as the signature of Gemini's thoughts. */
+  extraContent?: JSONObject;
+};
+
+export const serverOptions = (options: ServerOptions | undefined) =>
+  options === undefined ? {} : { providerMetadata: { openai: options } };
+
+export const serverOptionsOf = ({
+  providerOptions,
+}: Pick<LanguageModelV4ToolCallPart, 'providerOptions'>): ServerOptions => providerOptions?.openai ?? {};
 
 interface ToolCall {
   index: unknown;

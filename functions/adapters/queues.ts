@@ -1,0 +1,110 @@
+import {
+  DescribeExecutionCommand,
+  ExecutionAlreadyExists,
+  ExecutionDoesNotExist,
+  InvalidToken,
+  SendTaskSuccessCommand,
+  type SFNClient,
+  StartExecutionCommand,
+  TaskDoesNotExist,
+  TaskTimedOut,
+} from '@aws-sdk/client-sfn';
+import {
+  GetQueueAttributesCommand,
+  SendMessageBatchCommand,
+  type SendMessageBatchRequestEntry,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import type { Batch } from '#domain/batches/batch.ts';
+import type { BatchQueue, BatchWorkflow } from '#domain/batches/batch-store.ts';
+import type { PurgeQueue } from '#domain/chats/purge.ts';
+
+/** SQS's limit for one call. */
+const messagesPerCall = 10;
+
+/**
+ * Sends messages as JSON. The message group is the workspace, so that fair queues let no workspace starve another.
+ * @param delay in seconds
+ */
+async function sendMessages(
+  client: SQSClient,
+  QueueUrl: string,
+  messages: readonly { workspaceId: string }[],
+  delay = 0,
+): Promise<void> {
+  for (let first = 0; first < messages.length; first += messagesPerCall) {
+    const Entries = messages.slice(first, first + messagesPerCall).map(
+      (message, index): SendMessageBatchRequestEntry => ({
+        Id: String(index),
+        MessageBody: JSON.stringify(message),
+        MessageGroupId: message.workspaceId,
+        ...(delay > 0 && { DelaySeconds: delay }),
+      }),
+    );
+    const { Failed = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+    const [failure] = Failed;
+    if (failure !== undefined)
+      throw new Error(`The queue rejected ${Failed.length} messages: ${failure.Code}`);
+  }
+}
+
+/** Messages contain only ids. A batch has few slots, so most sends are one call. */
+export const sqsBatchQueue = (client: SQSClient, QueueUrl: string): BatchQueue => ({
+  send: (messages, delay) => sendMessages(client, QueueUrl, messages, delay),
+  async isFilled() {
+    const { Attributes = {} } = await client.send(
+      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] }),
+    );
+    return Attributes.ApproximateNumberOfMessages !== '0';
+  },
+});
+
+export const sqsPurgeQueue = (client: SQSClient, url: string): PurgeQueue => ({
+  send: (purges) => sendMessages(client, url, purges),
+});
+
+/** @param machineArn called only to start or describe an execution; completing a task callback does not need it */
+export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => string): BatchWorkflow {
+  const nameOf = ({ id, executionNumber }: Batch): string => `${id}-${executionNumber}`;
+  return {
+    async start(batch) {
+      try {
+        await client.send(
+          new StartExecutionCommand({
+            stateMachineArn: machineArn(),
+            name: nameOf(batch),
+            input: JSON.stringify({ workspaceId: batch.workspaceId, batchId: batch.id }),
+          }),
+        );
+      } catch (error) {
+        if (!(error instanceof ExecutionAlreadyExists)) throw error;
+      }
+    },
+
+    async stateOf(batch) {
+      const executionArn = `${machineArn().replace(':stateMachine:', ':execution:')}:${nameOf(batch)}`;
+      try {
+        const { status } = await client.send(new DescribeExecutionCommand({ executionArn }));
+        return status === 'RUNNING' || status === 'PENDING_REDRIVE' ? 'running' : 'ended';
+      } catch (error) {
+        if (error instanceof ExecutionDoesNotExist) return 'none';
+        throw error;
+      }
+    },
+
+    async completeTaskCallback(taskToken) {
+      try {
+        await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
+        return true;
+      } catch (error) {
+        if (
+          error instanceof TaskTimedOut ||
+          error instanceof TaskDoesNotExist ||
+          error instanceof InvalidToken
+        )
+          return false;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
+  NoSuchKey,
+  PutObjectCommand,
+  PutObjectTaggingCommand,
+  paginateListObjectsV2,
+  type S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { create as contentDisposition } from 'content-disposition';
+import { limits } from '#contract/limits.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { ContentStore } from '#domain/chats/message.ts';
+import type { FileStore, FileWriter } from '#domain/files/stored-file.ts';
+import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
+
+/**
+ * An LRU cache for immutable objects, limited to `maxBytes`. It always caches the newest object, even a larger one. It
+ * evicts before it reads an object, so that the old and the new object are not in memory at the same time.
+ */
+export function objectCache<Value>(maxBytes: number) {
+  const cached = new Map<string, { bytes: number; value: Promise<Value> }>();
+  const makeRoomFor = (bytes: number) => {
+    let sum = [...cached.values()].reduce((total, entry) => total + entry.bytes, bytes);
+    for (const [name, entry] of cached) {
+      if (sum <= maxBytes) return;
+      sum -= entry.bytes;
+      cached.delete(name);
+    }
+  };
+  return {
+    has: (name: string): boolean => cached.has(name),
+    /** Concurrent calls for the same object share one read. A failed read is not cached. */
+    async get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
+      const known = cached.get(name);
+      cached.delete(name);
+      if (known === undefined) makeRoomFor(bytes);
+      const entry = known ?? { bytes, value: read() };
+      cached.set(name, entry);
+      try {
+        return await entry.value;
+      } catch (error) {
+        if (cached.get(name) === entry) cached.delete(name);
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Longer than the 60 s that the function has to prepare a file, and than its caller waits for a place to run (two
+ * attempts of 70 s).
+ */
+const seconds = 5 * 60;
+
+/** Takes no call: the address is signed with the credentials of this function, whose permissions it needs. */
+export const presign = (client: S3Client, command: GetObjectCommand | PutObjectCommand): Promise<string> =>
+  getSignedUrl(client, command, { expiresIn: seconds });
+
+/** The minimum size of a part in S3. An upload buffers one part in memory. */
+const partBytes = 5 * 1024 * 1024;
+
+/** The bucket's lifecycle rule removes objects with this tag after a day. `complete` removes the tag. */
+const temporary = 'kept=no';
+
+/** Writes an object as a multipart upload, through one buffer. A file smaller than a part is a single put. */
+function s3FileWriter(
+  client: S3Client,
+  address: { Bucket: string; Key: string },
+  ContentType: string,
+): FileWriter {
+  const attributes = { ...address, ContentType, Tagging: temporary };
+  // Not zeroed, and not from Node's shared pool: memory pages that a small file does not fill are never allocated.
+  const buffer = Buffer.allocUnsafeSlow(partBytes);
+  let filled = 0;
+  let uploadId: string | undefined;
+  let isObject = false;
+  const etags: string[] = [];
+
+  async function sendPart(): Promise<void> {
+    uploadId ??= (await client.send(new CreateMultipartUploadCommand(attributes))).UploadId;
+    const { ETag = '' } = await client.send(
+      new UploadPartCommand({
+        ...address,
+        UploadId: uploadId,
+        PartNumber: etags.length + 1,
+        Body: buffer.subarray(0, filled),
+      }),
+    );
+    etags.push(ETag);
+    filled = 0;
+  }
+
+  return {
+    async write(bytes) {
+      for (let offset = 0; offset < bytes.length; ) {
+        if (filled === partBytes) await sendPart();
+        const chunk = bytes.subarray(offset, offset + partBytes - filled);
+        buffer.set(chunk, filled);
+        filled += chunk.length;
+        offset += chunk.length;
+      }
+    },
+
+    async end() {
+      if (uploadId === undefined) {
+        // Set before the call, because a failed call may have created the object all the same.
+        isObject = true;
+        await client.send(new PutObjectCommand({ ...attributes, Body: buffer.subarray(0, filled) }));
+        return;
+      }
+      await sendPart();
+      const Parts = etags.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
+      isObject = true;
+      await client.send(
+        new CompleteMultipartUploadCommand({ ...address, UploadId: uploadId, MultipartUpload: { Parts } }),
+      );
+      uploadId = undefined;
+    },
+
+    async complete() {
+      await client.send(new PutObjectTaggingCommand({ ...address, Tagging: { TagSet: [] } }));
+    },
+
+    async abort() {
+      if (uploadId !== undefined)
+        await client.send(new AbortMultipartUploadCommand({ ...address, UploadId: uploadId }));
+      if (isObject) await client.send(new DeleteObjectCommand(address));
+    },
+  };
+}
+
+/** The objects, or uploads, of one page of a list, which are deleted concurrently. */
+const objectsAtOnce = 50;
+
+type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
+
+/** Where the objects of a workspace are, by the names of the adapters that write them. */
+const prefixesOf = (workspaceId: string) => ({
+  files: [`files/${workspaceId}/`],
+  content: [
+    `contents/${workspaceId}/`,
+    `knowledge/${workspaceId}/`,
+    `attachments/persistent/${workspaceId}/`,
+    `attachments/ephemeral/${workspaceId}/`,
+  ],
+});
+
+export const s3WorkspaceObjects = (
+  client: S3Client,
+  buckets: { files: string; content: string },
+): WorkspaceObjects => ({
+  async delete(workspaceId, onDeleted) {
+    const prefixes = prefixesOf(workspaceId);
+    for (const name of ['files', 'content'] as const)
+      for (const prefix of prefixes[name]) {
+        await abortUploads(client, buckets[name], prefix, onDeleted);
+        await deleteObjects(client, buckets[name], prefix, onDeleted);
+      }
+  },
+});
+
+/** Aborts unfinished uploads, so that their writers cannot complete them. */
+async function abortUploads(
+  client: S3Client,
+  Bucket: string,
+  Prefix: string,
+  onDeleted: OnDeleted,
+): Promise<void> {
+  let next: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | undefined = {};
+  while (next !== undefined) {
+    const page: ListMultipartUploadsCommandOutput = await client.send(
+      new ListMultipartUploadsCommand({ Bucket, Prefix, MaxUploads: objectsAtOnce, ...next }),
+    );
+    const { Uploads = [] } = page;
+    await Promise.all(
+      Uploads.map(({ Key, UploadId }) =>
+        client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })),
+      ),
+    );
+    if (Uploads.length > 0) await onDeleted(Uploads.length);
+    next = page.IsTruncated
+      ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+      : undefined;
+  }
+}
+
+/** Deletes all objects whose names start with the prefix. */
+async function deleteObjects(
+  client: S3Client,
+  Bucket: string,
+  Prefix: string,
+  onDeleted?: OnDeleted,
+): Promise<void> {
+  const pages = paginateListObjectsV2({ client, pageSize: objectsAtOnce }, { Bucket, Prefix });
+  for await (const { Contents = [] } of pages) {
+    await Promise.all(Contents.map(({ Key }) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
+    if (Contents.length > 0) await onDeleted?.(Contents.length);
+  }
+}
+
+/** @returns undefined if there is no such object */
+export async function getObject(
+  client: S3Client,
+  address: { Bucket: string; Key: string },
+  abortSignal?: AbortSignal,
+): Promise<GetObjectCommandOutput | undefined> {
+  try {
+    return await client.send(new GetObjectCommand(address), abortSignal && { abortSignal });
+  } catch (error) {
+    if (error instanceof NoSuchKey) return undefined;
+    throw error;
+  }
+}
+
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
+const bytesPerCharacter = 3;
+
+const prefixOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string =>
+  `contents/${workspaceId}/${id}/`;
+
+export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
+  const open = async (Key: string) => {
+    const { Body: body, ContentLength: bytes = 0 } = await client.send(
+      new GetObjectCommand({ Bucket: bucket, Key }),
+    );
+    if (body === undefined) throw new Error('A stored content has no body');
+    return { body, bytes };
+  };
+  return {
+    async put(chat, content) {
+      const Key = `${prefixOf(chat)}${randomUUID()}`;
+      await client.send(
+        new PutObjectCommand({
+          Bucket: bucket,
+          Key,
+          Body: content,
+          ContentType: 'text/plain; charset=utf-8',
+        }),
+      );
+      return Key;
+    },
+    async get(name) {
+      return (await open(name)).body.transformToString('utf-8');
+    },
+    async getUpTo(name, characters) {
+      const { body, bytes } = await open(name);
+      if (bytes <= characters * bytesPerCharacter) {
+        const content = await body.transformToString('utf-8');
+        return content.length <= characters ? content : undefined;
+      }
+      (body as unknown as Readable).destroy();
+      return undefined;
+    },
+    async delete(name) {
+      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: name }));
+    },
+    deleteOf: (chat) => deleteObjects(client, bucket, prefixOf(chat)),
+  };
+}
+
+const urlSeconds = limits.fileUrlMinutes * 60;
+
+export function s3FileStore(client: S3Client, Bucket: string): FileStore {
+  const keyOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }): string =>
+    `files/${workspaceId}/${uuid}`;
+  return {
+    start: (file) => s3FileWriter(client, { Bucket, Key: keyOf(file) }, file.contentType),
+    read: async (file) =>
+      (await getObject(client, { Bucket, Key: keyOf(file) }))?.Body as AsyncIterable<Uint8Array> | undefined,
+
+    async delete(file) {
+      await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(file) }));
+    },
+    readAddress: (file) => presign(client, new GetObjectCommand({ Bucket, Key: keyOf(file) })),
+    address: (file, now) =>
+      getSignedUrl(
+        client,
+        new GetObjectCommand({
+          Bucket,
+          Key: keyOf(file),
+          ResponseContentDisposition: contentDisposition(file.name.replaceAll(/[/\\]/g, '_')),
+          ResponseContentType: file.contentType,
+        }),
+        { signingDate: now, expiresIn: Math.min(urlSeconds, secondsLeft(file.expiresAt, now)) },
+      ),
+  };
+}
+
+/** At least 1, the minimum for a presigned URL. The URL of an expired file has expired before a client can use it. */
+const secondsLeft = (expiresAt: string | null, now: Date): number =>
+  expiresAt === null
+    ? Number.POSITIVE_INFINITY
+    : Math.max(1, Math.floor((Date.parse(expiresAt) - now.getTime()) / 1000));

@@ -1,0 +1,112 @@
+import { DecryptCommand, EncryptCommand, type KMSClient } from '@aws-sdk/client-kms';
+import {
+  GetSecretValueCommand,
+  ResourceNotFoundException,
+  type SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import type { SecretCipher, SecretOwner } from '#domain/webhooks/webhook.ts';
+
+/** A replaced secret takes effect within five minutes. */
+export const secretCacheMilliseconds = 5 * 60 * 1000;
+
+/** Reads a secret's value and caches it. A failed read is not cached. */
+export const cachedSecret = (
+  client: () => SecretsManagerClient,
+  name: () => string,
+): (() => Promise<string>) => cached(async () => (await readVersion(client(), name(), 'AWSCURRENT')).value);
+
+/** The values of a secret around its last rotation. */
+export interface SecretVersions {
+  current: string;
+  /** Epoch milliseconds at which the current value replaced the previous one. */
+  since: number;
+  /** Undefined if there was no rotation, or if the last one was long ago. */
+  previous: string | undefined;
+}
+
+/**
+ * Reads a secret's current value, and the previous one if the rotation was recent. Caches both, but no failed read.
+ * @param overlap milliseconds after a rotation in which the previous value matters
+ */
+export const cachedVersions = (
+  client: () => SecretsManagerClient,
+  name: () => string,
+  overlap: () => number,
+): (() => Promise<SecretVersions>) =>
+  cached(async () => {
+    const { value: current, since } = await readVersion(client(), name(), 'AWSCURRENT');
+    if (Date.now() - since >= overlap()) return { current, since, previous: undefined };
+    // Not concurrently with the first read: before a rotation, the label of the previous value is on an older one.
+    const previous = await readVersion(client(), name(), 'AWSPREVIOUS').catch((error: unknown) => {
+      if (error instanceof ResourceNotFoundException) return undefined;
+      throw error;
+    });
+    return { current, since, previous: previous?.value };
+  });
+
+function cached<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let last: { value: Promise<Value>; until: number } | undefined;
+  return () => {
+    if (last === undefined || last.until < Date.now()) {
+      const value = read();
+      last = { value, until: Date.now() + secretCacheMilliseconds };
+      value.catch(() => {
+        last = undefined;
+      });
+    }
+    return last.value;
+  };
+}
+
+async function readVersion(
+  client: SecretsManagerClient,
+  SecretId: string,
+  VersionStage: 'AWSCURRENT' | 'AWSPREVIOUS',
+): Promise<{ value: string; since: number }> {
+  const response = await client.send(new GetSecretValueCommand({ SecretId, VersionStage }));
+  if (response.SecretString === undefined) throw new Error('The secret has no text');
+  return { value: response.SecretString, since: response.CreatedDate?.getTime() ?? 0 };
+}
+
+/** KMS's encryption context. It is not secret; decryption fails if it differs. */
+const contextOf = ({ workspaceId, batchId }: SecretOwner) => ({ workspace: workspaceId, batch: batchId });
+
+/**
+ * KMS encrypts up to 4,096 bytes in a call. An address of 2,048 ASCII characters and a secret fit. An address of as many
+ * other characters takes further calls.
+ */
+const bytesOfCall = 4096;
+
+/** The ciphertext is base64 of each call's result, with spaces between them. */
+export const kmsSecretCipher = (client: KMSClient, keyId: string): SecretCipher => ({
+  async encrypt(text, owner) {
+    const bytes = Buffer.from(text);
+    const calls = Array.from({ length: Math.ceil(bytes.length / bytesOfCall) }, async (_, index) => {
+      const { CiphertextBlob } = await client.send(
+        new EncryptCommand({
+          KeyId: keyId,
+          Plaintext: bytes.subarray(index * bytesOfCall, (index + 1) * bytesOfCall),
+          EncryptionContext: contextOf(owner),
+        }),
+      );
+      if (CiphertextBlob === undefined) throw new Error('KMS gave no ciphertext');
+      return Buffer.from(CiphertextBlob).toString('base64');
+    });
+    return (await Promise.all(calls)).join(' ');
+  },
+
+  async decrypt(encrypted, owner) {
+    const calls = encrypted.split(' ').map(async (ciphertext) => {
+      const { Plaintext } = await client.send(
+        new DecryptCommand({
+          KeyId: keyId,
+          CiphertextBlob: Buffer.from(ciphertext, 'base64'),
+          EncryptionContext: contextOf(owner),
+        }),
+      );
+      if (Plaintext === undefined) throw new Error('KMS gave no plaintext');
+      return Plaintext;
+    });
+    return Buffer.concat(await Promise.all(calls)).toString();
+  },
+});

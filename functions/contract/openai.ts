@@ -1,0 +1,208 @@
+import * as z from 'zod';
+import { type ErrorKind, ServiceError } from './errors.ts';
+import { externalUserId, optional } from './fields.ts';
+import { reasoningStep } from './message.ts';
+
+/** What a part of a message says is decided by its type, so every field may be missing here. */
+const part = z.object({
+  type: z.string(),
+  text: optional(z.string()),
+  refusal: optional(z.string()),
+  image_url: optional(z.object({ url: z.string() })),
+});
+
+const message = z.object({
+  role: z.string(),
+  content: optional(z.union([z.string(), z.array(part)], { error: 'must be a string or an array of parts' })),
+  tool_calls: optional(z.array(z.unknown())),
+  function_call: optional(z.unknown()),
+  audio: optional(z.unknown()),
+});
+
+const tokens = optional(z.int().min(1));
+const penalty = optional(z.number().min(-2).max(2));
+
+/**
+ * Messages of a completion and their parts together. Each wrong one is an error: 2.9 million, which fit in a body of
+ * 6 MB, need 2 GB of memory.
+ */
+export const mostParts = 10_000;
+
+/** OpenAI's limit of stop sequences. */
+const stopSequences = 4;
+
+/**
+ * The parameters of OpenAI's chat completions that have an effect here, and those that are rejected. docs/openai.md has
+ * a row for each parameter. Unknown fields are ignored.
+ */
+export const chatCompletionRequest = z.object({
+  model: z.string(),
+  messages: z.array(message).min(1, { error: 'must not be empty' }),
+  stream: optional(z.boolean()),
+  stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
+  user: optional(externalUserId),
+  temperature: optional(z.number().min(0).max(2)),
+  top_p: optional(z.number().min(0).max(1)),
+  presence_penalty: penalty,
+  frequency_penalty: penalty,
+  seed: optional(z.int()),
+  stop: optional(
+    z.union([z.string(), z.array(z.string()).max(stopSequences)], {
+      error: `must be a string or an array of at most ${stopSequences} strings`,
+    }),
+  ),
+  max_tokens: tokens,
+  max_completion_tokens: tokens,
+  n: optional(z.number()),
+  logprobs: optional(z.unknown()),
+  top_logprobs: optional(z.unknown()),
+  logit_bias: optional(z.unknown()),
+  tools: optional(z.unknown()),
+  functions: optional(z.unknown()),
+  audio: optional(z.unknown()),
+  modalities: optional(z.unknown()),
+  response_format: optional(z.unknown()),
+  web_search_options: optional(z.unknown()),
+  prediction: optional(z.unknown()),
+  moderation: optional(z.unknown()),
+});
+
+export type ChatCompletionRequest = z.output<typeof chatCompletionRequest>;
+export type RequestMessage = ChatCompletionRequest['messages'][number];
+
+const completionUsage = z.object({
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+});
+
+const finishReason = z.enum(['stop', 'length', 'content_filter']);
+
+const common = {
+  id: z.string().startsWith('chatcmpl-'),
+  created: z.int(),
+  model: z.guid(),
+  system_fingerprint: z.string(),
+};
+
+/** `reasoning_content` and `agent_steps` are additions: what the steps say, and the steps themselves. */
+const agentSteps = z.array(reasoningStep).optional();
+
+export const chatCompletion = z.object({
+  ...common,
+  object: z.literal('chat.completion'),
+  choices: z.tuple([
+    z.object({
+      index: z.literal(0),
+      message: z.object({
+        role: z.literal('assistant'),
+        content: z.string(),
+        refusal: z.null(),
+        reasoning_content: z.string().optional(),
+      }),
+      logprobs: z.null(),
+      finish_reason: finishReason,
+    }),
+  ]),
+  usage: completionUsage,
+  agent_steps: agentSteps,
+});
+
+/** The steps are beside `choices`: Python's helper adds up what is inside a delta. */
+export const chatCompletionChunk = z.object({
+  ...common,
+  object: z.literal('chat.completion.chunk'),
+  choices: z
+    .array(
+      z.object({
+        index: z.literal(0),
+        delta: z.object({
+          role: z.literal('assistant').optional(),
+          content: z.string().optional(),
+          reasoning_content: z.string().optional(),
+        }),
+        logprobs: z.null(),
+        finish_reason: finishReason.nullable(),
+      }),
+    )
+    .max(1),
+  usage: completionUsage.nullable().optional(),
+  agent_steps: agentSteps,
+});
+
+export type CompletionUsage = z.infer<typeof completionUsage>;
+export type FinishReason = z.infer<typeof finishReason>;
+export type ChatCompletion = z.infer<typeof chatCompletion>;
+export type ChatCompletionChunk = z.infer<typeof chatCompletionChunk>;
+
+/** A published agent as a model. `name` and `description` are additions. */
+export const openAiModel = z.object({
+  id: z.guid(),
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string(),
+  name: z.string(),
+  description: z.string(),
+});
+
+export type OpenAiModel = z.infer<typeof openAiModel>;
+
+/** OpenAI's clients retry a failed request twice. This header says that it would run, and be paid, again. */
+export const shouldRetryHeader = 'x-should-retry';
+
+/** An error with the fields of OpenAI's error object. */
+export class OpenAiError extends ServiceError {
+  /** The parameter that is wrong, such as `messages[0].role`; null if it is none. */
+  readonly param: string | null;
+  readonly code: string | null;
+  private readonly ownStatus: number | undefined;
+
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    options: ConstructorParameters<typeof ServiceError>[2] & {
+      param?: string;
+      code?: string;
+      /** Replaces the status of the kind. */
+      status?: number;
+    } = {},
+  ) {
+    super(kind, message, options);
+    this.param = options.param ?? null;
+    this.code = options.code ?? null;
+    this.ownStatus = options.status;
+  }
+
+  override get status(): number {
+    return this.ownStatus ?? super.status;
+  }
+}
+
+export const invalidParameter = (param: string, problem: string): OpenAiError =>
+  new OpenAiError('badRequest', `${param} ${problem}`, { param });
+
+/** Enough to recognize a name in an error. */
+const charactersShown = 100;
+
+export const modelNotFound = (model: string): OpenAiError =>
+  new OpenAiError(
+    'notFound',
+    `The model ${JSON.stringify(model.slice(0, charactersShown))} does not exist: a model is the id of a published agent, as GET /openai/models lists them`,
+    { param: 'model', code: 'model_not_found' },
+  );
+
+/** A wrong key, in the words that OpenAI's clients know. */
+export const invalidApiKey = () =>
+  new OpenAiError(
+    'unauthenticated',
+    'Incorrect API key provided: send a valid key in the header Authorization, as "Bearer ak_…"',
+    { code: 'invalid_api_key', status: 401 },
+  );
+
+/** The workspace is there, and an operator can allow it. */
+export const openAiDisabled = () =>
+  new OpenAiError(
+    'accessDenied',
+    'The OpenAI-compatible routes are off for this workspace: an operator turns them on with "agentctl workspaces update WORKSPACE --openai on"',
+    { code: 'openai_disabled' },
+  );

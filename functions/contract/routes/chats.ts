@@ -1,0 +1,103 @@
+import * as z from 'zod';
+import { chatName, externalUserId, optional, uuid } from '#contract/fields.ts';
+import { idempotencyHeaders } from '#contract/headers.ts';
+import { cursorQuery, orderBy, pageQuery } from '#contract/pagination.ts';
+import { chatPath, defaults, type Route, userHeaders, userQuery } from './route.ts';
+
+export const createChatRoute = {
+  ...defaults,
+  name: 'create-chat',
+  method: 'POST',
+  path: '/chats',
+  summary: 'Create a chat bound to one agent',
+  tag: 'Chats',
+  rateClass: 'writes',
+  headers: idempotencyHeaders,
+  body: z
+    .object({ name: chatName, agent_id: uuid, external_user_id: optional(externalUserId) })
+    .meta({ id: 'CreateChatRequest' }),
+  failures: ['clientNotAllowed', 'notFound', 'unavailable'],
+} as const satisfies Route;
+
+export const getChatRoute = {
+  ...defaults,
+  name: 'get-chat',
+  method: 'GET',
+  path: '/chats/{chat_id}',
+  summary: 'Read one chat',
+  description: 'An addition to the specification.',
+  tag: 'Chats',
+  rateClass: 'reads',
+  parameters: chatPath,
+  query: userQuery,
+  headers: userHeaders,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;
+
+export const listChatsRoute = {
+  ...defaults,
+  name: 'list-chats',
+  method: 'GET',
+  path: '/chats',
+  summary: 'List chats',
+  tag: 'Chats',
+  rateClass: 'reads',
+  transfer: 'streamed',
+  query: cursorQuery.extend({
+    order_by: orderBy.default('-created_at'),
+    agent_id: uuid.optional(),
+    external_user_id: externalUserId.optional(),
+  }),
+} as const satisfies Route;
+
+export const renameChatRoute = {
+  ...defaults,
+  name: 'rename-chat',
+  method: 'PATCH',
+  path: '/chats/{chat_id}',
+  summary: 'Rename a chat',
+  description: 'An addition to the specification.',
+  tag: 'Chats',
+  rateClass: 'writes',
+  parameters: chatPath,
+  body: z
+    .object({ name: chatName, external_user_id: optional(externalUserId) })
+    .meta({ id: 'RenameChatRequest' }),
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;
+
+export const deleteChatRoute = {
+  ...defaults,
+  name: 'delete-chat',
+  method: 'DELETE',
+  path: '/chats/{chat_id}',
+  summary: 'Delete a chat',
+  description:
+    'An addition to the specification. The chat is gone at once, also for a reply in progress. Files that no other chat attaches are deleted with it. Lists that are paged through meanwhile skip rows.',
+  tag: 'Chats',
+  rateClass: 'writes',
+  parameters: chatPath,
+  query: userQuery,
+  headers: userHeaders,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;
+
+export const listMessagesRoute = {
+  ...defaults,
+  name: 'list-messages',
+  method: 'GET',
+  path: '/chats/{chat_id}/messages',
+  summary: 'Read the history of a chat, oldest message first by default',
+  tag: 'Messages',
+  rateClass: 'reads',
+  transfer: 'streamed',
+  // Lambda streams at most 200 MB: the first 6 MB without a limit, then 2 MB a second, about 100 s in all.
+  timeoutSeconds: 180,
+  parameters: chatPath,
+  query: pageQuery.extend({
+    external_user_id: externalUserId.optional(),
+    order_by: orderBy.default('created_at'),
+  }),
+  headers: userHeaders,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;

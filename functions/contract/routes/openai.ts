@@ -1,0 +1,65 @@
+import * as z from 'zod';
+import { limits } from '#contract/limits.ts';
+import { openAiPath, openAiPaths } from './dialect.ts';
+import { defaults, longBody, type Route } from './route.ts';
+
+export const completeChatRoute = {
+  ...defaults,
+  name: 'complete-chat',
+  method: 'POST',
+  ...openAiPaths('/chat/completions'),
+  dialect: 'openai',
+  summary: 'Get a reply of an agent, in the form of OpenAI chat completions',
+  rateClass: 'sends',
+  transfer: 'streamed',
+  // As long as send-message.
+  timeoutSeconds: limits.replySeconds + 15,
+  // The handler has the schema, because an error of OpenAI names the parameter that is wrong. A schema of an object would
+  // copy its 60,000 fields.
+  body: z.custom<Record<string, unknown>>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    { error: 'must be an object' },
+  ),
+  largestBody: longBody,
+  failures: ['clientNotAllowed', 'notFound', 'unavailable'],
+} as const satisfies Route;
+
+export const getModelRoute = {
+  ...defaults,
+  name: 'get-model',
+  method: 'GET',
+  ...openAiPaths('/models/{model}'),
+  dialect: 'openai',
+  summary: 'Read a published agent as a model of OpenAI clients',
+  rateClass: 'reads',
+  parameters: z.object({ model: z.string() }),
+  failures: ['notFound'],
+} as const satisfies Route;
+
+export const listModelsRoute = {
+  ...defaults,
+  name: 'list-models',
+  method: 'GET',
+  ...openAiPaths('/models'),
+  dialect: 'openai',
+  summary: 'List the published agents as models of OpenAI clients',
+  rateClass: 'reads',
+  transfer: 'streamed',
+} as const satisfies Route;
+
+export const rejectOpenaiPathRoute = {
+  ...defaults,
+  name: 'reject-openai-path',
+  method: 'ANY',
+  path: `${openAiPath}/{proxy+}`,
+  // Also other methods of known paths: for those the gateway does not try a path with a variable.
+  aliases: ['/models', '/models/{model}', '/chat/completions'].flatMap((known) => {
+    const { path, aliases } = openAiPaths(known);
+    return [path, ...aliases];
+  }),
+  dialect: 'openai',
+  summary: 'Reject what OpenAI clients request and the service does not have',
+  rateClass: 'reads',
+  parameters: z.object({ proxy: z.string().optional() }),
+  failures: ['notFound'],
+} as const satisfies Route;

@@ -1,0 +1,28 @@
+import * as z from 'zod';
+import { externalUserId } from '#contract/fields.ts';
+import { defaults, type Route } from './route.ts';
+
+export const eraseUserRoute = {
+  ...defaults,
+  name: 'erase-user',
+  method: 'DELETE',
+  path: '/users',
+  summary: 'Erase a user',
+  description:
+    "An addition to the specification. Erases an external user of the key's workspace: its chats with messages and files, its feedback, and the texts of its requests in batches. Its entry in the whitelist stays, which is the operator's. Any key of the workspace may do so. A repeated request also erases what the user has done since.",
+  tag: 'Users',
+  rateClass: 'writes',
+  query: z.object({ external_user_id: externalUserId }),
+  status: 202,
+} as const satisfies Route;
+
+export const listPublishedAgentsRoute = {
+  ...defaults,
+  name: 'list-published-agents',
+  method: 'GET',
+  path: '/chats/published-agents',
+  summary: 'List the published agents of the workspace',
+  tag: 'Agents',
+  rateClass: 'reads',
+  transfer: 'streamed',
+} as const satisfies Route;

@@ -1,0 +1,171 @@
+import type { AgentDefinition } from '#contract/agent.ts';
+import { agentNotFound, ServiceError } from '#contract/errors.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { Agent, AgentReader, AgentStore, AgentVersion } from './agent.ts';
+import type { WebPages, WebSearch } from './web-pages.ts';
+
+export interface AgentServices extends WorkspaceServices {
+  agents: AgentReader;
+  webPages: WebPages;
+  /** Null if the stage has no search provider. */
+  webSearch: WebSearch | null;
+}
+
+/** What only operators' commands use. */
+export interface AgentEditing {
+  agents: AgentStore;
+}
+
+/** What a use case needs of them. */
+type Services<Name extends keyof AgentServices> = Pick<AgentServices, Name>;
+
+/**
+ * Creates an agent as a draft. It cannot reply until it is published.
+ * @throws notFound for an unknown workspace
+ */
+export async function createAgent(
+  services: AgentEditing & Services<'clock' | 'identifiers' | 'workspaces'>,
+  input: { workspaceId: string; definition: AgentDefinition },
+): Promise<Agent> {
+  if ((await services.workspaces.get(input.workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+  const now = services.clock.now().toISOString();
+  const agent: Agent = {
+    id: services.identifiers.uuid(),
+    workspaceId: input.workspaceId,
+    publishState: 'draft',
+    definition: input.definition,
+    newestVersion: 0,
+    publishedVersionId: null,
+    publishedAt: null,
+    createdAt: now,
+    updatedAt: now,
+    revision: 1,
+  };
+  await services.agents.create(agent);
+  return agent;
+}
+
+/**
+ * Deletes an agent with its versions. Its chats stay, and sends to them fail with `Agent not found`. A further call goes on
+ * where an earlier one was stopped.
+ * @param check gets the agent before it is deleted; it throws if the agent must stay
+ * @throws notFound `Agent not found`
+ */
+export async function deleteAgent(
+  { agents }: AgentEditing,
+  agentId: string,
+  check: (agent: Agent) => void,
+): Promise<void> {
+  const workspaceId = await agents.workspaceOf(agentId);
+  if (workspaceId === undefined) throw agentNotFound();
+  const agent = await agents.get(workspaceId, agentId);
+  if (agent !== undefined) check(agent);
+  await agents.delete(workspaceId, agentId, agent);
+}
+
+/**
+ * Finds an agent by its id alone. For operators: they name an agent without its workspace.
+ * @throws notFound `Agent not found`
+ */
+export async function findAgent(services: Services<'agents'>, agentId: string): Promise<Agent> {
+  const workspaceId = await services.agents.workspaceOf(agentId);
+  const agent = workspaceId === undefined ? undefined : await services.agents.get(workspaceId, agentId);
+  if (agent === undefined) throw agentNotFound();
+  return agent;
+}
+
+/**
+ * Replaces the draft's content. A published version does not change until the agent is published again.
+ * @throws notFound `Agent not found`
+ */
+export async function updateAgent(
+  services: AgentEditing & Services<'clock'>,
+  input: { agentId: string; definition: AgentDefinition },
+): Promise<Agent> {
+  const agent: Agent = {
+    ...(await findAgent(services, input.agentId)),
+    definition: input.definition,
+    updatedAt: services.clock.now().toISOString(),
+  };
+  await services.agents.save(agent, 'unchanged');
+  return agent;
+}
+
+/**
+ * Publishes the draft's content as the agent's next version.
+ * @throws notFound `Agent not found`
+ */
+export async function publishAgent(
+  services: AgentEditing & Services<'clock' | 'identifiers'>,
+  agentId: string,
+): Promise<AgentVersion> {
+  const agent = await findAgent(services, agentId);
+  return publish(services, agent, { definition: agent.definition });
+}
+
+/**
+ * Publishes the content of an earlier version as the agent's next version. The draft stays as it is.
+ * @param check gets the version before it is published; it throws if the version must not be
+ * @throws notFound for an unknown agent or version; badRequest if the version is the published one
+ */
+export async function rollBackAgent(
+  services: AgentEditing & Services<'clock' | 'identifiers'>,
+  agentId: string,
+  number: number,
+  check: (version: AgentVersion) => void,
+): Promise<AgentVersion> {
+  const agent = await findAgent(services, agentId);
+  const version = await services.agents.version(agent.workspaceId, agentId, number);
+  if (version === undefined) throw new ServiceError('notFound', `The agent has no version ${number}`);
+  if (version.id === agent.publishedVersionId)
+    throw new ServiceError('badRequest', `Version ${number} is the published one`);
+  check(version);
+  return publish(services, agent, { definition: version.definition, copyOf: number });
+}
+
+async function publish(
+  { agents, clock, identifiers }: AgentEditing & Services<'clock' | 'identifiers'>,
+  agent: Agent,
+  content: Pick<AgentVersion, 'definition' | 'copyOf'>,
+): Promise<AgentVersion> {
+  const now = clock.now().toISOString();
+  const version: AgentVersion = {
+    id: identifiers.uuid(),
+    agentId: agent.id,
+    workspaceId: agent.workspaceId,
+    number: agent.newestVersion + 1,
+    ...content,
+    publishedAt: now,
+    agentCreatedAt: agent.createdAt,
+  };
+  const published: Agent = {
+    ...agent,
+    publishState: 'published',
+    newestVersion: version.number,
+    publishedVersionId: version.id,
+    publishedAt: now,
+    updatedAt: now,
+  };
+  await agents.save(published, version);
+  return version;
+}
+
+/**
+ * Unpublishes the agent: sends fail with `Agent version not found` until it is published again.
+ * @throws notFound `Agent not found`
+ */
+export async function unpublishAgent(
+  services: AgentEditing & Services<'clock'>,
+  agentId: string,
+): Promise<Agent> {
+  const agent: Agent = {
+    ...(await findAgent(services, agentId)),
+    publishState: 'unpublished',
+    publishedVersionId: null,
+    publishedAt: null,
+    updatedAt: services.clock.now().toISOString(),
+  };
+  await services.agents.save(agent, null);
+  return agent;
+}

@@ -1,0 +1,156 @@
+import type { BatchResultResource, ModelCallResource } from '#contract/batch.ts';
+import type { BatchResultStatus } from '#contract/batch-statuses.ts';
+import { ServiceError } from '#contract/errors.ts';
+import { messageId } from '#domain/chats/message.ts';
+import type { CountedCall } from '#domain/platform/services.ts';
+import {
+  type Batch,
+  type BatchItem,
+  isOpen,
+  type ManifestEntry,
+  type Outcome,
+  outcomeOf,
+  successorsIn,
+} from './batch.ts';
+import type { Services } from './batch-store.ts';
+
+/** @throws notFound `Batch not found` */
+export async function findBatch(
+  services: Services<'batches'>,
+  workspaceId: string,
+  batchId: string,
+): Promise<Batch> {
+  const batch = await services.batches.get(workspaceId, batchId);
+  if (batch === undefined) throw new ServiceError('notFound', 'Batch not found');
+  return batch;
+}
+
+/** Batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of items. */
+const batchesAtOnce = 8;
+
+/**
+ * The batch with its current counts. A later read of the results shows at least as many ended requests (specification,
+ * section 2.9). For an ended batch, the stored counts are used.
+ * @param batch read before this call
+ */
+export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
+  // No request has started, so there is no item.
+  if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
+  const items = await services.batches.allItems(batch);
+  const completed = items.filter(({ status }) => status === 'success').length;
+  if (batch.stop === null)
+    return { ...batch, completed, failed: items.filter(({ status }) => status === 'failed').length };
+  // Of the requests without an item, those that were not started have failed.
+  const successors = successorsIn(await services.batches.manifest(batch));
+  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+  const failed = Array.from({ length: batch.total }, (_, requestIndex) => requestIndex).filter(
+    (index) => outcomeOf(batch, index, itemAt.get(index), successors.has(index)).status === 'failed',
+  );
+  return { ...batch, completed, failed: failed.length };
+}
+
+export async function countBatches(
+  services: Services<'batches'>,
+  batches: readonly Batch[],
+): Promise<Batch[]> {
+  const counted: Batch[] = [];
+  for (let first = 0; first < batches.length; first += batchesAtOnce)
+    counted.push(
+      ...(await Promise.all(
+        batches.slice(first, first + batchesAtOnce).map((batch) => countBatch(services, batch)),
+      )),
+    );
+  return counted;
+}
+
+/** Replies in memory at once. Each may have a megabyte. */
+const repliesAtOnce = 50;
+
+/**
+ * One page of a batch's results, in input order. The states of all requests are small items, which are read together;
+ * the replies of the page are read while it is written.
+ * @throws notFound `Batch not found`
+ */
+export async function listBatchResults(
+  services: Services<'batches' | 'messages'>,
+  input: {
+    workspaceId: string;
+    batchId: string;
+    status: BatchResultStatus | undefined;
+    limit: number;
+    offset: number;
+  },
+): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> {
+  const batch = await findBatch(services, input.workspaceId, input.batchId);
+  const [manifest, items] = await Promise.all([
+    services.batches.manifest(batch),
+    services.batches.allItems(batch),
+  ]);
+  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+  const successors = successorsIn(manifest);
+  const all = manifest
+    .map((entry, requestIndex) => {
+      const item = itemAt.get(requestIndex);
+      return { entry, item, outcome: outcomeOf(batch, requestIndex, item, successors.has(requestIndex)) };
+    })
+    .filter(({ outcome: { status } }) => input.status === undefined || status === input.status);
+  const page = all.slice(input.offset, input.offset + input.limit);
+  async function* results(): AsyncGenerator<BatchResultResource[]> {
+    for (let first = 0; first < page.length; first += repliesAtOnce)
+      yield await Promise.all(
+        page.slice(first, first + repliesAtOnce).map((each) => resultOf(services, batch, each)),
+      );
+  }
+  return { total: all.length, pages: results() };
+}
+
+async function resultOf(
+  services: Services<'messages'>,
+  batch: Batch,
+  { entry, item, outcome }: { entry: ManifestEntry; item: BatchItem | undefined; outcome: Outcome },
+): Promise<BatchResultResource> {
+  const { customId, historyId } = entry;
+  const { status, error, processedAt } = outcome;
+  const chatId = item?.chatId ?? historyId;
+  const reply = item?.messagePosition == null ? null : item.messagePosition + 1;
+  const hasResponse = status === 'success' && chatId !== null && reply !== null;
+  return {
+    custom_id: customId,
+    status,
+    response_content: hasResponse
+      ? ((await services.messages.contentAt(batch.workspaceId, chatId, reply)) ?? null)
+      : null,
+    response_usage: status === 'success' ? usageOf(item?.calls ?? []) : null,
+    incomplete: status === 'success' ? (item?.incomplete ?? null) : null,
+    error_code: error?.code ?? null,
+    error_message: error?.message ?? null,
+    history_id: chatId,
+    conversation_id: chatId,
+    message_id: hasResponse ? messageId(chatId, reply) : null,
+    processed_at: processedAt,
+  };
+}
+
+/** The rows of `tool_calls` and `main_response` add up to the totals. */
+function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
+  const calls = counted.map(
+    ([model, call_type, prompt_tokens, completion_tokens]): ModelCallResource => ({
+      model,
+      call_type,
+      total_tokens: prompt_tokens + completion_tokens,
+      prompt_tokens,
+      completion_tokens,
+    }),
+  );
+  const sum = (field: 'total_tokens' | 'prompt_tokens' | 'completion_tokens'): number =>
+    calls.reduce((total, call) => total + call[field], 0);
+  const main = calls.findLast(({ call_type }) => call_type === 'chat') ?? null;
+  return {
+    tool_calls: calls.filter((call) => call !== main),
+    total_calls: calls.length,
+    total_tokens: sum('total_tokens'),
+    total_prompt_tokens: sum('prompt_tokens'),
+    total_completion_tokens: sum('completion_tokens'),
+    main_response: main,
+  };
+}

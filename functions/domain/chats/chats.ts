@@ -1,0 +1,246 @@
+import { agentNotFound, chatNotFound, ServiceError } from '#contract/errors.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import type { ListPage } from '#contract/pagination.ts';
+import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
+import { allEnded, untilAborted } from '#domain/platform/promises.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
+import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
+import type { ReplyBudget } from './agent-runtime.ts';
+import { type Chat, isOpenTo, type NewChat } from './chat.ts';
+import { countMessages } from './history.ts';
+import { isReplyPosition, positionOf, type RatedMessage } from './message.ts';
+import type { Feedback, Services } from './services.ts';
+import type { SentTurn } from './turn.ts';
+
+/**
+ * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
+ * @param keys.client idempotency key: a repeated request gets the chat as it was created
+ * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
+ * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Chat not found` for a
+ *   repeated request whose chat was deleted, or `Agent not found`
+ */
+export async function createChat(
+  services: Services<'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>,
+  input: { workspaceId: string; agentId: string; name: string; externalUserId: string | undefined },
+  keys: { client: IdempotencyKey | null; gateway: IdempotencyKey },
+  awaitRateLimit: AwaitRateLimit,
+): Promise<{ chat: Chat; replayed: boolean }> {
+  const [, ownerOfAgent, stored] = await Promise.all([
+    findWorkspaceFor(services, input.workspaceId, input.externalUserId),
+    services.agents.workspaceOf(input.agentId),
+    keys.client === null ? undefined : services.idempotency.find(keys.client),
+  ]);
+  const { externalUserId = null, ...fields } = input;
+  const newChat: NewChat = { ...fields, externalUserId };
+  const previous = previousWork(stored, keys.client, 'chat');
+  if (previous !== undefined) return { chat: await asCreated(services, newChat, previous), replayed: true };
+  if (ownerOfAgent !== input.workspaceId) throw agentNotFound();
+  await awaitRateLimit();
+  const key = keys.client ?? keys.gateway;
+  const chat = await services.newChats.createWithKey(newChat, key);
+  if (chat !== undefined) return { chat, replayed: false };
+  const meanwhile = previousWork(await services.idempotency.find(key), key, 'chat');
+  if (meanwhile === undefined) throw new Error('An idempotency key is in use without a record');
+  return { chat: await asCreated(services, newChat, meanwhile), replayed: keys.client !== null };
+}
+
+/** A repeated request has the same fields, so the record has the id and the time alone. */
+async function asCreated(
+  { chats }: Services<'chats'>,
+  newChat: NewChat,
+  { chatId, createdAt }: { chatId: number; createdAt: string },
+): Promise<Chat> {
+  if ((await chats.get(newChat.workspaceId, chatId)) === undefined) throw chatNotFound();
+  return { ...newChat, id: chatId, createdAt, updatedAt: createdAt, messageCount: 0, lease: null };
+}
+
+/** A chat, by its id, and the user who asks for it, if any. */
+export interface ChatOfUser {
+  workspaceId: string;
+  chatId: number;
+  externalUserId: string | undefined;
+}
+
+/**
+ * A chat that is open to the user.
+ * @throws clientNotAllowed, then notFound `Chat not found`
+ */
+export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
+  const [, chat] = await allEnded([
+    findWorkspaceFor(services, input.workspaceId, input.externalUserId),
+    services.chats.get(input.workspaceId, input.chatId),
+  ]);
+  if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+  return chat;
+}
+
+/**
+ * Gives a chat another name.
+ * @throws clientNotAllowed, then notFound `Chat not found`
+ */
+export async function renameChat(
+  services: Services<'chats' | 'clock' | 'workspaces'>,
+  { name, ...input }: ChatOfUser & { name: string },
+  awaitRateLimit: AwaitRateLimit,
+): Promise<Chat> {
+  const chat = await findChat(services, input);
+  await awaitRateLimit();
+  const updatedAt = services.clock.now().toISOString();
+  if (!(await services.chats.rename(chat, name, updatedAt))) throw chatNotFound();
+  return { ...chat, name, updatedAt };
+}
+
+type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log'>;
+
+/** After the reply, the function waits for a title at most this long, milliseconds. */
+const titleGrace = 2000;
+
+/** A title for a new chat, made from its first message concurrently with the reply. */
+interface ChatTitle {
+  /** Calls the model; further calls do nothing. */
+  start(): void;
+  /** Aborts the call; `start` then does nothing. */
+  cancel(): void;
+  /** Waits until the title is stored and emitted, or the grace time is over. */
+  finish(): Promise<void>;
+  /** Waits for a write of the title that was under way when the grace time ended. */
+  written(): Promise<void>;
+}
+
+export function nameChat(
+  services: NameServices,
+  turn: SentTurn,
+  budget: ReplyBudget,
+  emit: (event: StreamEventBody) => void,
+): ChatTitle {
+  const abort = new AbortController();
+  let writing: Promise<void> = Promise.resolve();
+  let isStarted = false;
+  return {
+    start() {
+      if (isStarted || !turn.makesTitle) return;
+      isStarted = true;
+      writing = makeTitle(services, turn, emit, { budget, signal: abort.signal });
+    },
+    cancel() {
+      isStarted = true;
+      abort.abort();
+    },
+    async finish() {
+      const cancelGrace = services.clock.after(titleGrace, () => abort.abort());
+      await untilAborted(writing, abort.signal).catch(() => undefined);
+      cancelGrace();
+    },
+    written: () => writing,
+  };
+}
+
+/** Never fails: the chat keeps its name if no title can be made. */
+async function makeTitle(
+  services: NameServices,
+  turn: SentTurn,
+  emit: (event: StreamEventBody) => void,
+  given: { budget: ReplyBudget; signal: AbortSignal },
+): Promise<void> {
+  try {
+    const name = await untilAborted(
+      services.agentRuntime.title({ agent: turn.agent, message: turn.message, ...given }),
+      given.signal,
+    );
+    if (name === undefined) return;
+    if (await services.chats.setTitle(turn.chat, name, services.clock.now().toISOString()))
+      emit({ type: 'response.chat.title.updated', name });
+  } catch (error) {
+    services.log.warn('The chat keeps its name: no title could be made', { chatId: turn.chat.id, error });
+  }
+}
+
+/**
+ * Deletes a chat, and enqueues the purge of its data. It does not wait for a reply in progress, which ends like a stopped
+ * one within a second.
+ * @throws clientNotAllowed, then notFound `Chat not found`
+ */
+export async function deleteChat(
+  services: Services<'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>,
+  input: ChatOfUser,
+  awaitRateLimit: AwaitRateLimit,
+): Promise<void> {
+  const chat = await findChat(services, input);
+  await awaitRateLimit();
+  const deletedAt = services.clock.now().toISOString();
+  if ((await services.chatDeletion.delete([chat], deletedAt)).length === 0) throw chatNotFound();
+  const { workspaceId, chatId } = input;
+  try {
+    await services.purgeQueue.send([{ workspaceId, chatId, deletedAt }]);
+  } catch (error) {
+    services.log.warn('A purge was not enqueued: the reconciler will do so', { chatId, error });
+  }
+}
+
+/**
+ * Rates a reply (specification, section 2.8). A user's new feedback on a message replaces the old one.
+ * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
+ */
+export async function recordFeedback(
+  services: Services<'chats' | 'clock' | 'feedback' | 'workspaces'>,
+  input: ChatOfUser & Pick<Feedback, 'externalUserId' | 'type' | 'content'> & { messageId: number },
+  awaitRateLimit: AwaitRateLimit,
+): Promise<void> {
+  const chat = await findChat(services, input);
+  const position = positionOf(chat.id, input.messageId);
+  if (position === undefined || position > (await countMessages(services, chat)))
+    throw new ServiceError('notFound', 'Message not found');
+  if (!isReplyPosition(position))
+    throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
+  await awaitRateLimit();
+  const isRecorded = await services.feedback.record(chat, position, {
+    ...{ externalUserId: input.externalUserId, type: input.type, content: input.content },
+    createdAt: services.clock.now().toISOString(),
+  });
+  if (!isRecorded) throw chatNotFound();
+}
+
+/**
+ * One page of a chat's history. Positions have no gaps, so a page is a range of positions and the total is the last
+ * one.
+ * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
+ */
+export async function listMessages(
+  services: Services<'chats' | 'messages' | 'workspaces'>,
+  input: ChatOfUser & ListPage,
+): Promise<{ total: number; pages: AsyncIterable<RatedMessage[]> }> {
+  const [, chat] = await Promise.all([
+    findWorkspaceFor(services, input.workspaceId, input.externalUserId),
+    services.chats.get(input.workspaceId, input.chatId),
+  ]);
+  if (input.externalUserId === undefined)
+    throw new ServiceError(
+      'badRequest',
+      'external_user_id is required, as a query parameter or in the header x-external-user-id',
+    );
+  if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+
+  const total = await countMessages(services, chat);
+  const [first, last] = input.ascending
+    ? [input.offset + 1, Math.min(input.offset + input.limit, total)]
+    : [Math.max(total - input.offset - input.limit + 1, 1), total - input.offset];
+  const pages = services.messages.range(chat, { first, last, ascending: input.ascending });
+  return { total, pages: last < first ? pages : unlessDeleted(services, chat, pages) };
+}
+
+/**
+ * A purge may delete messages while they are read. The page ends before them.
+ * @throws `Chat not found` if it would have none
+ */
+async function* unlessDeleted(
+  { chats }: Services<'chats'>,
+  { workspaceId, id }: Chat,
+  pages: AsyncIterable<RatedMessage[]>,
+): AsyncGenerator<RatedMessage[]> {
+  let isEmpty = true;
+  for await (const page of pages) {
+    isEmpty &&= page.length === 0;
+    yield page;
+  }
+  if (isEmpty && (await chats.get(workspaceId, id)) === undefined) throw chatNotFound();
+}

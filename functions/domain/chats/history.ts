@@ -1,0 +1,107 @@
+import type { ChatResource } from '#contract/chat.ts';
+import { eventOf } from '#contract/events.ts';
+import type { MessageResource } from '#contract/message.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import { uploadedFileResource } from '#domain/files/attachments.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import { type Chat, chatResource } from './chat.ts';
+import { groupId, type Message, messageId, type RatedMessage } from './message.ts';
+import type { ReplyName, Services } from './services.ts';
+
+/** The number of messages that clients see: those of ended turns, and the stored ones of an open turn. */
+export async function countMessages(services: Services<'chats'>, chat: Chat): Promise<number> {
+  if (chat.lease === null) return chat.messageCount;
+  const turn = await services.chats.openTurn(chat);
+  return chat.messageCount + Number(turn.user) + Number(turn.reply);
+}
+
+/** A message as clients see it (specification, section 2.5). */
+export const messageResource = async (
+  services: Parameters<typeof uploadedFileResource>[0],
+  chatId: number,
+  { message, feedbackCounts }: RatedMessage,
+): Promise<MessageResource> => ({
+  id: messageId(chatId, message.position),
+  role: message.role,
+  group_id: groupId(chatId, message.position),
+  content: message.content,
+  meta:
+    message.role === 'user'
+      ? {}
+      : {
+          reasoning_steps: message.reasoningSteps,
+          token_usage: message.tokenUsage,
+          ...(message.error !== null && { error: message.error }),
+          ...(message.incomplete !== null && { incomplete: message.incomplete }),
+        },
+  attached_files:
+    message.role === 'user'
+      ? await Promise.all(message.attachments.map((file) => uploadedFileResource(services, file)))
+      : [],
+  feedback_counts: feedbackCounts,
+  created_at: message.createdAt,
+});
+
+/** The text of a resumable reply, as far as its events are stored. */
+export async function storedText(
+  { replyEvents }: Services<'replyEvents'>,
+  reply: ReplyName,
+): Promise<string> {
+  let text = '';
+  for await (const { texts } of replyEvents.eventsFrom(reply, 0))
+    for (const event of texts.map(eventOf))
+      if (event.type === 'response.output_text.delta') text += event.delta;
+  return text;
+}
+
+/**
+ * The newest messages up to a position, as many as the agent's or the stage's limit of characters allows.
+ * @param upTo as of `MessageStore.recent`
+ */
+export const readHistory = (
+  services: Services<'messages' | 'replySettings'>,
+  { definition }: AgentVersion,
+  chat: Pick<Chat, 'workspaceId' | 'id'>,
+  upTo: number | Promise<number>,
+): Promise<Message[]> =>
+  services.messages.recent(
+    chat,
+    upTo,
+    definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
+  );
+
+export type ExportedLine =
+  | ({ type: 'chat' } & ChatResource)
+  | ({ type: 'message'; chat_id: number } & MessageResource);
+
+const chatsPerPage = 100;
+
+/**
+ * All that the histories of a workspace or of one user show: each chat, followed by its messages, oldest first. Messages
+ * come in pages that fit into memory.
+ */
+export async function* exportChats(
+  services: Services<'chatPages' | 'chats' | 'clock' | 'messages'> & {
+    files: Pick<FileServices['files'], 'address'>;
+  },
+  filter: { workspaceId: string; externalUserId: string | undefined },
+): AsyncGenerator<ExportedLine[]> {
+  for (let offset = 0; ; offset += chatsPerPage) {
+    const page = await services.chatPages.page(filter, { limit: chatsPerPage, offset, ascending: true });
+    for (const chat of page.chats) {
+      yield [{ type: 'chat', ...chatResource(chat) }];
+      const last = await countMessages(services, chat);
+      for await (const messages of services.messages.range(chat, { first: 1, last, ascending: true }))
+        yield await Promise.all(
+          messages.map(
+            async (rated): Promise<ExportedLine> => ({
+              type: 'message',
+              chat_id: chat.id,
+              ...(await messageResource(services, chat.id, rated)),
+            }),
+          ),
+        );
+    }
+    if (page.chats.length < chatsPerPage) return;
+  }
+}

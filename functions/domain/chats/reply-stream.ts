@@ -1,0 +1,261 @@
+import { errorTable, noStreamToResume } from '#contract/errors.ts';
+import { endOfStream, eventOf, eventText, type StreamEventBody } from '#contract/events.ts';
+import { allEnded } from '#domain/platform/promises.ts';
+import type { Cancel } from '#domain/platform/services.ts';
+import { leaseIdOf, responseIdOf } from './chat.ts';
+import { type ChatOfUser, findChat } from './chats.ts';
+import { interrupted } from './collect-reply.ts';
+import { storedText } from './history.ts';
+import { messageId } from './message.ts';
+import type { LiveReply, StoredReply } from './send-turn.ts';
+import type { ReplyName, Services, StoredEvents } from './services.ts';
+
+/** Stores what a stream sends, so that a client can resume it. */
+export interface EventRecorder {
+  /**
+   * Never waits, and never fails.
+   * @param text the event as it was sent
+   */
+  add(event: StreamEventBody, text: string): void;
+  /** The first write has ended. Never fails. */
+  started(): Promise<void>;
+  /** Stores the last events. Never fails. */
+  finish(): Promise<void>;
+}
+
+/** Milliseconds between two writes: one write unit a second for a fast model. */
+const writeInterval = 1000;
+
+/** Attempts to store the last events, in addition to the retries of the store. They delay the end of the stream. */
+const attemptsAtEnd = 3;
+
+/**
+ * Records the events of a reply. The first event is stored at once, and so are the last ones; the others within a
+ * second. Writes follow one another, so a reader never sees events without those before them. The final text is not
+ * stored: it would cost a write unit for each 2,000 characters, and the deltas have the same text.
+ */
+export function recordEvents(
+  { replyEvents, clock, log }: Services<'clock' | 'log' | 'replyEvents'>,
+  reply: ReplyName,
+): EventRecorder {
+  let first = 0;
+  let said = '';
+  let waiting: string[] = [];
+  /** Events whose write has not succeeded yet. */
+  let unstored: StoredEvents | undefined;
+  let storing: Promise<unknown> | undefined;
+  let firstWrite: Promise<unknown> | undefined;
+  let cancel: Cancel | undefined;
+
+  async function store(isLast: boolean): Promise<StoredEvents> {
+    if (unstored === undefined) {
+      unstored = { first, texts: waiting, isLast };
+      first += waiting.length;
+      waiting = [];
+    }
+    const events = unstored;
+    await replyEvents.append(reply, events, clock.now());
+    unstored = undefined;
+    return events;
+  }
+
+  const logFailure = (error: unknown) =>
+    log.warn('Events of a resumable reply were not stored', { chatId: reply.chatId, error });
+
+  function storeWaiting(): void {
+    if (storing !== undefined || (unstored === undefined && waiting.length === 0)) return;
+    storing = store(false)
+      .catch(logFailure)
+      .finally(() => {
+        storing = undefined;
+      });
+    firstWrite ??= storing;
+  }
+
+  return {
+    add(event, text) {
+      if (event.type === 'response.output_text.delta') said += event.delta;
+      const isSaid = event.type === 'response.output_text.completed' && event.final_text === said;
+      waiting.push(isSaid ? withoutFinalText(text) : text);
+      if (cancel !== undefined) return;
+      cancel = clock.every(writeInterval, storeWaiting);
+      storeWaiting();
+    },
+    async started() {
+      await firstWrite;
+    },
+    async finish() {
+      cancel?.();
+      await storing;
+      for (let attempt = 1; attempt <= attemptsAtEnd; attempt += 1)
+        try {
+          // Events whose write has failed before are stored first.
+          while (!(await store(true)).isLast);
+          return;
+        } catch (error) {
+          logFailure(error);
+        }
+    },
+  };
+}
+
+const withoutFinalText = (text: string): string => eventText({ ...eventOf(text), ...{ final_text: '' } });
+
+type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
+
+/** Milliseconds between two reads: a reader is at most this much behind what is stored. */
+const readInterval = 500;
+
+/**
+ * A function releases the chat lease before its last events. It still has 2 s for a title, and then stores them. After
+ * this time, in milliseconds, it has died.
+ */
+const timeToEnd = 5000;
+
+/**
+ * The stream of a resumable reply after an event, byte for byte: first what is stored, then what the running reply
+ * stores, until `[DONE]`. Texts may be empty. If the function of the reply has died, the stream ends with an error.
+ * @param startingAfter sequence number; -1 for the whole stream
+ */
+export async function* followReply(
+  services: FollowServices,
+  reply: ReplyName,
+  startingAfter: number,
+): AsyncGenerator<string> {
+  const hasDied = watchOwner(services, reply);
+  // The event of `startingAfter` is read once more: if it is the last one, nothing else says that the reply is complete.
+  const reading: Reading = { sent: startingAfter, next: Math.max(startingAfter, 0) };
+  for (let isOver = false; ; ) {
+    const { next } = reading;
+    if (yield* storedTexts(services, reply, reading)) return yield endOfStream;
+    if (reading.next === next) {
+      if (isOver) return yield* endOf(services, reply, reading);
+      isOver = await hasDied();
+      // Lets a caller stop whose client is gone.
+      yield '';
+    }
+    await new Promise<void>((resolve) => services.clock.after(readInterval, resolve));
+  }
+}
+
+/** The end of a stream to which nothing is added: with an error, unless the client named an event beyond the last one. */
+async function* endOf(services: FollowServices, reply: ReplyName, reading: Reading): AsyncGenerator<string> {
+  const isComplete = yield* storedTexts(services, reply, { ...reading, next: 0 });
+  yield (isComplete ? '' : errorAfter(reply, reading.sent)) + endOfStream;
+}
+
+/** How far a stream has been read. */
+interface Reading {
+  /** Sequence number of the last event that the client has. */
+  sent: number;
+  /** Sequence number to read from. */
+  next: number;
+}
+
+/** @returns whether these were the last events */
+async function* storedTexts(
+  services: FollowServices,
+  reply: ReplyName,
+  reading: Reading,
+): AsyncGenerator<string, boolean> {
+  for await (const { first, texts, isLast } of services.replyEvents.eventsFrom(reply, reading.next)) {
+    const unsent = texts.slice(Math.max(reading.sent + 1 - first, 0));
+    const last = unsent.findIndex(hasNoFinalText);
+    if (last !== -1) unsent[last] = await withFinalText(services, reply, unsent[last] ?? '');
+    if (unsent.length > 0) yield unsent.join('');
+    reading.next = first + texts.length;
+    reading.sent = Math.max(reading.sent, reading.next - 1);
+    if (isLast) return true;
+  }
+  return false;
+}
+
+/** The final text is not stored, because the deltas have the same text. */
+const hasNoFinalText = (text: string): boolean =>
+  text.startsWith('event: response.output_text.completed\n') && text.includes('"final_text":""');
+
+const withFinalText = async (services: FollowServices, reply: ReplyName, text: string): Promise<string> =>
+  eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
+
+/** @returns whether the function of the reply stores nothing more */
+function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
+  const leaseId = leaseIdOf(responseId);
+  let releasedAt: number | undefined;
+  return async (): Promise<boolean> => {
+    const chat = await chats.get(workspaceId, chatId);
+    const now = clock.now().getTime();
+    if (chat?.lease != null && chat.lease.id === leaseId) return chat.lease.until <= now;
+    releasedAt ??= now;
+    return now - releasedAt >= timeToEnd;
+  };
+}
+
+const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => {
+  const error = { code: errorTable.serverError.errorCode, message: interrupted };
+  return eventText({
+    ...{ type: 'response.error', ...error },
+    ...{ response_id: responseId, chat_id: chatId, sequence_number: sent + 1 },
+  });
+};
+
+/**
+ * The stream of a repeated request, from its beginning: the stored events of a resumable reply, which may still be
+ * running. For a reply without stored events, the events are made of the reply, with its text in one delta.
+ */
+export async function* repeatedStream(
+  services: Parameters<typeof followReply>[0] & Services<'identifiers'>,
+  repeated: StoredReply | LiveReply,
+  { workspaceId, chatId, agentId }: { workspaceId: string; chatId: number; agentId: string },
+): AsyncGenerator<string> {
+  if ('responseId' in repeated)
+    return yield* followReply(services, { workspaceId, chatId, responseId: repeated.responseId }, -1);
+  const stored = repeated.reply.responseId;
+  const responseId = stored ?? responseIdOf({ id: services.identifiers.uuid() });
+  const name = { workspaceId, chatId, responseId };
+  if (stored !== undefined && (await services.replyEvents.hasReply(name, services.clock.now())))
+    return yield* followReply(services, name, -1);
+  let sequence_number = 0;
+  for (const event of eventsOf(chatId, agentId, repeated)) {
+    yield eventText({ ...event, ...{ response_id: responseId, chat_id: chatId, sequence_number } });
+    sequence_number += 1;
+  }
+  yield endOfStream;
+}
+
+function* eventsOf(
+  chatId: number,
+  agentId: string,
+  { reply, agent }: StoredReply,
+): Generator<StreamEventBody> {
+  const message_id = messageId(chatId, reply.position);
+  yield { type: 'response.created', message_id, agent_id: agentId, model: agent?.definition.llm_model ?? '' };
+  if (reply.content !== '') yield { type: 'response.output_text.delta', delta: reply.content };
+  if (reply.error !== null) yield { type: 'response.error', ...reply.error };
+  else
+    yield {
+      type: 'response.output_text.completed',
+      message_id,
+      final_text: reply.content,
+      usage: reply.tokenUsage,
+      ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
+    };
+}
+
+/**
+ * The rest of a resumable reply, as its stream.
+ * @throws clientNotAllowed, `Chat not found`, notFound for a reply that is unknown, not resumable, or older than an hour
+ */
+export async function resumeReply(
+  services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,
+  input: ChatOfUser & { responseId: string; startingAfter: number | undefined },
+): Promise<AsyncGenerator<string>> {
+  const { workspaceId, chatId, responseId } = input;
+  const reply = { workspaceId, chatId, responseId };
+  const hasReply = () => services.replyEvents.hasReply(reply, services.clock.now());
+  const [chat, hasEvents] = await allEnded([findChat(services, input), hasReply()]);
+  const leaseId = leaseIdOf(responseId);
+  // A client may come back before the first event is stored, which is before the lease is released.
+  const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;
+  if (!hasEvents && !isRunning && !(await hasReply())) throw noStreamToResume();
+  return followReply(services, reply, input.startingAfter ?? -1);
+}

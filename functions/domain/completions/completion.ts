@@ -1,0 +1,164 @@
+import type { ErrorKind } from '#contract/errors.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionChunk,
+  type CompletionUsage,
+  type FinishReason,
+  OpenAiError,
+  shouldRetryHeader,
+} from '#contract/openai.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { ReplyEndReason } from '#domain/chats/agent-runtime.ts';
+import { type CollectedReply, type Reply, ReplyAborted } from '#domain/chats/collect-reply.ts';
+import { noUsage } from '#domain/chats/message.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
+import type { ImageInspector } from './read-conversation.ts';
+
+/** Also an empty reply has stopped: the model had nothing to say. */
+const finishReasons: Readonly<Record<ReplyEndReason, FinishReason>> = {
+  stop: 'stop',
+  empty: 'stop',
+  'max-output-tokens': 'length',
+  'max-reply-bytes': 'length',
+  'max-steps': 'length',
+  'max-model-calls': 'length',
+  'max-tool-uses': 'length',
+  'content-filter': 'content_filter',
+};
+
+const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
+  throttled: 'unavailable',
+  unavailable: 'unavailable',
+  tooLong: 'badRequest',
+  refused: 'badRequest',
+  failed: 'serverError',
+};
+
+/** How a reply has ended: by itself, or with an error. The client may not repeat its request by itself: the run is paid. */
+type CompletionOutcome = FinishReason | OpenAiError;
+
+export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
+  if (reason !== undefined) return finishReasons[reason];
+  const message = reply.error?.message ?? 'The reply was interrupted';
+  const kind = error instanceof ModelFailure ? error.kind : 'failed';
+  return new OpenAiError(kinds[kind], message, {
+    headers: { [shouldRetryHeader]: 'false' },
+    reason: message,
+    ...(kind === 'tooLong' && { param: 'messages', code: 'context_length_exceeded' }),
+  });
+}
+
+/** Whether nobody reads the reply any more. */
+export const isAbandoned = ({ error }: CollectedReply): boolean =>
+  error instanceof ReplyAborted && error.kind === 'stopped-by-client';
+
+/** What every part of a response says of it. */
+interface CompletionHead {
+  id: string;
+  created: number;
+  model: string;
+  system_fingerprint: string;
+}
+
+export const completionHead = (agent: AgentVersion, uuid: string, now: Date): CompletionHead => ({
+  id: `chatcmpl-${uuid.replaceAll('-', '')}`,
+  created: Math.floor(now.getTime() / 1000),
+  model: agent.agentId,
+  system_fingerprint: `v${agent.number}`,
+});
+
+/** The sum over all calls of models. */
+const usageOf = (usage: TokenUsage): CompletionUsage => ({
+  prompt_tokens: usage.total_prompt_tokens,
+  completion_tokens: usage.total_completion_tokens,
+  total_tokens: usage.total_tokens,
+});
+
+/** A line of what the agent does, for clients that show it as thinking. */
+const lineOf = ({ content }: Pick<ReasoningStep, 'content'>): string => `${content}\n`;
+
+export const completionResource = (
+  head: CompletionHead,
+  { content, usage, reasoningSteps }: Reply,
+  finish_reason: FinishReason,
+): ChatCompletion => ({
+  ...head,
+  object: 'chat.completion',
+  choices: [
+    {
+      index: 0,
+      message: {
+        role: 'assistant',
+        content,
+        refusal: null,
+        ...(reasoningSteps.length > 0 && { reasoning_content: reasoningSteps.map(lineOf).join('') }),
+      },
+      logprobs: null,
+      finish_reason,
+    },
+  ],
+  usage: usageOf(usage),
+  ...(reasoningSteps.length > 0 && { agent_steps: reasoningSteps }),
+});
+
+type Delta = ChatCompletionChunk['choices'][number]['delta'];
+
+/** The chunks of one streamed response. */
+export function completionChunks(head: CompletionHead, { includesUsage }: { includesUsage: boolean }) {
+  const steps = new Map<string, ReasoningStep>();
+  const chunk = (
+    delta: Delta,
+    more: Partial<ChatCompletionChunk> = {},
+    finish_reason: FinishReason | null = null,
+  ): ChatCompletionChunk => ({
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+    ...(includesUsage && { usage: null }),
+    ...more,
+  });
+  const stepChunk = (step: ReasoningStep): ChatCompletionChunk => {
+    steps.set(step.id, step);
+    return chunk({ content: '' }, { agent_steps: [step] });
+  };
+  return {
+    role: () => chunk({ role: 'assistant', content: '' }),
+    /** Clients that wait for a line do not see comments. */
+    silence: () => chunk({}),
+    /** The chunks for an event of a reply. */
+    of(event: StreamEventBody): ChatCompletionChunk[] {
+      switch (event.type) {
+        case 'response.output_text.delta':
+          return [chunk({ content: event.delta })];
+        case 'response.reasoning_step.start': {
+          const { timestamp: started_at, ...step } = event.step;
+          return [
+            chunk({ reasoning_content: lineOf(step) }),
+            stepChunk({ ...step, result: null, started_at, ended_at: null, token_usage: noUsage }),
+          ];
+        }
+        case 'response.reasoning_step.end': {
+          const { id, result, token_usage, timestamp: ended_at } = event.step;
+          const step = steps.get(id);
+          return step === undefined ? [] : [stepChunk({ ...step, result, token_usage, ended_at })];
+        }
+        default:
+          return [];
+      }
+    },
+    end: (finish_reason: FinishReason, usage: TokenUsage): ChatCompletionChunk[] => [
+      chunk({}, {}, finish_reason),
+      ...(includesUsage ? [{ ...chunk({}), choices: [], usage: usageOf(usage) }] : []),
+    ],
+  };
+}
+
+interface CompletionServices extends ChatServices {
+  imageInspector: ImageInspector;
+}
+
+/** What a use case needs of them. */
+export type Services<Name extends keyof CompletionServices> = Pick<CompletionServices, Name>;

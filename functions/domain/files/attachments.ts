@@ -1,0 +1,135 @@
+import { ServiceError } from '#contract/errors.ts';
+import { limits } from '#contract/limits.ts';
+import type { UploadedFile } from '#contract/message.ts';
+import { allEnded } from '#domain/platform/promises.ts';
+import {
+  ExtractionFailure,
+  type FileServices,
+  type PreparationAddresses,
+  type PreparedAttachment,
+  type Services,
+} from './services.ts';
+import { hasExpired, type StoredFile } from './stored-file.ts';
+
+/**
+ * The files that a message attaches, without duplicates, in the given order.
+ * @param field name of the list in error messages
+ * @throws badRequest naming the first entry that is not a file of the workspace or has expired
+ */
+export async function findAttachedFiles(
+  services: { fileIndex: Pick<FileServices['fileIndex'], 'get'> } & Services<'clock'>,
+  workspaceId: string,
+  uuids: readonly string[],
+  field = 'attached_file_uuids',
+): Promise<StoredFile[]> {
+  const distinct = [...new Set(uuids)];
+  const found = await Promise.all(distinct.map((uuid) => services.fileIndex.get(workspaceId, uuid)));
+  const now = services.clock.now();
+  return found.map((file, index) => {
+    const at = uuids.indexOf(distinct[index] ?? '');
+    if (file === undefined) throw unknownFile(field, at);
+    if (hasExpired(file, now))
+      throw new ServiceError(
+        'badRequest',
+        `${field}[${at}] has expired: an ephemeral file is kept for ${limits.ephemeralHours} hours`,
+      );
+    return file;
+  });
+}
+
+const unknownFile = (field: string, index: number): ServiceError =>
+  new ServiceError('badRequest', `${field}[${index}] is not a file of this workspace`);
+
+/**
+ * Registers the files of a message in its chat, before the message is stored. Without files it does nothing.
+ * @param uuids as the client sent them
+ * @throws badRequest naming the first file that has been erased since `findAttachedFiles` found it
+ */
+export async function attachFiles(
+  services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> },
+  chatId: number,
+  files: readonly StoredFile[],
+  uuids: readonly string[],
+): Promise<void> {
+  const attached = await allEnded(files.map((file) => services.fileIndex.attach(file, chatId)));
+  const erased = files.find((_, index) => attached[index] === false);
+  if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
+}
+
+/** More than any reader has: each kind of what is left out is one notice. */
+const noticesShown = 10;
+/** Long enough for a list of pages. All notices of 100 files stay below half of the text that a prompt has of files. */
+const noticeCharacters = 200;
+
+/**
+ * Notices of stored content. A hostile file may control the function that wrote them, so they are bounded when they are
+ * read, and each is one line.
+ */
+export function readNotices(stored: unknown): { notices?: readonly string[] } {
+  if (!Array.isArray(stored)) return {};
+  const notices = stored
+    .filter((notice) => typeof notice === 'string')
+    .slice(0, noticesShown)
+    .map((notice) =>
+      notice
+        .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
+        .slice(0, noticeCharacters)
+        .toWellFormed(),
+    );
+  return notices.length > 0 ? { notices } : {};
+}
+
+/** What clients see of a file (specification, section 2.7), with a short-lived URL made for this response. */
+export const uploadedFileResource = async (
+  services: Services<'clock'> & { files: Pick<FileServices['files'], 'address'> },
+  file: StoredFile,
+): Promise<UploadedFile> => ({
+  uuid: file.uuid,
+  original_name: file.name,
+  content_type: file.contentType,
+  size: file.size,
+  file_url: await services.files.address(file, services.clock.now()),
+  scope: file.scope,
+});
+
+type PrepareServices = Services<'imageFitter' | 'preparation' | 'textExtractor'>;
+
+export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> {
+  addresses: PreparationAddresses;
+}
+
+/** Converts a file for models and stores the result. For an unreadable file it stores the reason, and never retries. */
+export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
+  // An earlier version of the caller names the file alone, which this function may not read.
+  if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
+  const bytes = await services.preparation.readFile(file.addresses);
+  // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.
+  if (bytes === undefined) return;
+  await services.preparation.putContent(file.addresses, await prepare(services, file, bytes));
+}
+
+async function prepare(
+  services: PrepareServices,
+  { name, contentType, addresses }: FileToPrepare,
+  bytes: Uint8Array,
+): Promise<PreparedAttachment> {
+  const mediaType = contentType.split(';')[0] ?? '';
+  try {
+    if (!mediaType.startsWith('image/')) {
+      const { contentType: _, ...extracted } = await services.textExtractor.extract({
+        name,
+        contentType,
+        bytes,
+      });
+      return { type: 'text', ...extracted };
+    }
+    const fitted = await services.imageFitter.fit({ bytes, mediaType });
+    if (fitted === null) return { type: 'image', mediaType, fitted: false };
+    await services.preparation.putImage(addresses, fitted.bytes);
+    const { bytes: _, ...image } = fitted;
+    return { type: 'image', ...image, fitted: true };
+  } catch (error) {
+    if (!(error instanceof ExtractionFailure)) throw error;
+    return { type: 'unreadable', reason: error.message };
+  }
+}

@@ -1,0 +1,238 @@
+import { ServiceError } from '#contract/errors.ts';
+import { ExtractionFailure } from '#domain/files/services.ts';
+import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
+
+/**
+ * About 200 words: long enough for a fact and its context, short enough that five passages cost a model only about
+ * 1,250 tokens.
+ */
+const passageCharacters = 1000;
+
+/**
+ * The next passage repeats the last tenth: one or two sentences, so that text around a cut is complete in one of the
+ * passages.
+ */
+const overlapCharacters = 100;
+
+/** A passage ends at the best break in its second half. A break in the first half would make it too short. */
+const minPassageCharacters = passageCharacters / 2;
+
+/** Best first. Each match ends where the next passage may start. */
+const breaks = [
+  /\n[^\S\n]*\n\s*/g, // a paragraph
+  /[.!?…]['"”’)\]]*\s+|[。！？][」』）”]*|\n/g, // a sentence or a line
+  /\s+/g, // a word
+] as const;
+
+/**
+ * Splits a text into passages that overlap a little. It splits between paragraphs if possible, else between sentences
+ * or words. A passage never crosses the end of a page, so its page number holds for all of it.
+ * @param pageOffsets where each page starts, in ascending order
+ */
+export function splitText(text: string, pageOffsets: readonly number[] = []): Passage[] {
+  if (pageOffsets.length === 0) return splitPart(text, 0, text.length);
+  return pageOffsets.flatMap((start, index) =>
+    splitPart(text, start, pageOffsets[index + 1] ?? text.length).map((passage) => ({
+      ...passage,
+      page: index + 1,
+    })),
+  );
+}
+
+function splitPart(text: string, from: number, to: number): Passage[] {
+  const passages: Passage[] = [];
+  for (let start = from; start < to; ) {
+    const end = endOf(text, start, to);
+    const passage = text.slice(start, end);
+    const words = passage.trim();
+    if (words !== '') passages.push({ text: words, offset: start + passage.indexOf(words) });
+    if (end === to) break;
+    start = nextStart(text, end);
+  }
+  return passages;
+}
+
+function endOf(text: string, start: number, to: number): number {
+  const maxEnd = start + passageCharacters;
+  if (maxEnd >= to) return to;
+  const secondHalf = text.slice(start + minPassageCharacters, maxEnd);
+  for (const pattern of breaks) {
+    const last = lastEnd(secondHalf, pattern);
+    if (last !== undefined) return start + minPassageCharacters + last;
+  }
+  return betweenCharacters(text, maxEnd);
+}
+
+/** The overlap starts with a sentence if one starts in it, else with a word. */
+function nextStart(text: string, end: number): number {
+  const start = end - overlapCharacters;
+  const overlap = text.slice(start, end);
+  for (const pattern of breaks.slice(1)) {
+    const first = firstEnd(overlap, pattern);
+    if (first !== undefined) return start + first;
+  }
+  return betweenCharacters(text, start);
+}
+
+function lastEnd(text: string, pattern: RegExp): number | undefined {
+  let end: number | undefined;
+  for (const match of text.matchAll(pattern)) end = match.index + match[0].length;
+  return end;
+}
+
+/** Undefined if the match ends where the text ends: nothing would be left. */
+function firstEnd(text: string, pattern: RegExp): number | undefined {
+  for (const match of text.matchAll(pattern)) {
+    const end = match.index + match[0].length;
+    return end < text.length ? end : undefined;
+  }
+  return undefined;
+}
+
+/** Never splits a surrogate pair: a character outside the Basic Multilingual Plane is two UTF-16 code units. */
+const betweenCharacters = (text: string, at: number): number =>
+  (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at;
+
+export interface AddedDocument {
+  document: KnowledgeDocument;
+  /** Whether it replaced a document of the same name. */
+  replaced: boolean;
+  /** What the text lacks of the document, as in `ExtractedText`. */
+  notices: readonly string[];
+}
+
+interface SourceFile {
+  /** The document's name. */
+  name: string;
+  /** The file's name. Its extension determines the format. */
+  file: string;
+  read: () => Promise<Uint8Array>;
+}
+
+type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readonly Passage[] };
+
+/**
+ * Adds documents to a workspace's knowledge, all or none.
+ * @throws notFound for an unknown workspace; badRequest naming the unreadable document or the exceeded limit
+ */
+export async function addDocuments(
+  services: Services<'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>,
+  input: { workspaceId: string; documents: readonly SourceFile[] },
+): Promise<AddedDocument[]> {
+  const { workspaceId, documents } = input;
+  if ((await services.workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  rejectNames(documents.map(({ name }) => name));
+  const prepared: Prepared[] = [];
+  // One after the other: reading a document of 50 MB may take ten times that in memory.
+  for (const document of documents) prepared.push(await prepare(services, document));
+  let added: AddedDocument[] = [];
+  await services.knowledge.change(workspaceId, (known) => {
+    const ids = new Map(known.map(({ name, id }) => [name, id]));
+    const put = prepared.map(({ document, ...rest }) => ({
+      document: { ...document, id: ids.get(document.name) ?? document.id },
+      ...rest,
+    }));
+    rejectTooMuch(known, put);
+    added = put.map(({ document, notices }) => ({ document, replaced: ids.has(document.name), notices }));
+    return { put, remove: [] };
+  });
+  return added;
+}
+
+function rejectNames(names: readonly string[]): void {
+  if (names.length > knowledgeLimits.documentsAtOnce)
+    throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
+  for (const [index, name] of names.entries()) {
+    if (name === '' || name.length > knowledgeLimits.nameCharacters)
+      throw new ServiceError(
+        'badRequest',
+        `The name ${name} must have 1 to ${knowledgeLimits.nameCharacters} characters`,
+      );
+    if (names.indexOf(name) < index)
+      throw new ServiceError('badRequest', `Two documents are called ${name}: the names must differ`);
+  }
+}
+
+async function prepare(
+  services: Services<'clock' | 'identifiers' | 'textExtractor'>,
+  { name, file, read }: SourceFile,
+): Promise<Prepared> {
+  try {
+    const bytes = await read();
+    const size = bytes.length;
+    const extracted = await services.textExtractor.extract({ name: file, bytes });
+    const { text, contentType, pageOffsets, notices = [] } = extracted;
+    const passages = splitText(text, pageOffsets);
+    const document: KnowledgeDocument = {
+      id: services.identifiers.uuid(),
+      name,
+      contentType,
+      bytes: size,
+      characters: text.length,
+      textBytes: Buffer.byteLength(text),
+      passages: passages.length,
+      addedAt: services.clock.now().toISOString(),
+    };
+    return { document, passages, notices };
+  } catch (error) {
+    if (!(error instanceof ExtractionFailure)) throw error;
+    throw new ServiceError('badRequest', `${file} ${error.message}`, { cause: error });
+  }
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+
+function rejectTooMuch(known: readonly KnowledgeDocument[], put: readonly Prepared[]): void {
+  const replaced = new Set(put.map(({ document }) => document.id));
+  const stored = known
+    .filter(({ id }) => !replaced.has(id))
+    .reduce((sum, { textBytes }) => sum + textBytes, 0);
+  const added = put.reduce((sum, { document }) => sum + document.textBytes, 0);
+  if (stored + added > knowledgeLimits.textBytes)
+    throw new ServiceError(
+      'badRequest',
+      `A workspace's documents have at most ${megabytes(knowledgeLimits.textBytes)} of text: this would make ` +
+        `${megabytes(stored + added)}. Remove documents, or use an Amazon Bedrock knowledge base`,
+    );
+}
+
+/**
+ * A workspace's documents, sorted by name.
+ * @throws notFound for an unknown workspace
+ */
+export async function listDocuments(
+  services: Services<'knowledge' | 'workspaces'>,
+  workspaceId: string,
+): Promise<KnowledgeDocument[]> {
+  if ((await services.workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  return services.knowledge.list(workspaceId);
+}
+
+/**
+ * Removes documents from a workspace's knowledge, all or none.
+ * @param input.documents ids or names
+ * @throws notFound for an unknown workspace or document; badRequest for too many documents
+ */
+export async function removeDocuments(
+  services: Services<'knowledge' | 'workspaces'>,
+  input: { workspaceId: string; documents: readonly string[] },
+): Promise<KnowledgeDocument[]> {
+  if ((await services.workspaces.get(input.workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+  if (input.documents.length > knowledgeLimits.documentsAtOnce)
+    throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
+  let removed: KnowledgeDocument[] = [];
+  await services.knowledge.change(input.workspaceId, (known) => {
+    const found = input.documents.map((idOrName) => {
+      const document = known.find(({ id }) => id === idOrName) ?? known.find(({ name }) => name === idOrName);
+      if (document === undefined)
+        throw new ServiceError('notFound', `The workspace has no document ${idOrName}`);
+      return document;
+    });
+    removed = [...new Set(found)];
+    return { put: [], remove: removed.map(({ id }) => id) };
+  });
+  return removed;
+}

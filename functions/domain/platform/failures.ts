@@ -1,0 +1,81 @@
+/**
+ * - throttled: the provider asks for fewer calls.
+ * - unavailable: the provider cannot be reached or is down.
+ * - tooLong: the request is longer than the model's context window.
+ * - refused: the provider rejects this request, for its content or for the key; a retry would not help.
+ * - failed: anything else, such as a response that ends too early.
+ */
+export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
+
+/** A failure without the provider's own message: that may quote the prompt, and this error is logged. */
+export class ModelFailure extends Error {
+  override readonly name = 'ModelFailure';
+  readonly kind: ModelFailureKind;
+  /** Milliseconds that the provider asks to wait; undefined if it does not say. */
+  readonly retryAfter: number | undefined;
+  /** The provider rejects what the request contains: the same content would be rejected again. */
+  readonly isOfContent: boolean;
+
+  constructor(
+    kind: ModelFailureKind,
+    message: string,
+    retryAfter?: number,
+    isOfContent = kind === 'tooLong',
+  ) {
+    super(message);
+    this.kind = kind;
+    this.retryAfter = retryAfter;
+    this.isOfContent = isOfContent;
+  }
+}
+
+/** The error messages that clients see. */
+export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
+  throttled: 'The model is busy: try again later',
+  unavailable: 'The model cannot be reached: try again later',
+  tooLong: 'The message is too long for the model',
+  refused: 'The model refused the request',
+  failed: 'The model could not complete the reply',
+};
+
+/** A request to an address that a user, agent or operator named has failed. The message is written for them. */
+export class OutboundFailure extends Error {
+  override readonly name = 'OutboundFailure';
+  readonly kind: OutboundFailureKind;
+
+  constructor(
+    kind: OutboundFailureKind,
+    message: string = outboundFailureTexts[kind],
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** `forbidden` and `unlisted` are permanent: a retry would fail too. */
+export type OutboundFailureKind = keyof typeof outboundFailureTexts;
+
+const outboundFailureTexts = {
+  malformed:
+    'The address must be an http or https URL without a user name and password, blanks and backslashes',
+  forbidden: 'The address is not allowed',
+  unlisted: 'The host is not on the list of hosts that may be reached',
+  unresolved: 'The host name does not resolve',
+  unreachable: 'The server cannot be reached',
+  untrusted: "The server's certificate is not valid for this address",
+  broken: "The server's answer is not valid HTTP",
+  'too-large': 'The answer is too large',
+  redirects: 'There are too many redirects',
+  timeout: 'It took too long',
+  refused: 'The server rejected the request',
+  unreadable: 'The answer cannot be read as text',
+} as const;
+
+/** The table rejects this item; a retry would not help. */
+export class NotStorable extends Error {
+  override readonly name = 'NotStorable';
+}
+
+/** The error message that clients see. */
+export const notStored = 'The reply could not be stored';

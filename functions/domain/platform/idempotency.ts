@@ -1,0 +1,58 @@
+import { ServiceError } from '#contract/errors.ts';
+
+/**
+ * The key of a request that may arrive again without doing its work twice: the header Idempotency-Key, or the gateway's
+ * id of the request.
+ */
+export interface IdempotencyKey {
+  workspaceId: string;
+  /** Hash of the header's value, or a text with the gateway's id. */
+  hash: string;
+  /** Hash of route, path and body. A different request with the same key has a different fingerprint. */
+  fingerprint: string;
+  /** When the request arrived, in epoch milliseconds. */
+  at: number;
+}
+
+/** What a request with an idempotency key made: ids, never texts. */
+export type Work =
+  | { is: 'chat'; chatId: number; createdAt: string }
+  /** Position of the user message. The reply follows it, once it is stored. */
+  | { is: 'turn'; chatId: number; position: number }
+  /** The id is stored before the batch is created. */
+  | { is: 'batch'; batchId: string };
+
+/** What is stored under an idempotency key. */
+export interface IdempotencyRecord {
+  fingerprint: string;
+  work: Work;
+}
+
+/**
+ * The work of the first request with this key; undefined if there was no such request.
+ * @throws badRequest if the key was used for a different request
+ */
+export function previousWork<Kind extends Work['is']>(
+  stored: IdempotencyRecord | undefined,
+  key: IdempotencyKey | null,
+  kind: Kind,
+): Extract<Work, { is: Kind }> | undefined {
+  if (stored === undefined || key === null) return undefined;
+  if (stored.fingerprint !== key.fingerprint)
+    throw new ServiceError(
+      'badRequest',
+      'Idempotency-Key was used for another request, with another path or body; give each request a key of its own',
+    );
+  // The route is part of the fingerprint.
+  if (stored.work.is !== kind)
+    throw new Error(`The idempotency record of a ${kind} names a ${stored.work.is}`);
+  return stored.work as Extract<Work, { is: Kind }>;
+}
+
+/** Chats and messages store their key in the transaction that creates them: see ChatStore and MessageStore. */
+export interface IdempotencyStore {
+  /** Undefined if the key was not used, or its record has expired. */
+  find(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
+  /** Stores what the request will create, unless the key is in use. @returns the record that is then stored */
+  store(key: IdempotencyKey, work: Work): Promise<IdempotencyRecord>;
+}

@@ -1,5 +1,0 @@
-/** An external user of a workspace. */
-export interface Person {
-  workspaceId: string;
-  externalUserId: string;
-}

@@ -1,0 +1,92 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import {
+  cachedSecret,
+  cachedVersions,
+  type SecretVersions,
+  secretCacheMilliseconds,
+} from '#adapters/secrets.ts';
+import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
+
+/**
+ * After a rotation, the authorizer signs with the previous value for so long: every environment of the web function has
+ * then read the new one. The minute is for the clocks of two machines and for slow reads.
+ */
+const propagationMilliseconds = secretCacheMilliseconds + 60_000;
+
+/**
+ * After a rotation, the web function accepts the previous value for so long. The gateway sends the last signature made
+ * with it until its cache of the authorizer's response expires. The minute is for requests on their way.
+ */
+export const overlapMilliseconds = (authorizerCacheSeconds: number): number =>
+  propagationMilliseconds + authorizerCacheSeconds * 1000 + 60_000;
+
+/** The value with which the authorizer signs callers. */
+export const signingSecret = ({ current, since, previous }: SecretVersions, now: number): string =>
+  previous !== undefined && now - since < propagationMilliseconds ? previous : current;
+
+/** The values whose signatures the web function accepts. */
+export const acceptedSecrets = (
+  { current, since, previous }: SecretVersions,
+  now: number,
+  authorizerCacheSeconds: number,
+): string[] =>
+  previous !== undefined && now - since < overlapMilliseconds(authorizerCacheSeconds)
+    ? [current, previous]
+    : [current];
+
+/** For the secrets that the stack has generated. */
+const secretsClient = /* @__PURE__ */ lazily(
+  () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
+);
+
+/** Compares in a time that does not depend on where the texts differ. */
+function isEqualText(one: string, other: string): boolean {
+  const [first, second] = [Buffer.from(one), Buffer.from(other)];
+  return first.length === second.length && timingSafeEqual(first, second);
+}
+
+/** Empty in a stage without a distribution: it trusts no such header. */
+const originSecrets = /* @__PURE__ */ lazily(() =>
+  (environment('originSecrets') ?? []).map((arn) => cachedSecret(secretsClient, () => arn)),
+);
+
+/**
+ * Whether a request came through the distribution: only the distribution knows a secret.
+ * @param sent the value of `originSecretHeader`
+ */
+export async function isFromDistribution(sent: unknown): Promise<boolean> {
+  if (typeof sent !== 'string') return false;
+  // The value that the distribution sends is the first, so the others are read for few requests.
+  for (const secret of originSecrets()) if (isEqualText(sent, await secret())) return true;
+  return false;
+}
+
+const callerSecret = /* @__PURE__ */ cachedVersions(
+  secretsClient,
+  () => environment('callerSecret') ?? '',
+  () => overlapMilliseconds(environment('authorizerCacheSeconds')),
+);
+
+/**
+ * Signs what the authorizer knows of a caller, for a web function. Anyone can call its endpoint, so it believes only
+ * what has this signature.
+ */
+export async function signCaller(caller: Readonly<Record<string, string>>): Promise<string> {
+  const text = Buffer.from(JSON.stringify(caller)).toString('base64url');
+  return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
+}
+
+/** The caller that the authorizer has signed; undefined without a valid signature. */
+export async function verifyCaller(
+  signed: string | string[] | undefined,
+): Promise<Record<string, string> | undefined> {
+  if (typeof signed !== 'string') return undefined;
+  const [text = '', signature = ''] = signed.split('.');
+  const accepted = acceptedSecrets(await callerSecret(), Date.now(), environment('authorizerCacheSeconds'));
+  if (!accepted.some((secret) => isEqualText(signature, signatureOf(text, secret)))) return undefined;
+  return JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, string>;
+}
+
+const signatureOf = (text: string, secret: string): string =>
+  createHmac('sha256', secret).update(text).digest('base64url');
