@@ -22,7 +22,9 @@ it('escapes each control character as JSON does, and nothing else', () => {
 
 it('is used for all output of agentctl and npm start: only three files more write to a stream, a screen, its line and the steps of a start', () => {
   const files = ['agentctl', 'local'].flatMap((folder) =>
-    readdirSync(join(bin, folder)).map((name) => `${folder}/${name}`),
+    readdirSync(join(bin, folder))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
   );
   const writing = files.filter((file) =>
     /\bconsole\.|\.std(out|err)\.write|terminal\.write/.test(readFileSync(join(bin, file), 'utf8')),
