@@ -2,7 +2,11 @@ import { Readable } from 'node:stream';
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { HttpResponse } from '@smithy/core/protocols';
 import { expect, it } from 'vitest';
-import { itemClientSettings, optimizedClient, unusedMiddleware } from '#adapters/dynamo/item-client/item-client.ts';
+import {
+  itemClientSettings,
+  optimizedClient,
+  unusedMiddleware,
+} from '#adapters/dynamo/item-client/item-client.ts';
 
 it('leaves out what the SDK does around calls without use here, and keeps the rest', () => {
   const namesOf = (client: DynamoDBClient) =>
