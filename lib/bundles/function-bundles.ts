@@ -137,11 +137,16 @@ function filesOf(source: string): string[] {
  */
 function rejectMissing({ outputs }: Metafile): void {
   for (const [output, { imports }] of Object.entries(outputs))
-    for (const { path, external } of imports)
+    for (const { path, external, kind } of imports) {
       if (external && path.startsWith('./') && !(join(dirname(output), path) in outputs))
         throw new Error(
           `${output} imports ${path}, which is not next to it: see \`entryPoints\` in lib/bundles/function-bundles.ts`,
         );
+      if (external && kind === 'import-statement' && path.endsWith('.ts'))
+        throw new Error(
+          `${output} imports ${path} at its start: import it where it is needed, with \`import()\``,
+        );
+    }
 }
 
 /** Renames a complete draft into place, so that a concurrent synth never reads an incomplete bundle. */

@@ -13,7 +13,7 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
   cursor:
     'Set by `next_page` and `prev_page`: the page goes on after, or ends before, an element of the last one, also if elements were added or deleted meanwhile. It is ignored with another `offset` than that of its link.',
   order_by: '`created_at` and `asc`: oldest first. `-created_at` and `desc`: newest first.',
-  agent_id: 'Only chats with this agent.',
+  agent_id: 'The id of the agent.',
   external_user_id: userOfChat,
   'x-external-user-id': 'The user of the chat, in UTF-8, if the query does not name it.',
   'idempotency-key': `1 to ${limits.idempotencyKeyCharacters} printable ASCII characters, such as a UUID. For ${limits.idempotencyHours} hours, a repeated request with the same key is not executed again and gets the first response. Another request with that key is rejected.`,
@@ -29,7 +29,7 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
 
 /** What a parameter means in a route, if it is not the same in all. */
 export const parametersOfRoute: Partial<Record<RouteName, Readonly<Record<string, string>>>> = {
-  'list-chats': { external_user_id: 'Only chats of this user.' },
+  'list-chats': { agent_id: 'Only chats with this agent.', external_user_id: 'Only chats of this user.' },
   'list-messages': { external_user_id: 'Required here or in the header x-external-user-id.' },
   'resume-stream': {
     external_user_id:

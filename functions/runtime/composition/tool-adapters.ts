@@ -5,23 +5,15 @@ import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import type { IndexObjects } from '#adapters/knowledge/knowledge-index.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { hostResolver, type OutboundRules } from '#adapters/outbound/addresses.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { braveSearch, searxng } from '#adapters/outbound/web-search.ts';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { textWorker } from '#adapters/text-thread/text-worker.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
-import type { HostAndPort } from '#contract/urls.ts';
 import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
 import type { KnowledgeStore, PassageRanking } from '#domain/knowledge/knowledge.ts';
-import { clientTimeouts, environment, internalEndpoints } from '#runtime/environment/environment.ts';
-import { clock } from '#runtime/environment/invocation-context.ts';
-
-export function outboundRules(allow: readonly HostAndPort[]): OutboundRules {
-  const denied = internalEndpoints();
-  const operatorHosts = [...allow, ...denied].map(({ host }) => host);
-  return { allow, denied, resolve: hostResolver(operatorHosts, { clock }) };
-}
+import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
+import { outboundRules } from './outbound-rules.ts';
 
 /**
  * The adapters of agents' tools. Import this module only dynamically, during a tool use: most replies use no tool. In

@@ -3,7 +3,7 @@ import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
-import { outboundRules } from './tool-adapters.ts';
+import { outboundRules } from './outbound-rules.ts';
 
 export const secretCipher = lazily(() =>
   kmsSecretCipher(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),
