@@ -40,7 +40,7 @@ import {
   failedUploadExample,
   failureExamples,
   requestExamples,
-  responseExamples,
+  responseExampleOf,
   webhookExample,
 } from './openapi/examples.ts';
 import { normalizeSchema } from './openapi/normalize-schemas.ts';
@@ -278,8 +278,6 @@ function json(schema: z.ZodType, example: unknown) {
 
 const requestExampleOf = (name: RouteName): unknown =>
   (requestExamples as Partial<Record<RouteName, unknown>>)[name];
-const responseExampleOf = (name: RouteName): unknown =>
-  (responseExamples as Partial<Record<RouteName, unknown>>)[name];
 
 function requestBody(route: Route): ZodOpenApiRequestBodyObject {
   return {

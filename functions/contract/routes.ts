@@ -69,8 +69,8 @@ export const documentedRoutes: readonly Route[] = Object.values<Route>(routes).f
   (route) => dialectOf(route).isInOpenApiDocument,
 );
 
-const envelopeOf = <Data extends z.ZodType>(id: string, data: Data) =>
-  z.object({ data, message: z.string().nullable(), error_code: errorCode }).meta({ id });
+const envelopeOf = <Data extends z.ZodType>(id: string, description: string, data: Data) =>
+  z.object({ data, message: z.string().nullable(), error_code: errorCode }).meta({ id, description });
 
 const listEnvelopeOf = <Item extends z.ZodType>(id: string, item: Item) =>
   z
@@ -84,8 +84,8 @@ export const errorEnvelope = failureEnvelopeOf('ErrorEnvelope', z.record(z.strin
 
 export const uploadErrorEnvelope = failureEnvelopeOf('UploadErrorEnvelope', failedUpload.nullable());
 
-const chatEnvelope = envelopeOf('ChatEnvelope', chat);
-const batchEnvelope = envelopeOf('BatchEnvelope', batch);
+const chatEnvelope = envelopeOf('ChatEnvelope', 'A chat.', chat);
+const batchEnvelope = envelopeOf('BatchEnvelope', 'A batch.', batch);
 
 /** Generators of clients cannot read a schema that is null alone. */
 const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
@@ -102,21 +102,21 @@ export const openAiErrorBody = z.object({
 
 /** The success response of each route, for OpenAPI and tests. */
 export const responses = {
-  'list-published-agents': envelopeOf('AgentListEnvelope', z.array(agent)),
+  'list-published-agents': envelopeOf('AgentListEnvelope', 'A list of agents.', z.array(agent)),
   'create-chat': chatEnvelope,
   'list-chats': listEnvelopeOf('ChatListEnvelope', chat),
   'get-chat': chatEnvelope,
   'rename-chat': chatEnvelope,
-  'delete-chat': envelopeOf('DeletedChatEnvelope', deletedChat),
-  'erase-user': envelopeOf('ErasedUserEnvelope', erasedUser),
+  'delete-chat': envelopeOf('DeletedChatEnvelope', 'A deleted chat.', deletedChat),
+  'erase-user': envelopeOf('ErasedUserEnvelope', 'A user whose erasure has started.', erasedUser),
   'list-messages': listEnvelopeOf('MessageListEnvelope', message),
-  'send-message': envelopeOf('ReplyEnvelope', z.string()),
-  'stop-reply': envelopeOf('StoppedReplyEnvelope', stoppedReply),
+  'send-message': envelopeOf('ReplyEnvelope', 'A reply as JSON.', z.string()),
+  'stop-reply': envelopeOf('StoppedReplyEnvelope', 'A stopped reply.', stoppedReply),
   /** A stream of events. */
   'resume-stream': z.never(),
-  'upload-file': envelopeOf('UploadedFileEnvelope', uploadedFile),
-  'delete-file': envelopeOf('DeletedFileEnvelope', deletedFile),
-  'record-feedback': envelopeOf('FeedbackEnvelope', noData),
+  'upload-file': envelopeOf('UploadedFileEnvelope', 'An uploaded file.', uploadedFile),
+  'delete-file': envelopeOf('DeletedFileEnvelope', 'A deleted file.', deletedFile),
+  'record-feedback': envelopeOf('FeedbackEnvelope', 'The feedback was stored.', noData),
   'create-batch': batchEnvelope,
   'list-batches': listEnvelopeOf('BatchListEnvelope', batch),
   'get-batch': batchEnvelope,

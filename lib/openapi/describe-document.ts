@@ -3,7 +3,7 @@ import { type RouteName, routes } from '#contract/routes.ts';
 import { eventExamples, requestExamples } from './examples.ts';
 import { parameterDescriptions, parametersOfRoute } from './parameter-descriptions.ts';
 import type { SchemaDescription } from './schema-description.ts';
-import { schemaDescriptions } from './schema-descriptions.ts';
+import { envelopeProperties, schemaDescriptions } from './schema-descriptions.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
 
@@ -27,13 +27,16 @@ export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const descriptions: Readonly<Record<string, SchemaDescription>> = schemaDescriptions;
   rejectUnused('schema', Object.keys(descriptions), Object.keys(schemas));
-  for (const [name, schema] of Object.entries(schemas)) describeSchema(name, schema, descriptions[name]);
+  for (const [name, schema] of Object.entries(schemas))
+    describeSchema(
+      name,
+      schema,
+      descriptions[name] ?? (name.endsWith('Envelope') ? envelopeProperties : undefined),
+    );
 
-  const used = new Set<string>();
   for (const methods of Object.values({ ...document.paths, ...document.webhooks }))
     for (const operation of Object.values(methods as Record<string, Operation>))
-      for (const name of describeParameters(operation)) used.add(name);
-  rejectUnused('parameter', Object.keys(parameterDescriptions), [...used]);
+      describeParameters(operation);
   return document;
 }
 
@@ -44,8 +47,8 @@ const examples = new Map<string, unknown>([
 ]);
 
 function describeSchema(name: string, schema: Schema, described: SchemaDescription | undefined): void {
-  if (described === undefined) throw new Error(`The schema ${name} has no description`);
-  const { schema: own, ...ofProperties } = described;
+  const { schema: own = schema.description, ...ofProperties }: SchemaDescription = described ?? {};
+  if (own === undefined) throw new Error(`The schema ${name} has no description`);
   schema.description = own;
   const properties = Object.entries(schema.properties ?? {});
   for (const [key, property] of properties) {
@@ -61,8 +64,7 @@ function describeSchema(name: string, schema: Schema, described: SchemaDescripti
   if (example !== undefined) schema.examples = [example];
 }
 
-/** Returns the names that are described for all routes. */
-function describeParameters({ operationId, parameters = [] }: Operation): string[] {
+function describeParameters({ operationId, parameters = [] }: Operation): void {
   const route = (Object.keys(routes) as RouteName[]).find((name) => operationIdOf(name) === operationId);
   const own = route === undefined ? {} : (parametersOfRoute[route] ?? {});
   rejectUnused(
@@ -76,7 +78,6 @@ function describeParameters({ operationId, parameters = [] }: Operation): string
       throw new Error(`The parameter ${parameter.name} of ${operationId} has no description`);
     parameter.description = description;
   }
-  return parameters.map(({ name }) => name).filter((name) => !(name in own));
 }
 
 function rejectUnused(what: string, described: readonly string[], existing: readonly string[]): void {

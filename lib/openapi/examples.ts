@@ -3,7 +3,7 @@ import type { BatchResource, BatchResultResource, WebhookPayload } from '#contra
 import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource, UploadedFile } from '#contract/message.ts';
-import type { responses, routes } from '#contract/routes.ts';
+import { type RouteName, responses, type routes } from '#contract/routes.ts';
 import { uploadFailures, uploadHints } from '#contract/upload.ts';
 
 /** Ids, texts and numbers of the examples belong together, as those of one client's day. */
@@ -200,39 +200,40 @@ export const requestExamples = {
 
 type Responses = { [Name in DocumentedRouteName]: z.infer<(typeof responses)[Name]> };
 
-/** The response of each route that has a JSON response. */
-export const responseExamples = {
-  'list-published-agents': success([
+const agent = {
+  id: agentId,
+  name: 'Support',
+  description: 'Answers questions about orders.',
+  workspace_id: 'ws_3f6e1b0a7c44',
+  publish_state: 'published',
+  agent_type: 'consultant',
+  system_prompt: 'You help customers of a lamp shop.',
+  unified_tools: [
     {
-      id: agentId,
-      name: 'Support',
-      description: 'Answers questions about orders.',
-      workspace_id: 'ws_3f6e1b0a7c44',
-      publish_state: 'published',
-      agent_type: 'consultant',
-      system_prompt: 'You help customers of a lamp shop.',
-      unified_tools: [
-        {
-          type: 'consultant_retrieve_context_source',
-          name: 'search_terms',
-          description: 'Searches the terms of the shop.',
-          config: {},
-        },
-      ],
-      suggested_questions: ['How do I return an item?'],
-      use_search: false,
-      meta: { temperature: 0.2 },
-      llm_model: 'openai:gpt-5-mini',
-      version_number: 3,
-      published_version_id: '0197f2ad-0c5e-4b77-9a10-6d2f8e4c1b93',
-      published_at: '2026-01-04T16:20:00.000Z',
-      created_at: '2026-01-02T08:00:00.000Z',
-      updated_at: '2026-01-04T16:20:00.000Z',
+      type: 'consultant_retrieve_context_source',
+      name: 'search_terms',
+      description: 'Searches the terms of the shop.',
+      config: {},
     },
-  ]),
-  'create-chat': success(chat),
+  ],
+  suggested_questions: ['How do I return an item?'],
+  use_search: false,
+  meta: { temperature: 0.2 },
+  llm_model: 'openai:gpt-5-mini',
+  version_number: 3,
+  published_version_id: '0197f2ad-0c5e-4b77-9a10-6d2f8e4c1b93',
+  published_at: '2026-01-04T16:20:00.000Z',
+  created_at: '2026-01-02T08:00:00.000Z',
+  updated_at: '2026-01-04T16:20:00.000Z',
+};
+
+/** The resources that some responses have alone. */
+const resourceExamples: Readonly<Record<string, unknown>> = { Agent: agent, Batch: endedBatch, Chat: chat };
+
+/** Responses that are more than one resource. */
+export const responseExamples = {
+  'list-published-agents': success([agent]),
   'list-chats': page([chat]),
-  'get-chat': success(chat),
   'rename-chat': success({ ...chat, name: 'Return of a lamp', updated_at: '2026-01-05T09:10:00.000Z' }),
   'delete-chat': success({ id: chatId, deleted: true }),
   'erase-user': success({ external_user_id: user, status: 'erasing' }),
@@ -244,10 +245,20 @@ export const responseExamples = {
   'record-feedback': { data: null, message: 'Feedback created', error_code: 0 },
   'create-batch': success(batch),
   'list-batches': page([endedBatch]),
-  'get-batch': success(endedBatch),
   'list-batch-results': page(results),
   'cancel-batch': success({ ...batch, status: 'cancelling' as const }),
-} satisfies Omit<Responses, 'resume-stream'>;
+} satisfies Partial<Responses>;
+
+/** Undefined for a response that is no JSON. */
+export function responseExampleOf(name: RouteName): unknown {
+  const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};
+  return (
+    (responseExamples as Partial<Record<RouteName, unknown>>)[name] ?? resourceExampleOf(data?.meta()?.id)
+  );
+}
+
+const resourceExampleOf = (id: string | undefined): unknown =>
+  id !== undefined && id in resourceExamples ? success(resourceExamples[id]) : undefined;
 
 const event = (sequence_number: number) => ({ response_id: responseId, chat_id: chatId, sequence_number });
 

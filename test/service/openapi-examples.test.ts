@@ -2,10 +2,12 @@ import { expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { UploadedFile } from '#contract/message.ts';
+import type { RouteName } from '#contract/routes.ts';
 import {
   eventExamples,
   failedUploadExample,
   failureExamples,
+  responseExampleOf,
   responseExamples,
 } from '#lib/openapi/examples.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
@@ -104,9 +106,9 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
     'erase-user': await request('DELETE', '/users?external_user_id=ann'),
   };
   for (const [name, response] of Object.entries(real))
-    expect(differences(responseExamples[name as keyof typeof real], response), name).toEqual([]);
+    expect(differences(responseExampleOf(name as RouteName), response), name).toEqual([]);
   const { 'cancel-batch': cancelled, 'stop-reply': stopped, ...compared } = responseExamples;
-  expect(Object.keys(compared).toSorted()).toEqual(Object.keys(real).toSorted());
+  expect(Object.keys(real)).toEqual(expect.arrayContaining(Object.keys(compared)));
   // A cancelled batch has the fields of a batch; test/service/stop-reply.test.ts has the fields of a stopped reply.
   expect(differences(cancelled, created.body)).toEqual([]);
   expect(Object.keys(stopped.data)).toEqual(['chat_id', 'response_id', 'status']);

@@ -14,7 +14,7 @@ export function storedBatch(batch: Batch): Item {
   const { webhookEvents, executionNumber, slotsMade, ...same } = stored;
   return {
     ...keys.batch(batch.workspaceId, batch.id),
-    ...attributesOf(same),
+    ...withoutNulls(attributesOf(same)),
     ...{ run: executionNumber, next: 0, made: 0, slots: {} },
     ...(webhookEvents.length > 0 && { events: webhookEvents }),
   };
