@@ -41,13 +41,13 @@ function patched(source: string, { recipe, path, text }: Step): string {
   for (const part of text.split(/^@@\n/m)) {
     const changes = part.split('\n').slice(0, -1);
     const before = changes.filter((line) => !line.startsWith('+')).map((line) => plain(line.slice(1)));
-    const places = [...lines.keys()].filter((at) =>
+    const positions = [...lines.keys()].filter((at) =>
       before.every((line, index) => line === plain(lines[at + index] ?? '')),
     );
-    const [place = 0] = places;
-    if (places.length !== 1)
-      throw new Error(`${recipe}: ${path} has these lines ${places.length} times:\n${before.join('\n')}`);
-    let at = place;
+    const [first = 0] = positions;
+    if (positions.length !== 1)
+      throw new Error(`${recipe}: ${path} has these lines ${positions.length} times:\n${before.join('\n')}`);
+    let at = first;
     for (const change of changes)
       if (change.startsWith('+')) lines.splice(at++, 0, change.slice(1));
       else if (change.startsWith('-')) lines.splice(at, 1);
@@ -86,7 +86,7 @@ it('can be followed to the letter, one after the other, in one copy of the proje
   for (const script of ['openapi', 'client:types', 'cost', 'settings', 'format', 'check'])
     await run('npm', ['run', '--silent', script], options);
   const tests = steps.map(({ path }) => path).filter((path) => path.endsWith('.test.ts'));
-  const { VITEST: _, ...env } = process.env;
+  const { VITEST: _, PERMISSION_NOTES: __, ...env } = process.env;
   await run('npx', ['vitest', 'run', '--project', 'service', '--project', 'unit', ...tests], {
     ...options,
     env,

@@ -361,6 +361,13 @@ describe.each([
 ])('through %s', (_door, baseUrl) => {
   const upload = uploaderOf({ baseUrl }, tenant);
 
+  it('stores a document, and gives its address', async () => {
+    const content = docx('A letter');
+    const { body } = await upload.raw(form(filePart('letter.docx', content, wordType)));
+    const stored = await fetch((body.data as { file_url: string }).file_url);
+    expect(Buffer.from(await stored.arrayBuffer()).equals(Buffer.from(content))).toBe(true);
+  });
+
   describe('the form', () => {
     const file = filePart('a.txt', 'Hello');
 
