@@ -7,6 +7,7 @@ import type { FileServices } from '#domain/files/services.ts';
 import { type Chat, chatResource } from './chat.ts';
 import { groupId, type Message, messageId, type RatedMessage } from './message.ts';
 import type { ReplyName, Services } from './services.ts';
+import { stableWindow } from './stable-window.ts';
 
 /** The number of messages that clients see: those of ended turns, and the stored ones of an open turn. */
 export async function countMessages(services: Services<'chats'>, chat: Chat): Promise<number> {
@@ -55,19 +56,23 @@ export async function storedText(
 }
 
 /**
- * The newest messages up to a position, as many as the agent's or the stage's limit of characters allows.
+ * The messages up to a position that the model gets: the newest ones, at most as many as the agent's or the stage's limit of
+ * characters allows, and at least half of these.
  * @param upTo as of `MessageStore.recent`
  */
-export const readHistory = (
+export const readHistory = async (
   services: Services<'messages' | 'replySettings'>,
   { definition }: AgentVersion,
   chat: Pick<Chat, 'workspaceId' | 'id'>,
   upTo: number | Promise<number>,
 ): Promise<Message[]> =>
-  services.messages.recent(
-    chat,
-    upTo,
-    definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
+  stableWindow(
+    await services.messages.recent(
+      chat,
+      upTo,
+      definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
+    ),
+    ({ position }) => (position - 1) / 2,
   );
 
 export type ExportedLine =

@@ -1,6 +1,7 @@
 import { limits } from '#contract/limits.ts';
 import { invalidParameter, type RequestMessage } from '#contract/openai.ts';
 import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
+import { stableWindow } from '#domain/chats/stable-window.ts';
 
 export interface ImageInspector {
   /**
@@ -223,7 +224,8 @@ const historyMessage = ({ role, parts }: Turn): PromptMessage =>
     : { role, content: textOf(parts), reasoningSteps: [] };
 
 /**
- * The newest previous messages whose texts have at most this many characters, as in a chat.
+ * The previous messages that the model gets, as in a chat: the newest ones with at most this many characters, and at least half of
+ * these.
  * @param history oldest first
  */
 export function withinWindow(history: readonly PromptMessage[], characters: number): PromptMessage[] {
@@ -234,5 +236,7 @@ export function withinWindow(history: readonly PromptMessage[], characters: numb
   });
   const shown = history.slice(first + 1);
   // What is left after older messages were removed starts with a user message, as in a chat.
-  return first >= 0 && shown[0]?.role === 'assistant' ? shown.slice(1) : shown;
+  const window = first >= 0 && shown[0]?.role === 'assistant' ? shown.slice(1) : shown;
+  let turn = history.slice(0, -window.length).filter(({ role }) => role === 'user').length;
+  return stableWindow(window, () => turn++);
 }
