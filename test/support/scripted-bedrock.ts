@@ -196,7 +196,7 @@ interface ConverseBlock {
 }
 
 export interface ConverseBody {
-  system?: { text: string }[];
+  system?: { text?: string; cachePoint?: { type: string } }[];
   messages: { role: 'user' | 'assistant'; content: ConverseBlock[] }[];
   inferenceConfig?: { maxTokens?: number; temperature?: number };
   toolConfig?: {
@@ -211,6 +211,12 @@ function requestOf(
   { system = [], messages, toolConfig }: ConverseBody,
 ): ModelRequest {
   rejectBrokenRules(messages, toolConfig);
+  const marks = [...system, ...messages.flatMap(({ content }) => content)].filter(
+    (block) => 'cachePoint' in block,
+  );
+  if (marks.length > 4) throw new Error('A request has at most 4 cache points');
+  if (marks.length > 0 && !/claude-(?:3-7|sonnet-4)|nova-lite/.test(model))
+    throw new Error('The model does not cache prompts');
   const tools = toolConfig?.tools.map(({ toolSpec: { inputSchema, ...tool } }) => ({
     type: 'function' as const,
     function: { ...tool, parameters: inputSchema.json },
@@ -219,7 +225,7 @@ function requestOf(
     model,
     stream,
     messages: [
-      ...system.map(({ text }) => ({ role: 'system', content: text })),
+      ...system.flatMap(({ text }) => (text === undefined ? [] : [{ role: 'system', content: text }])),
       ...messages.flatMap(({ role, content }) => messagesOf(role, content)),
     ],
     ...(tools && { tools, tool_choice: toolConfig?.toolChoice }),

@@ -178,6 +178,66 @@ describe('a conversation', () => {
   });
 });
 
+describe('marks for the cache of prompts', () => {
+  const system = { role: 'system' as const, content: 'You are a guide.' };
+  const mark = { cachePoint: { type: 'default' } };
+  const bodyOf = async (prompt: LanguageModelV4Prompt, name = 'eu.anthropic.claude-sonnet-4-5-v1:0') =>
+    (await stream({ prompt }, name)).call.body as ConverseBody;
+
+  it('stand after the system message and the last message of a conversation that goes on', async () => {
+    const conversation = [system, user('Who?'), assistant('Ann'), user('Why?')];
+    for (const name of ['anthropic.claude-3-7-sonnet-20250219-v1:0', 'amazon.nova-lite-v1:0'])
+      expect(await bodyOf(conversation, name)).toMatchObject({
+        system: [{ text: system.content }, mark],
+        messages: [
+          { content: [{ text: 'Who?' }] },
+          { content: [{ text: 'Ann' }] },
+          { content: [{ text: 'Why?' }, mark] },
+        ],
+      });
+  });
+
+  it('stand after the last results of tools, and are at most three', async () => {
+    const call = { toolCallId: 'c1', toolName: 'look_up' };
+    const results: LanguageModelV4Prompt = Array.from({ length: 5 }, () => [
+      { role: 'assistant' as const, content: [{ type: 'tool-call' as const, ...call, input: {} }] },
+      {
+        role: 'tool' as const,
+        content: [{ type: 'tool-result' as const, ...call, output: { type: 'json' as const, value: 1 } }],
+      },
+    ]).flat();
+    const tools = [{ type: 'function' as const, name: 'look_up', inputSchema: { type: 'object' as const } }];
+    const { call: sent } = await stream(
+      { prompt: [system, user('Who?'), ...results], tools },
+      'anthropic.claude-sonnet-4-5-v1:0',
+    );
+    const { messages } = sent.body as ConverseBody;
+    const marked = messages.flatMap(({ content }, index) =>
+      'cachePoint' in (content.at(-1) ?? {}) ? [index] : [],
+    );
+    expect(marked).toEqual([0, messages.length - 1]);
+  });
+
+  it('stand after the system message alone if nobody goes on, as in a request of a batch', async () => {
+    const body = await bodyOf([system, user('Hi')]);
+    expect(body).toMatchObject({
+      system: [{ text: system.content }, mark],
+      messages: [{ content: [{ text: 'Hi' }] }],
+    });
+    expect(body.messages[0]?.content).toHaveLength(1);
+  });
+
+  it.each([
+    'anthropic.claude-3-haiku-20240307-v1:0',
+    'meta.llama3-3-70b-instruct-v1:0',
+    'amazon.nova-sonic-v1:0',
+  ])('are not sent to %s, which caches none', async (name) => {
+    expect(
+      JSON.stringify(await bodyOf([system, user('Who?'), assistant('Ann'), user('Why?')], name)),
+    ).not.toContain('cachePoint');
+  });
+});
+
 describe('an answer', () => {
   const responseOf = async (script: (call: ModelCall) => void) => {
     server.onCall = script;
