@@ -230,6 +230,21 @@ describe('a slow reader', () => {
     expect(await world.start('next').join('readers', 'busy')).toBeDefined();
     expect(await world.start('next but one').join('readers', 'busy')).toBeUndefined();
   });
+
+  it('that leaves during a report has left in the last one, and its process calls nothing afterwards', async () => {
+    const world = stage({ readers: 8 });
+    const leave = await world.start('reader').join('readers', 'busy');
+    world.latency = () => 100;
+    // The report of every five seconds is under way.
+    await world.clock.advance(5050);
+    const left = leave?.();
+    await world.clock.advance(1000);
+    await left;
+    expect(world.stored.get('reader')?.slots).toEqual({});
+    const writes = world.writes.get('reader');
+    await world.clock.advance(60_000);
+    expect(world.writes.get('reader')).toBe(writes);
+  });
 });
 
 /**

@@ -95,17 +95,23 @@ export class Shares {
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
     const pool = this.pool(name);
     const reported = pool.give(workspaceId);
-    await this.exchange();
+    await this.exchangeAnew();
     reported();
     if (pool.hasShare(workspaceId)) {
-      await this.exchange();
+      await this.exchangeAnew();
       return undefined;
     }
     const leave = pool.give(workspaceId);
     return async () => {
       leave();
-      await this.exchange();
+      await this.exchangeAnew();
     };
+  }
+
+  /** An exchange that is under way may have reported what was before. */
+  private async exchangeAnew(): Promise<void> {
+    await this.exchanging;
+    await this.exchange();
   }
 
   private pool(name: Pool): SharedPool {
