@@ -8,7 +8,7 @@ import { type Chat, chatResource } from './chat.ts';
 import { groupId, type Message, messageId, type RatedMessage } from './message.ts';
 import type { ReplyName, Services } from './services.ts';
 
-/** The number of messages that clients see: those of ended turns, and the stored ones of an open turn. */
+/** The number of messages that clients see: those of ended turns, and the stored messages of an open turn. */
 export async function countMessages(services: Services<'chats'>, chat: Chat): Promise<number> {
   if (chat.lease === null) return chat.messageCount;
   const turn = await services.chats.openTurn(chat);
@@ -55,8 +55,8 @@ export async function storedText(
 }
 
 /**
- * The newest messages up to a position, as many as the agent's or the stage's limit of characters allows.
- * @param upTo as of `MessageStore.recent`
+ * The newest messages up to a position, within the agent's limit of characters or, without one, the stage's.
+ * @param upTo as in `MessageStore.recent`
  */
 export const readHistory = (
   services: Services<'messages' | 'replySettings'>,
@@ -77,8 +77,8 @@ export type ExportedLine =
 const chatsPerPage = 100;
 
 /**
- * All that the histories of a workspace or of one user show: each chat, followed by its messages, oldest first. Messages
- * come in pages that fit into memory.
+ * Yields the histories of a workspace or of one user: each chat, followed by its messages, oldest first. Messages come
+ * in pages that fit into memory.
  */
 export async function* exportChats(
   services: Services<'chatPages' | 'chats' | 'clock' | 'messages'> & {
