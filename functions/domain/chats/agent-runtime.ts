@@ -50,7 +50,7 @@ export type ReplyPart =
   | { type: 'call start'; call: ModelCall }
   /**
    * A model call ends. The usage of a reply is the sum over its calls. A call that failed before its first output has
-   * no end.
+   * no usage.
    */
   | { type: 'call end'; call: ModelCall; usage: TokenUsage };
 

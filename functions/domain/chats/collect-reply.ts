@@ -178,8 +178,8 @@ export async function collectReply(
   const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
     if (stop.signal.aborted) return;
     gathered.collect(part);
-    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model. Later
-    // calls are no sign of life.
+    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model.
+    // Events of later calls do not restart it.
     const isCall = part.type === 'call start' || part.type === 'call end';
     if (!isCall || cancelWatch === undefined) watch();
   });
