@@ -20,7 +20,7 @@ export interface ByteBounds {
 
 /**
  * The stream of a model call, up to its bounds. Text is cut between two characters. Nothing is read past the bounds:
- * when a reader ends `parts`, the model's connection is closed.
+ * when `parts` ends, the model's connection is closed.
  */
 export function withinBytes(
   stream: AsyncIterable<LanguageModelV4StreamPart>,

@@ -62,7 +62,7 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
     // A frame header, which contains the number of components, has a code from 0xc0 to 0xcf. Three of these codes are
-    // tables.
+    // those of tables.
     const isFrame = code >= 0xc0 && code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code);
     const type = isFrame ? 'SOF' : (segmentNames[code] ?? 'other');
     if (type === 'SOS' || end > bytes.length || end < at + 4) return;

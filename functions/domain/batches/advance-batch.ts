@@ -205,8 +205,8 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
 
 /**
  * Closes the turns of requests that have no reply and still own their chat. These are abandoned requests, and requests
- * that waited for a retry when the batch was stopped. Otherwise users of the chat would get `A reply is already in
- * progress` for minutes.
+ * that waited for a retry when the batch was stopped. Otherwise users of the chat would get
+ * `A reply is already in progress` for minutes.
  */
 async function releaseChats(
   services: CloseTurnServices,

@@ -19,7 +19,7 @@ export interface RequestsOfUser {
 export interface RequestEraser {
   /** Erases the texts of a request, and its user. It may be repeated. */
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
-  /** The requests of a user, in pages, those of the oldest batch first. */
+  /** Yields the requests of a user, in pages, in the order in which their batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
   /** Removes the entry that names a batch of the user. The user's requests in the batch were erased before. */
   forget(batch: Pick<Batch, 'workspaceId' | 'id' | 'createdAt'>, user: Person): Promise<void>;

@@ -148,7 +148,7 @@ export interface BatchItem {
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */
   lostAttempts: number;
-  /** Of a waiting request: the time of the next attempt, milliseconds since the epoch. */
+  /** The time of the next attempt of a waiting request, in milliseconds since the epoch; null for any other request. */
   due: number | null;
   /** The chat of the request, and the position of its message in the chat; both are null until they are known. */
   chatId: number | null;

@@ -106,7 +106,7 @@ async function reconcileOpenBatch(
 const waitOf = (batch: Batch, now: number): number =>
   batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 
-/** Yields for each workspace with undelivered webhooks the checks of the due ones. */
+/** Yields the checks of due webhooks, for each workspace with undelivered webhooks. */
 async function* webhookChecks(
   services: ReconcileServices,
   logged: (owner: DeliveryOwner, work: Check) => Check,

@@ -14,7 +14,8 @@ export const messageMilliseconds = 55_000;
 export const epochsPerSlot = 1_000_000;
 
 /**
- * Fewest requests for which a slot is worth a worker: two groups of requests, or as many as a worker processes at once.
+ * Fewest requests for which a slot is worth a worker: two groups of requests or, if that is more, as many as a worker
+ * processes at once.
  */
 const fewestPerSlot = 2 * requestsPerGroup;
 

@@ -43,8 +43,8 @@ export interface CheckedSend extends SendInput {
  * limit. The checks only read: one round trip for a new message, two with attached files. A repeated send is rejected
  * only because of its workspace, its user or its key.
  * @param key idempotency key of the request; null if it has none
- * @throws clientNotAllowed, badRequest (a key of another request, too many files), `Agent not found`, `Agent version
- *   not found`, `Chat not found`, `Agent mismatch`, unknown files, rateLimited
+ * @throws clientNotAllowed, badRequest (a key of another request, too many files), `Agent not found`,
+ *   `Agent version not found`, `Chat not found`, `Agent mismatch`, unknown files, rateLimited
  */
 export async function checkSend(
   services: Services<

@@ -97,7 +97,7 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
     (error: unknown) => log.warn('A chat was not freed', { chatId, error }),
   );
 
-/** Sends a reply's events to the client. Never fails, and never waits for a client that is gone or slow. */
+/** Sends a reply's events to the client. Never fails, and never waits for a client that is slow or has disconnected. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
   /** Resolves when the first event can be resumed; at once for a reply that is not resumable. */

@@ -35,9 +35,7 @@ const chatsPerRun = 10_000;
  */
 const workspacesAtOnce = 8;
 
-/**
- * Each page also reads the counts of the list. With a million chats, the counts cost 11 read units more than a page.
- */
+/** Chats of a page. Each page also reads the counts of the list, which take 11 more read units for a million chats. */
 const chatsPerPage = 250;
 
 /**

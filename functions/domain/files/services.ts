@@ -70,8 +70,8 @@ export interface ExtractedText {
   /** The offset in the text at which each page or slide starts; empty for a format without pages. */
   pageOffsets: number[];
   /**
-   * What is missing in the text, or uncertain. Each notice is a phrase, such as `left out: 2 pictures` or `page 2
-   * cannot be read`. Undefined if there is no notice.
+   * What is missing in the text, or uncertain. Each notice is a phrase, such as `left out: 2 pictures` or
+   * `page 2 cannot be read`. Undefined if there is no notice.
    */
   notices?: readonly string[];
 }

@@ -178,7 +178,7 @@ const knowledgeStore = async (): Promise<KnowledgeStore> => {
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
-/** For agentctl. The slowest known file of 50 MB takes 60 s, and the limit is twice that. Memory is in MB. */
+/** For agentctl. The slowest known file of 50 MB takes 60 s, and 120 s are twice that. Memory is in MB. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),

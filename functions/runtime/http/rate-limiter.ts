@@ -23,7 +23,7 @@ export interface RateLimiter {
    * @throws rateLimited; badRequest if the limit never allows so many at once
    */
   takeMore(tokens: Tokens): Promise<void>;
-  /** Charges the request's whole usage. The next request of the same key writes the charge. */
+  /** Charges further usage of the request, however much it is. The next request of the same key pays for it. */
   charge(tokens: Tokens): void;
 }
 
