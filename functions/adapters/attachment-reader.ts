@@ -21,7 +21,7 @@ import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
 /**
- * Bytes of the files read last that a warm function caches, so that it need not read them again for a follow-up
+ * Maximum of bytes that a warm function caches, of the files read last. So it need not read them again for a follow-up
  * message.
  */
 const cachedBytes = 20 * 1024 * 1024;
@@ -40,7 +40,7 @@ interface ReaderServices {
   files: FileStore;
   prepared: PreparedAttachments;
   shares: Pick<Shares, 'wait'>;
-  /** For functions of which many need a new file at the same time. A lease is one write for each file. */
+  /** For functions of which many need the same new file at the same time. A lease is one write for each file. */
   leases?: PreparationLeases | undefined;
 }
 
@@ -68,7 +68,10 @@ export function attachmentReader(
     return content;
   };
 
-  /** The event has all that the function may access. An earlier version of it reads `uuid` and `workspaceId`. */
+  /**
+   * The event contains all addresses that the function may access. An earlier release of the function reads `uuid` and
+   * `workspaceId`.
+   */
   const eventOf = async (file: StoredFile): Promise<string> => {
     const { uuid, workspaceId, name, contentType } = file;
     const [address, results] = await Promise.all([files.readAddress(file), prepared.writeAddresses(file)]);
@@ -76,7 +79,7 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  // Signed for each attempt, because a reply may wait for longer than addresses are valid.
+  // The addresses are signed for each attempt, because a reply may wait for longer than they are valid.
   const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
     whileThrottled(signal, async () =>
       lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {

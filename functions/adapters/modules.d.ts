@@ -1,5 +1,5 @@
 declare module 'dingbat-to-unicode' {
-  /** The character of a font of symbols; `code` is hexadecimal. */
+  /** The Unicode character for a character of a symbol font. `code` is hexadecimal. */
   export function hex(font: string, code: string): { string: string } | undefined;
 }
 

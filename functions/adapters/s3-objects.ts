@@ -59,12 +59,15 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * Longer than the 60 s that the function has to prepare a file, and than its caller waits for a place to run (two
- * attempts of 70 s).
+ * Longer than the 60 s that the function has to prepare a file, and longer than its caller waits for a place to run
+ * (two attempts of 70 s).
  */
 const seconds = 5 * 60;
 
-/** Takes no call: the address is signed with the credentials of this function, whose permissions it needs. */
+/**
+ * Makes no call. The address is signed with the credentials of this function, so the function needs the permission
+ * itself.
+ */
 export const presign = (client: S3Client, command: GetObjectCommand | PutObjectCommand): Promise<string> =>
   getSignedUrl(client, command, { expiresIn: seconds });
 
@@ -115,7 +118,7 @@ function s3FileWriter(
 
     async end() {
       if (uploadId === undefined) {
-        // Set before the call, because a failed call may have created the object all the same.
+        // The flag is set before the call, because a failed call may still have created the object.
         isObject = true;
         await client.send(new PutObjectCommand({ ...attributes, Body: buffer.subarray(0, filled) }));
         return;
@@ -141,7 +144,7 @@ function s3FileWriter(
   };
 }
 
-/** The objects, or uploads, of one page of a list, which are deleted concurrently. */
+/** Number of objects or uploads of one page that are deleted concurrently. */
 const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];

@@ -11,7 +11,7 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/agent-tool.ts';
 
-/** The most bytes of UTF-8 that one model call may return. */
+/** Maximum of UTF-8 bytes that one model call may return. */
 export interface ByteBounds {
   text: number;
   /** Bytes of reasoning and of tool arguments: both are buffered in memory during the call. */
@@ -20,7 +20,7 @@ export interface ByteBounds {
 
 /**
  * The stream of a model call, up to its bounds. Text is cut between two characters. Nothing is read past the bounds:
- * the end of `parts` also closes the model's connection.
+ * when `parts` ends, the model's connection is closed.
  */
 export function withinBytes(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
@@ -54,18 +54,21 @@ export function withinBytes(
 const wholeCharacters = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 
-/** The earlier messages in the prompt: first all of them, then the newer half, then none. */
+/** The earlier messages in the prompt: first all of them, after the first `shorten` the newer half, then none. */
 export class PreviousMessages {
   messages: readonly PromptMessage[];
   private isHalved = false;
-  /** The provider takes the prompt only without the turns before it that it has rejected. */
+  /** Whether the provider accepts the prompt only without earlier turns that it has rejected. */
   isWithoutRejected = false;
 
   constructor(messages: readonly PromptMessage[]) {
     this.messages = messages;
   }
 
-  /** Removes the older half, the second time all messages. Returns false if there was no message to remove. */
+  /**
+   * Removes the older half of the messages. The second call removes all. Returns false if there was no message to
+   * remove.
+   */
   shorten(): boolean {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
@@ -75,7 +78,7 @@ export class PreviousMessages {
     return true;
   }
 
-  /** Removes the newest turns if they were rejected. Returns false if they were not. */
+  /** Removes the newest turns if the provider has rejected them. Returns false if there are none. */
   removeRejected(): boolean {
     const last = this.messages.at(-1);
     const turns = (last?.role === 'assistant' && last.rejectedTurns) || 0;
@@ -87,8 +90,9 @@ export class PreviousMessages {
 }
 
 /**
- * Calls a model. If it rejects the content of the request, retries without the turns before that it has rejected. If the
- * request exceeds its context window, retries with fewer earlier messages. So no history blocks a chat.
+ * Calls a model. If the provider rejects the content of the request, retries without the earlier turns that it has
+ * rejected. If the request exceeds the context window, retries with fewer earlier messages. So no history blocks a
+ * chat.
  * @param open calls the model with the current `previous.messages`
  * @param mayRetry called before each retry
  * @throws ModelFailure of the last call
@@ -112,10 +116,10 @@ type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
- * The messages in the form of a model's prompt, each with its files before its text. A reply without text is left out,
- * and the user messages around it become one, because some models reject two user messages in a row. Of earlier steps
- * the prompt contains only those that wait for the user, such as a form: the next user message responds to them. The
- * results of other steps are already part of the reply's text.
+ * The messages in the form of a model's prompt. The files of a message come before its text. A reply without text is
+ * left out, and the user messages around it become one, because some models reject two consecutive user messages. Of
+ * earlier steps, the prompt contains only those that wait for the user, such as a form: the next user message responds
+ * to them. The results of other steps are already part of the reply's text.
  */
 export function conversationOf(
   history: readonly PromptMessage[],
@@ -150,7 +154,7 @@ function contentOf(part: PromptPart, seesImages: boolean): UserContent[number] {
     : { type: 'text', text: '[An image is attached, but this model cannot see images.]' };
 }
 
-/** Adds to the last message if it is of the user. */
+/** Adds the content to the last message if it is a user message; otherwise adds a user message. */
 export function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
   const last = conversation.at(-1);
   if (last?.role === 'user') last.content = joinTexts([...last.content, ...content]);

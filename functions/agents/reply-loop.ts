@@ -36,9 +36,9 @@ export class ReplyLoop {
   private readonly emit: Emit;
   private readonly callAgent: CallAgent;
   private readonly text = new ReplyText();
-  /** A tool has handed over to the user: the reply ends with the next text. */
+  /** Whether a tool has handed over to the user. The reply then ends with the next text. */
   private handedOver = false;
-  /** The limit of tool uses was reached. */
+  /** Whether the limit of tool uses was reached. */
   private isForcedToRespond = false;
 
   constructor(settings: AgentRuntimeSettings, task: Task, emit: Emit, callAgent: CallAgent) {
@@ -87,8 +87,8 @@ export class ReplyLoop {
   }
 
   /**
-   * Emits the usage of the call. A call that fails before its first output has no usage; after an abort the usage is
-   * unknown. While a rejected call waits for its retry, none is under way.
+   * Emits the usage of the call. A call that fails before its first output has no usage. After an abort, the usage is
+   * unknown. While a rejected call waits for its retry, no call is in progress.
    * @param calls starts the model's tool calls; undefined if the model must return text
    */
   private async callModel(
@@ -169,7 +169,7 @@ export class ReplyLoop {
     if (finishReason === 'bytes') return incompleteBy('max-reply-bytes');
     if (!content.some(({ type }) => type === 'tool-call'))
       return this.endOfText(finishReason, maxOutputTokens);
-    // A caller without a chat has set the limit for this call: it did not ask for another attempt.
+    // A caller without a chat has set the limit of this call itself, so there is no further attempt.
     if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
     // The model still calls tools, although this call had to return text.

@@ -13,11 +13,11 @@ import { errorOfCall, modelFailureOf } from './model-error.ts';
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetryTiming {
-  /** Attempts in all, the first included. */
+  /** Number of all attempts, the first one included. */
   attempts: number;
   /** The longest wait before the second attempt, in milliseconds. It doubles with each further attempt. */
   firstDelay: number;
-  /** The longest `Retry-After` that is waited for, in milliseconds. */
+  /** The longest `Retry-After` for which a reply waits, in milliseconds. */
   maxRetryAfter: number;
   /** Milliseconds. */
   now: () => number;
@@ -33,9 +33,9 @@ export interface RetryTiming {
 }
 
 /**
- * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s: short throttling is over by then, and a user accepts the delay. The
+ * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s. Short throttling is over by then, and a user accepts the delay. The
  * whole wait is random, so that replies that failed together do not call together again. Four waits of the longest
- * `Retry-After`, the first for another reply, are 80 s, less than the idle timeout of 90 s.
+ * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the idle timeout of 90 s.
  */
 const defaults = {
   attempts: 4,
@@ -69,8 +69,8 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>, random: () => numb
 });
 
 /**
- * When the provider of a model may be called again, because it has asked to wait. A process has one object for each
- * model, with its endpoint and key, so all its replies wait.
+ * The time after which the provider of a model may be called again, because it has asked to wait. A process has one
+ * object for each model with its endpoint and key, so all replies of the process wait.
  */
 const readyAt = new WeakMap<LanguageModelV4, number>();
 
@@ -81,8 +81,8 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
 export interface RetryingModel {
   generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
   /**
-   * Resolves at the model's first output. Failures before it reject.
-   * @param onCall called with true before each call, and with false after each one that the provider has rejected
+   * Resolves at the model's first output. Rejects if the model fails before it.
+   * @param onCall called with true before each call, and with false after each call that the provider has rejected
    */
   stream(
     options: LanguageModelV4CallOptions,
@@ -158,7 +158,9 @@ function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, tim
   readyAt.set(model, Math.max(timing.now() + retryAfter, readyAt.get(model) ?? 0));
 }
 
-/** Waits for the delay, and at most as long as for a `Retry-After` until the provider may be called. */
+/**
+ * Waits for the delay, and until the provider may be called, but for the latter at most as long as for a `Retry-After`.
+ */
 async function waitUntilReady(
   model: LanguageModelV4,
   delay: number,

@@ -5,8 +5,9 @@ const startTag = /^\s{0,1000}<(think|thinking)>/i;
 const startOfStartTag = /^\s{0,1000}(<(t(h(i(n(k(i(n(g)?)?)?)?)?)?)?)?)?$/i;
 
 /**
- * Makes reasoning of the beginning of a text if it is between tags, as servers leave it that do not know their model's
- * format. It is then no text, and not in the prompt of the next call. Reasoning without an end tag takes the whole text.
+ * Turns text between tags at the start of a stream into reasoning. Servers that do not know their model's format leave
+ * it in the text. It is then not part of the reply, and not in the prompt of the next call. Reasoning without an end
+ * tag takes the whole text.
  */
 export async function* withoutTaggedReasoning(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
@@ -36,11 +37,11 @@ type State = 'start' | 'reasoning' | 'blanks' | 'reply';
 
 class TaggedText {
   #state: State = 'start';
-  /** What the next delta may make a tag. */
+  /** The end of the text so far, if the next delta may complete a tag in it. */
   #buffer = '';
   #endTag = '';
 
-  /** Splits what is certain. */
+  /** Returns the part of the text that is certainly reasoning or reply. */
   read(delta: string): Split {
     if (this.#is('reply')) return { reasoning: '', reply: delta };
     this.#buffer += delta;
@@ -50,7 +51,7 @@ class TaggedText {
     return { reasoning, reply: this.#is('reply') ? this.#takeBuffer() : '' };
   }
 
-  /** The rest, after which no tag can be completed. */
+  /** Returns the buffered rest. No tag can be completed after the end of the text. */
   end(): Split {
     const isReasoning = this.#is('reasoning');
     const buffered = this.#takeBuffer();

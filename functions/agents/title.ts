@@ -51,7 +51,10 @@ export function trimTitle(text: string): string | undefined {
     : `${characters.slice(0, titleCharacters - 1).join('')}…`;
 }
 
-/** Also without a start tag, which some models get with the prompt. Reasoning without an end takes the whole text. */
+/**
+ * Removes reasoning from the text. The start tag may be missing, because some models get it with the prompt. Reasoning
+ * without an end takes the whole text.
+ */
 function withoutReasoning(text: string): string {
   const end = Math.max(
     ...['</think>', '</thinking>'].map((tag) => {

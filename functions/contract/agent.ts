@@ -97,6 +97,6 @@ export interface AgentTest {
   reply: Pick<MessageResource, 'content' | 'meta'>;
   /** Of a reply that its model has failed: how the provider has responded. */
   provider: string | null;
-  /** From the start of the reply to its end. */
+  /** The time from the start of the reply to its end. */
   milliseconds: number;
 }

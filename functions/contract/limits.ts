@@ -1,6 +1,6 @@
 /** Limits of AWS, written as in its documentation. */
 export const platformLimits = {
-  /** Of API Gateway. */
+  /** The limit of API Gateway. */
   addressAndHeaders: '10 KB',
   /** The request payload of a Lambda function. API Gateway itself accepts 10 MB. */
   jsonBody: '6 MB',
@@ -20,7 +20,7 @@ export const limits = {
   messageBytes: 256 * 1024,
   /** 256 characters of at most 4 bytes fit into a DynamoDB sort key (at most 1,024 bytes). */
   externalUserIdCharacters: 256,
-  /** Objects and arrays in each other in a JSON body: a completion's tools have some ten. */
+  /** Nested objects and arrays in a JSON body. The tools of a completion have about ten levels. */
   bodyLevels: 64,
   /** Files of one message: the upper bound of the stage's setting. */
   attachedFiles: 50,
@@ -29,7 +29,7 @@ export const limits = {
   fileBytes: 50 * 1024 * 1024,
   /** The whole body of an upload: 50 MB of file and 10 MB of other parts. The service reads no further. */
   uploadBytes: 60 * 1024 * 1024,
-  /** Of an upload that is still sent: 1 KB a second. */
+  /** Slower uploads are ended: this is 1 KB a second. */
   uploadBytesPerMinute: 60 * 1024,
   /** A form has the parts `file` and `data`. Clients may add a few of their own. */
   uploadParts: 8,
@@ -39,13 +39,16 @@ export const limits = {
   uploadDataBytes: 64 * 1024,
   fileNameCharacters: 255,
   ephemeralHours: 24,
-  /** Of a `file_url`: enough to start a download after a page was loaded; a leaked URL is soon useless. */
+  /**
+   * The time for which a `file_url` is valid: enough to start a download after a page was loaded. A leaked URL soon
+   * becomes useless.
+   */
   fileUrlMinutes: 15,
   systemPromptCharacters: 32_768,
   /** A version of an agent is one DynamoDB item (at most 400 KB); the rest is room for attribute names. */
   agentBytes: 350_000,
   batchRequests: 1000,
-  /** An event may be named twice. More elements would each be an error of its own. */
+  /** An event may be named twice. Without a limit, each of very many elements would be a separate error. */
   webhookEvents: 100,
   customIdCharacters: 256,
   webhookSecretCharacters: 255,
@@ -53,15 +56,20 @@ export const limits = {
   idempotencyKeyCharacters: 255,
   /** Clients retry within minutes, people within a day. */
   idempotencyHours: 24,
-  /** A client that was cut off comes back within minutes; an hour is also enough for a device that slept. */
+  /**
+   * A client that lost its connection resumes within minutes. An hour is also enough for a device that was in standby.
+   */
   resumableMinutes: 60,
-  /** Of a streamed reply, from the arrival of its request: more than any reply needs. */
+  /** Maximum time of a streamed reply, from the arrival of its request: more than any reply needs. */
   replySeconds: 300,
-  /** Of one response that resumes a stream: 15 minutes, the longest of Lambda and the gateway, without the last 10 s. */
+  /**
+   * Maximum time of one response that resumes a stream: 15 minutes, the maximum of Lambda and the gateway, without the
+   * last 10 s.
+   */
   resumedSeconds: 890,
   /** A response id has 43 characters; room for other forms. */
   responseIdCharacters: 256,
-  /** Of the events of a stream: more than any reply has, and seven digits sort as text. */
+  /** Highest sequence number of the events of a stream. No reply has so many events, and seven digits sort as text. */
   sequenceNumberMax: 9_999_999,
   /** The length that browsers and proxies accept. */
   webhookUrlCharacters: 2048,
@@ -83,10 +91,11 @@ export const bytesInWords = (bytes: number): string =>
   bytes % (kilobyte * kilobyte) === 0 ? `${bytes / kilobyte / kilobyte} MB` : `${bytes / kilobyte} KB`;
 
 /**
- * A limited number of slots in the whole stage. `replies` and `uploads`: the requests that the environments of a web
- * function serve at once. `readers`: the executions of short routes; one counts when its reader has kept it waiting.
- * `preparations`: the executions that prepare attachments. `webhooks`: those that call receivers; one counts if the
- * receiver has failed before.
+ * A limited number of slots in the whole stage.
+ * - `replies`, `uploads`: the concurrent requests in the environments of a web function.
+ * - `readers`: the executions of short routes that have waited for their reader.
+ * - `preparations`: the executions that prepare attachments.
+ * - `webhooks`: the executions that call a receiver that has failed before.
  */
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;

@@ -26,7 +26,7 @@ export interface Cursor {
   offset: number;
 }
 
-/** Such as `a123.50`: the page after the row 123, whose offset is 50. */
+/** The text of a cursor. `a123.50` is the page after the row 123, whose offset is 50. */
 const cursor = z
   .string()
   .regex(/^[ab]\d{1,10}\.\d{1,16}$/, { error: 'must be that of a link', abort: true })
@@ -36,10 +36,10 @@ const cursor = z
   })
   .meta({ override: { type: 'string', pattern: '^[ab][0-9]{1,10}\\.[0-9]{1,16}$' } });
 
-/** Query parameters of a list of which rows are added and deleted while a client reads it. */
+/** Query parameters of a list whose rows may be added and deleted while a client reads it. */
 export const cursorQuery = pageQuery.extend({ cursor: cursor.optional() });
 
-/** A page of such a list. */
+/** A page of a list with cursors. */
 export interface ListPage {
   limit: number;
   offset: number;
@@ -47,7 +47,7 @@ export interface ListPage {
   cursor?: Cursor | undefined;
 }
 
-/** What the links to the pages around one need to know of its rows. */
+/** What the links to the next and the previous page need to know of the rows of a page. */
 export interface PageEnds {
   /** Whether there are rows after the page. */
   hasMore: boolean;
@@ -58,8 +58,9 @@ export interface PageEnds {
 
 /**
  * The pagination object of one page.
- * @param page.address the request's URL with all its query parameters; the links copy it and set limit and offset
- * @param page.ends for links with a cursor
+ * @param page.address the request's URL with all its query parameters; the links copy it, and set limit, offset and
+ *   cursor
+ * @param page.ends the first and the last row, for links with cursors; undefined for a list without cursors
  */
 export function paginate(page: {
   limit: number;
@@ -79,7 +80,7 @@ export function paginate(page: {
     address.search = address.search.replaceAll('+', '%20');
     return address.href;
   };
-  // A client past the end gets a link to the last page.
+  // If the client is past the end, the link is to the last page.
   const lastPage = Math.max(Math.floor((total - 1) / limit) * limit, 0);
   const next = offset + limit;
   const previous = Math.min(offset - limit, lastPage);

@@ -4,7 +4,7 @@ import * as z from 'zod';
 export const requestClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
 export type RequestClass = (typeof requestClasses)[number];
 
-/** Classes of what requests use. */
+/** Classes of usage: a request takes as many tokens as it uses. */
 export const usageClasses = [
   'uploadedMegabytes',
   'batchRequests',
@@ -19,19 +19,19 @@ export type RateClass = (typeof rateClasses)[number];
 /** Tokens of several classes. They may be fractions. */
 export type Tokens = { readonly [Class in RateClass]?: number };
 
-/** Of the classes of bytes, a token is a megabyte, which has as many bytes as in all limits. */
+/** In the classes of bytes, a token is a megabyte. It has as many bytes as a megabyte in all other limits. */
 export const bytesPerToken = 1024 * 1024;
-/** A request needs at least this much left, because nobody knows how much it will use. */
+/** Nobody knows at the start how many bytes a request will use. So the bucket must have at least one byte left. */
 const oneByte = 1 / bytesPerToken;
 
-/** What a request takes besides the token of its class, when it arrives. */
+/** The tokens that a request takes when it arrives, besides the token of its class. */
 export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
   reads: { downloadedMegabytes: oneByte },
   writes: {},
   // A reply makes at least one call.
   sends: { modelCalls: 1 },
   uploads: { uploadedMegabytes: oneByte },
-  // They are taken when the requests of the batch are counted.
+  // These tokens are taken later, when the requests of the batch are counted.
   batches: { batchRequests: 0, modelCalls: 0 },
 };
 
@@ -53,7 +53,7 @@ type Unit = keyof typeof secondsOfUnit;
 
 /** Each request writes its bucket's item, and a DynamoDB partition takes 1,000 write units a second. */
 const maxPerSecond = 500;
-/** Or the count, if that is more: a day's tokens may be used at once. */
+/** Highest burst, or the count if it is more: a day's tokens may be used at once. */
 const maxBurst = 10_000;
 
 export const rateLimitForm =
@@ -112,8 +112,8 @@ const schemasOf = <Name extends string, Schema>(names: readonly Name[], schema: 
   Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
 
 /**
- * The schema of limits in the form of `formatLimits`. The text may be from an earlier version, which has no classes of
- * what requests use.
+ * The schema of limits in the form of `formatLimits`. The text may be from an earlier release, which has no classes of
+ * usage.
  */
 export const limitsText = z
   .string()

@@ -87,7 +87,7 @@ export const uploadErrorEnvelope = failureEnvelopeOf('UploadErrorEnvelope', fail
 const chatEnvelope = envelopeOf('ChatEnvelope', 'A chat.', chat);
 const batchEnvelope = envelopeOf('BatchEnvelope', 'A batch.', batch);
 
-/** Generators of clients cannot read a schema that is null alone. */
+/** Generators of clients cannot read a schema that allows only null. */
 const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
 /** The error of the routes of OpenAI's dialect. */
@@ -112,7 +112,7 @@ export const responses = {
   'list-messages': listEnvelopeOf('MessageListEnvelope', message),
   'send-message': envelopeOf('ReplyEnvelope', 'A reply as JSON.', z.string()),
   'stop-reply': envelopeOf('StoppedReplyEnvelope', 'A stopped reply.', stoppedReply),
-  /** A stream of events. */
+  /** The route responds with a stream of events. */
   'resume-stream': z.never(),
   'upload-file': envelopeOf('UploadedFileEnvelope', 'An uploaded file.', uploadedFile),
   'delete-file': envelopeOf('DeletedFileEnvelope', 'A deleted file.', deletedFile),
@@ -125,6 +125,6 @@ export const responses = {
   'list-models': z.object({ object: z.literal('list'), data: z.array(openAiModel) }),
   'get-model': openAiModel,
   'complete-chat': chatCompletion,
-  /** Always an error. */
+  /** The route always responds with an error. */
   'reject-openai-path': z.never(),
 } as const satisfies Record<RouteName, z.ZodType>;

@@ -7,7 +7,7 @@ import * as z from 'zod';
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
 
-/** Exactly these, and no name: a name may have another address a moment later. */
+/** Exactly these addresses and no host name, because a name may resolve to another address a moment later. */
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]']);
 
 export function isPlainLoopbackUrl(text: string): boolean {

@@ -37,7 +37,7 @@ const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
   resource.includes(`${openAiPath}/`);
 
 /**
- * Allows every request, and passes on the caller or why there is none: the gateway has no response in OpenAI's form, so
+ * Allows every request, and returns the caller or why there is none. The gateway has no response in OpenAI's form, so
  * the route itself rejects the request.
  */
 async function authorizeBearer(event: APIGatewayRequestAuthorizerEvent): Promise<APIGatewayAuthorizerResult> {
@@ -67,7 +67,7 @@ const allow = async (
 ): Promise<APIGatewayAuthorizerResult> =>
   policy('Allow', methodArn, caller.apiKeyId ?? 'none', { ...caller, ...(await signedFields(caller)) });
 
-/** What the gateway sends to a web function as the caller. */
+/** The signed caller, which the gateway sends to a web function. */
 const signedFields = async (caller: Record<string, string>): Promise<Record<string, string>> =>
   environment('callerSecret') === undefined ? {} : { [signedCallerField]: await signCaller(caller) };
 

@@ -43,7 +43,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** Works on the slots of batches. A message is never delivered again: the reconciler sends those of lost slots anew. */
+/** Works on the slots of batches. A message is never delivered again: the reconciler sends another one for a lost slot. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
   await Promise.all(
     Records.map(async ({ body }) => {

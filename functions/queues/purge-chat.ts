@@ -39,10 +39,10 @@ const services = {
   requestEraser: requestEraser(),
 };
 
-/** Deletes the data of deleted chats and persons. The queue delivers failed ones again. */
+/** Deletes the data of deleted chats and persons. The queue delivers the message of a failed purge again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
-  // Concurrently: those of other tenants do not wait for a large one.
+  // Purges run concurrently, so that those of other workspaces do not wait for a large one.
   await Promise.all(
     Records.map(async ({ messageId, body }) => {
       try {

@@ -3,8 +3,8 @@ import { functionTextExtractor, imageFitter, preparation } from '#runtime/compos
 import { observed } from '#runtime/observability/observed.ts';
 
 /**
- * Extracts the text or resizes the image of an uploaded file for models. A hostile file can block only this function, and
- * reach only its own file and results.
+ * Extracts the text or resizes the image of an uploaded file for models. A hostile file can block only this function,
+ * and can access only its own content and results.
  */
 const services = { imageFitter, preparation: preparation(), textExtractor: functionTextExtractor() };
 export const handler = observed((file: FileToPrepare) => prepareAttachment(services, file));

@@ -21,7 +21,7 @@ const services = {
   agents: agents(),
   clock,
   log,
-  // A draft may name a wrong model. That is no outage of a model, which an alarm would report.
+  // A draft may name a wrong model. This is no outage of a model, so no alarm must report it.
   meter: { ...meter, modelFailed: () => undefined },
   rateLimits: rateLimits(),
   replySettings: replySettings(),

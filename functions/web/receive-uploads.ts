@@ -2,5 +2,5 @@ import { serveUploads } from '#runtime/http/serve-uploads.ts';
 import { authorize } from '#runtime/routes/authorize-request.ts';
 import { serve } from '#runtime/routes/upload-file.ts';
 
-/** For files of up to 50 MB: the body is read as a stream. */
+/** Receives files of up to 50 MB: the body is read as a stream. */
 serveUploads(authorize, serve);

@@ -6,7 +6,7 @@ import { serveWith } from '#runtime/routes/create-chat.ts';
 import { serve as resumeStream } from '#runtime/routes/resume-stream.ts';
 import { histories, serve as sendMessage } from '#runtime/routes/send-message.ts';
 
-/** Replies wait for their models together in one environment, and each costs only what it computes. */
+/** Many replies wait for their models in one environment, so each costs only its own processor time. */
 serveRoutes([
   { route: sendMessageRoute, serve: sendMessage },
   { route: resumeStreamRoute, serve: resumeStream },

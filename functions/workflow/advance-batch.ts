@@ -12,7 +12,7 @@ const services = {
   replyEvents: replyEvents(),
 };
 
-/** Checks a batch, and returns its batch phase, by which the workflow continues. */
+/** Checks a batch, and returns its batch phase, which determines the next step of the workflow. */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {
     const { stage, batch } = await advanceBatch(services, input);

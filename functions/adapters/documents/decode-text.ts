@@ -2,13 +2,16 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/** The detector takes 1 s for 1 MB, and is as sure after 64 KB. */
+/** The detector takes 1 s for 1 MB. Its result after 64 KB is as certain. */
 const sampleBytes = 64 * 1024;
-/** Of texts in other encodings, Thai ones got up to 59 of 100 and Korean ones in Johab 73. Nearly all right ones get more. */
+/**
+ * Least confidence, out of 100, for an encoding of East Asia. For texts in other encodings, the detector gave wrong
+ * Thai ones up to 59, and wrong Korean ones in Johab up to 73. Nearly all right encodings get more.
+ */
 const eastAsianConfidence = 75;
-/** What the detector gives an encoding of East Asia that is possible, and no more. */
+/** The confidence of an encoding of East Asia that is only possible. */
 const noEvidence = 10;
-/** Right encodings of other regions have 12 and more. */
+/** Right encodings of other regions have a confidence of 12 or more. */
 const leastConfidence = 10;
 /** Fewer letters fit an alphabet by chance. */
 const minLetters = 3;
@@ -45,7 +48,7 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/** A capital letter after a small one, or a sign between letters: in another encoding it is a letter. */
+/** A capital letter after a small one, or a sign between letters. In the right encoding, it is a letter. */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];
@@ -58,7 +61,8 @@ export interface DetectedEncoding {
 
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
- * letters, and counts no letters that a language does not have. So the first one counts whose letters fit its language.
+ * letters. It does not notice letters that the language does not have. So the result is the first encoding whose
+ * letters fit its language.
  */
 export function detectEncoding(bytes: Uint8Array): DetectedEncoding {
   const start = Math.max(
@@ -78,7 +82,7 @@ export function detectEncoding(bytes: Uint8Array): DetectedEncoding {
   return { encoding: 'windows-1252', isSure: false };
 }
 
-/** Encodings that the detector does not tell apart, the likeliest first. */
+/** Encodings between which the detector does not distinguish, the most likely one first. */
 function encodingsOf(name: string): string[] {
   // KOI8-U has the Ukrainian letters in addition.
   if (name === 'KOI8-R') return ['koi8-u'];
@@ -116,8 +120,9 @@ const byteOrderMarks = [
 ];
 
 /**
- * Decodes a text by its byte order mark; else as declared, if the bytes fit; else as UTF-8, if they nearly do; else as
- * UTF-16, if it looks so; else by frequent letters. If the result is uncertain, a notice says so.
+ * Decodes a text. The encoding is the first of: its byte order mark; the declared one, if the bytes fit; UTF-8, if
+ * nearly all bytes fit; UTF-16, if the text looks like it; the one that its frequent letters show. If the result is
+ * uncertain, a notice says so.
  * @param declared the name of an encoding; ignored if it is unknown
  */
 export function decodeText(bytes: Uint8Array, declared?: string): DecodedText {
@@ -139,7 +144,10 @@ function decodedWith(encoding: string, bytes: Uint8Array): DecodedText {
   return { text, notices: wrong === 0 ? [] : [`not valid ${encoding} in ${places}, shown as \uFFFD`] };
 }
 
-/** Counts characters that could not be decoded, and others beyond ASCII. A loop, because a text may have 50 MB of them. */
+/**
+ * Counts the characters that could not be decoded, and the other characters beyond ASCII. A text may have 50 MB of
+ * them, so the loop makes no list of matches.
+ */
 function countsOf(text: string): { wrong: number; right: number } {
   let [wrong, right] = [0, 0];
   for (let at = 0; at < text.length; at += 1) {
@@ -157,7 +165,7 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
     const { wrong, right } = countsOf(text);
     return wrong * 3 <= right && !text.includes('\0');
   } catch (error) {
-    // An unknown name.
+    // The name of the encoding is unknown.
     if (error instanceof RangeError) return false;
     throw error;
   }
@@ -167,7 +175,7 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
-/** Of a text in another encoding, no character is common, or some are impossible. */
+/** In a text of another encoding, nearly no character is common, or some characters are impossible. */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
     bytes.subarray(0, Math.min(bytes.length & ~1, sampleBytes)),

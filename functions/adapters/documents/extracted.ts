@@ -48,7 +48,7 @@ const kindsOfNotice = 6;
 
 export type LeftOutKind = keyof typeof kinds;
 
-/** Counts what the text of a document lacks. */
+/** Counts the contents of a document that its text leaves out. */
 export class LeftOut {
   private readonly counts = new Map<LeftOutKind, number>();
   total = 0;

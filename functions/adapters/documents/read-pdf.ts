@@ -3,7 +3,7 @@ import { getDocumentProxy } from 'unpdf';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds, type Extracted, joinPages, tooManyPages } from './extracted.ts';
 
-/** What is read of an annotation of PDF.js, which has no types for it. */
+/** The fields that are read of an annotation of PDF.js, which has no types for annotations. */
 export interface Annotation {
   subtype?: string;
   /** Bits, as in the PDF. */
@@ -11,7 +11,7 @@ export interface Annotation {
   contentsObj?: { str?: string };
   fieldType?: string;
   fieldName?: string;
-  /** The field's name for readers. */
+  /** The field's name as PDF programs show it to people. */
   alternativeText?: string;
   fieldValue?: unknown;
   password?: boolean;
@@ -27,7 +27,10 @@ export interface Annotation {
 /** Bits of the flags: invisible or hidden. */
 const hidden = 0x1 | 0x2;
 
-/** The values of form fields as `name: value`, notes on the page, and comments. Empty and hidden ones are left out. */
+/**
+ * The values of form fields as `name: value`, notes on the page, and comments. Empty and hidden annotations are left
+ * out.
+ */
 export const annotationTexts = (annotations: readonly Annotation[]): string[] =>
   annotations
     .filter(({ annotationFlags = 0 }) => (annotationFlags & hidden) === 0)
@@ -64,7 +67,8 @@ const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
 /**
  * Adds an empty page for each page that a PDF names but does not contain.
- * @returns undefined if there is none. In a PDF with compressed objects, missing ones cannot be told from others.
+ * @returns undefined if there is no such page, or if the PDF has compressed objects, because missing objects cannot be
+ *   detected there
  */
 export function withMissingPages(
   bytes: Uint8Array,
@@ -81,7 +85,7 @@ export function withMissingPages(
       added += `\n${number} ${generation} obj\n<< /Type /Page /MediaBox [0 0 1 1] >>\nendobj`;
     }
   if (missing.size === 0) return undefined;
-  // There is no table of objects at 0, so the library looks for all objects itself.
+  // The file has no table of objects at 0, so the library searches for all objects itself.
   return { bytes: Buffer.concat([bytes, Buffer.from(`${added}\nstartxref\n0\n%%EOF\n`)]), missing };
 }
 
@@ -122,7 +126,7 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   return { text, pageOffsets, notices };
 }
 
-/** As many as fit in a notice. */
+/** Number of ranges that fit in a notice. */
 const rangesNamed = 12;
 
 /** Such as `pages 2, 4-7`. */
@@ -140,7 +144,7 @@ function pagesNamed(numbers: readonly number[]): string {
   return `page${numbers.length > 1 ? 's' : ''} ${named.join(', ')}${more}`;
 }
 
-/** @param missing object numbers of pages that stand for missing ones */
+/** @param missing object numbers of the empty pages that replace missing ones */
 async function readPages(bytes: Uint8Array, missing: ReadonlySet<number> = new Set()): Promise<PdfPages> {
   const pdf = await open(bytes);
   try {
@@ -182,7 +186,7 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   }
 }
 
-/** Undefined if the page stands for a missing one. */
+/** Undefined if the page replaces a missing one. */
 async function textOf(pdf: Pdf, number: number, missing: ReadonlySet<number>): Promise<string | undefined> {
   const page = await pdf.getPage(number);
   if (page.ref !== null && missing.has(page.ref.num)) return undefined;

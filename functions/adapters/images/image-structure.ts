@@ -2,10 +2,10 @@ import { crc32, createInflate } from 'node:zlib';
 import type { ImageInspector } from '#domain/completions/read-conversation.ts';
 
 interface ImageChunk {
-  /** Of a JPEG, the segment's name. */
+  /** The type of a chunk. For a JPEG, the name of the segment. */
   type: string;
   content: Uint8Array;
-  /** With its header, as in the file. */
+  /** The chunk with its header, as in the file. */
   whole: Uint8Array;
 }
 
@@ -14,7 +14,7 @@ const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes
 /** Encoders write chunks of 4 KB or more, so an image of 50 MB has 12,800. Millions would take seconds. */
 const mostChunks = 50_000;
 
-/** The chunks of a PNG or WebP image, or the segments of a JPEG before its pixels, up to the first that is broken. */
+/** The chunks of a PNG or WebP image, or the segments of a JPEG before its pixels. Ends at the first broken one. */
 export function* chunksOf(bytes: Uint8Array, mediaType: string): Generator<ImageChunk> {
   if (mediaType === 'image/png') yield* pngChunks(bytes);
   if (mediaType === 'image/webp') yield* riffChunks(bytes.subarray(12));
@@ -61,7 +61,8 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   for (let at = 2, left = mostChunks; left > 0 && at + 4 <= bytes.length && bytes[at] === 0xff; left -= 1) {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
-    // The start of a frame, which has the number of components, is one of 0xc0 to 0xcf but for three tables.
+    // A frame header, which contains the number of components, has a code from 0xc0 to 0xcf. Three of these codes are
+    // those of tables.
     const isFrame = code >= 0xc0 && code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code);
     const type = isFrame ? 'SOF' : (segmentNames[code] ?? 'other');
     if (type === 'SOS' || end > bytes.length || end < at + 4) return;
@@ -70,9 +71,7 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/**
- * The orientation of an image's Exif data: 1 to 8, as in that standard. 1 is upright, also without Exif data.
- */
+/** The orientation of an image: 1 to 8, as in the Exif standard. 1 is upright, and the value without Exif data. */
 export function orientationOf(bytes: Uint8Array, mediaType: string): number {
   const exif = exifOf(bytes, mediaType);
   return exif === undefined ? 1 : orientationIn(viewOf(exif));
@@ -80,7 +79,7 @@ export function orientationOf(bytes: Uint8Array, mediaType: string): number {
 
 const exifHeader = 'Exif\0\0';
 
-/** A TIFF structure. Within JPEG, and in some WebP files, a header is before it. */
+/** The Exif data as a TIFF structure. In a JPEG, and in some WebP files, a header comes before it. */
 function exifOf(bytes: Uint8Array, mediaType: string): Uint8Array | undefined {
   for (const { type, content } of chunksOf(bytes, mediaType)) {
     const hasHeader = Buffer.from(content.subarray(0, exifHeader.length)).toString('latin1') === exifHeader;
@@ -104,7 +103,7 @@ function orientationIn(tiff: DataView): number {
       return orientation >= 1 && orientation <= 8 ? orientation : 1;
     }
   } catch (error) {
-    // The directory is outside of the data.
+    // The offset of the directory is outside of the data.
     if (!(error instanceof RangeError)) throw error;
   }
   return 1;
@@ -127,7 +126,10 @@ export function firstFrame(bytes: Uint8Array, mediaType: string): Uint8Array | u
   }
 }
 
-/** Without its animation, a PNG is the image that programs show that know no animation: nearly always the first frame. */
+/**
+ * A PNG without its animation is the image that programs without support for animations show. It is nearly always the
+ * first frame.
+ */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(chunksOf(bytes, 'image/png'), 'acTL') === undefined) return undefined;
   // A file may have millions of chunks, so they are not collected.
@@ -152,7 +154,7 @@ function firstFrameOfWebp(bytes: Uint8Array): Uint8Array | undefined {
   const alpha = findChunk(riffChunks(chunks), 'ALPH');
   const pixels = findChunk(riffChunks(chunks), 'VP8 ', 'VP8L');
   if (pixels === undefined) return undefined;
-  // A picture with separate transparency needs the header of extended files, with the frame's size.
+  // An image with an alpha chunk needs the header of the extended format (VP8X), with the frame's size.
   const extended = [Buffer.from('VP8X\x0a\0\0\0\x10\0\0\0', 'latin1'), frame.subarray(6, 12)];
   const body = Buffer.concat([
     Buffer.from('WEBP'),
@@ -186,7 +188,7 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
 
 const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
 
-/** Blocks have their length before them; an empty one is the last. */
+/** Each block starts with its length. An empty block is the last one. */
 function afterBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length && bytes[at] !== 0) at += 1 + (bytes[at] ?? 0);
@@ -218,7 +220,10 @@ export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size):
   }
 }
 
-/** Inflates the pixels, without storing them. Their chunks must have their checksums, and all pixels of the header. */
+/**
+ * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that the pixels are as many as
+ * the header says.
+ */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
   const pixelBytes = Math.ceil((width * height * bits) / 8);
@@ -237,7 +242,8 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // Decoders ignore what comes after the pixels. With a byte for each row, these have at most twice as many.
+      // Decoders ignore data after the pixels. With an additional byte for each row, interlaced pixels have at most
+      // twice as many bytes.
       if (inflated > 2 * pixelBytes + height) break;
     }
   } catch {
@@ -246,12 +252,12 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   return inflated >= pixelBytes;
 }
 
-/** By the color type of a PNG: gray, RGB, palette, and the first two with transparency. */
+/** Number of channels by the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
 /**
- * Looks for the end mark, which no pixels contain: a decoder fills what is missing with gray. A single block of pixels
- * may lack it, as in common samples.
+ * Looks for the end mark, which is never part of the pixels. If pixels are missing, a decoder fills the rest with gray.
+ * An image with a single block of pixels may lack the mark, as common samples do.
  */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;
@@ -282,7 +288,7 @@ let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {
   async inspect(bytes) {
-    // The library would read all boxes of such a file, 250 ms for 4 MB. No model takes HEIC and AVIF.
+    // The library would read all boxes of an HEIC or AVIF file: 250 ms for 4 MB. No model accepts these types.
     if (Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'ftyp') return undefined;
     library ??= import('image-dimensions');
     const { imageDimensionsFromData } = await library;

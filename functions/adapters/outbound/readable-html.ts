@@ -209,7 +209,7 @@ const htmlName = (name: string): string => (name.length > longestName ? '' : nam
 
 class PageReader implements TagReader {
   private readonly layout = new TextLayout();
-  /** The text since the last tag. The tokenizer emits it in fragments, at worst one character each. */
+  /** The text since the last tag. The tokenizer emits it in fragments, which may have only one character each. */
   private fragments = '';
   private title: string | undefined;
   private inTitle = false;

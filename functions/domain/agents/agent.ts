@@ -48,7 +48,7 @@ export const publishedAgentResource = (version: AgentVersion): AgentResource => 
   updated_at: version.publishedAt,
 });
 
-/** What operators see: the draft's content. */
+/** The agent as operators see it: with the draft's content. */
 export const agentResource = (agent: Agent): AgentResource => ({
   id: agent.id,
   workspace_id: agent.workspaceId,
@@ -61,7 +61,7 @@ export const agentResource = (agent: Agent): AgentResource => ({
   updated_at: agent.updatedAt,
 });
 
-/** What functions read of agents. */
+/** The reads of agents that functions use. */
 export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published. */
@@ -72,7 +72,7 @@ export interface AgentReader {
   workspaceOf(agentId: string): Promise<string | undefined>;
 }
 
-/** For operators, who make the changes. */
+/** The changes of agents, which only operators make. */
 export interface AgentStore extends AgentReader {
   /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;
@@ -87,8 +87,8 @@ export interface AgentStore extends AgentReader {
   /** All versions, the oldest first, in pages. */
   versions(workspaceId: string, agentId: string): AsyncIterable<AgentVersion[]>;
   /**
-   * Deletes an agent with its versions. If it was stopped, a further call goes on.
-   * @param agent as it was read; undefined if an earlier call has deleted it, and was stopped before it deleted the versions
+   * Deletes an agent with its versions. A repeated call continues after one that was interrupted.
+   * @param agent as it was read; undefined if an interrupted call has deleted the agent, but not all of its versions
    * @throws badRequest if another caller saved the agent after it was read
    */
   delete(workspaceId: string, agentId: string, agent: Agent | undefined): Promise<void>;

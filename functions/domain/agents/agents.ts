@@ -11,12 +11,12 @@ export interface AgentServices extends WorkspaceServices {
   webSearch: WebSearch | null;
 }
 
-/** What only operators' commands use. */
+/** The services that only operators' commands use. */
 export interface AgentEditing {
   agents: AgentStore;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 type Services<Name extends keyof AgentServices> = Pick<AgentServices, Name>;
 
 /**
@@ -47,8 +47,8 @@ export async function createAgent(
 }
 
 /**
- * Deletes an agent with its versions. Its chats stay, and sends to them fail with `Agent not found`. A further call goes on
- * where an earlier one was stopped.
+ * Deletes an agent with its versions. Its chats stay, and sends to them fail with `Agent not found`. A repeated call
+ * continues after one that was interrupted.
  * @param check gets the agent before it is deleted; it throws if the agent must stay
  * @throws notFound `Agent not found`
  */
@@ -65,7 +65,7 @@ export async function deleteAgent(
 }
 
 /**
- * Finds an agent by its id alone. For operators: they name an agent without its workspace.
+ * Finds an agent by its id alone. Only operators' commands use it: operators name an agent without its workspace.
  * @throws notFound `Agent not found`
  */
 export async function findAgent(services: Services<'agents'>, agentId: string): Promise<Agent> {
@@ -106,7 +106,7 @@ export async function publishAgent(
 
 /**
  * Publishes the content of an earlier version as the agent's next version. The draft stays as it is.
- * @param check gets the version before it is published; it throws if the version must not be
+ * @param check gets the version before it is published; it throws if the version must not be published
  * @throws notFound for an unknown agent or version; badRequest if the version is the published one
  */
 export async function rollBackAgent(

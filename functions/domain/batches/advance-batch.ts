@@ -16,18 +16,21 @@ import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 
 type DispatchServices = SlotServices & Services<'batchWorkflow'>;
 
-/** Names and types never change, because executions of earlier versions go on. */
+/**
+ * The input of an execution. Names and types never change, because executions that an earlier release has started still
+ * run.
+ */
 interface DispatchInput {
   workspaceId: string;
   batchId: string;
   taskToken: string;
-  /** When the workflow has entered the state that waits, ISO 8601. */
+  /** The time when the workflow entered the waiting state, ISO 8601. */
   enteredAt: string;
 }
 
 /**
- * Stores the task token, and makes the slots of the batch. Completes the callback if a worker could not, because it had
- * ended before the token was stored.
+ * Stores the task token, and makes the slots of the batch. A worker that ended before the token was stored could not
+ * complete the callback: then this function completes it.
  */
 export async function dispatchBatch(
   services: DispatchServices,
@@ -36,9 +39,10 @@ export async function dispatchBatch(
   const { batches, batchWorkflow, clock } = services;
   const found = await batches.get(workspaceId, batchId);
   if (found !== undefined && isOpen(found)) await batches.saveTaskToken(found, taskToken, enteredAt);
-  // Read after the token was stored: a worker removes its slot, and then reads the token.
+  // The batch is read after the token is stored. A worker does the reverse: it removes its slot, and then reads the
+  // token.
   const batch = await batches.get(workspaceId, batchId);
-  // Without the batch, which was deleted with its workspace, the workflow ends.
+  // If the batch was deleted with its workspace, the workflow ends.
   if (batch === undefined || !isOpen(batch) || needsCheck(batch, clock.now().getTime()))
     await batchWorkflow.completeTaskCallback(taskToken);
   else await topUpSlots(services, batch, true);
@@ -125,9 +129,9 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Fails the requests of a stopped batch that were started, and have lost their worker: a stopped batch retries none. They
- * end like those that were never started.
- * @param isForced also those whose workers are alive
+ * Fails the started requests of a stopped batch that have lost their worker, because a stopped batch retries none. They
+ * get the same result as requests that were never started.
+ * @param isForced also fails the requests whose workers are alive
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,
@@ -139,7 +143,8 @@ async function failAbandoned(
   const now = services.clock.now().getTime();
   const slots = Object.values(batch.slots);
   const lost = Object.entries(batch.slots).filter(([, slot]) => isForced || !isAlive(slot, now));
-  // So that a worker that was frozen does not go on, and stores nothing in a chat that is free.
+  // A worker that was frozen must not continue: it would store a turn in a chat that was released. Without its slot it
+  // stops.
   await Promise.all(
     lost.map(([number, { epoch }]) => services.batches.retire(batch, { number: Number(number), epoch })),
   );
@@ -173,8 +178,8 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
     ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
   );
   if (statuses.some((status) => status === 'pending' || status === 'processing')) return false;
-  // Chats are released before the batch completes, because the batch is not checked after its end. A worker acquires the
-  // lease of an existing chat (`history_id`) before it stores the chat in the item.
+  // The chats are released before the batch completes, because nothing checks a batch after its end. A worker acquires
+  // the lease of an existing chat (`history_id`) before it stores the chat in the item.
   const unanswered = requests.flatMap(({ requestIndex, item, historyId }) =>
     item?.status === 'waiting' || item?.status === 'failed'
       ? [{ requestIndex, chatId: item.chatId ?? historyId }]
@@ -199,8 +204,9 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
 }
 
 /**
- * Closes the turns of requests without a reply that still own their chat: abandoned ones, and those that waited for a
- * retry when the batch was stopped. Otherwise users of the chat would get `A reply is already in progress` for minutes.
+ * Closes the turns of requests that have no reply and still own their chat. These are abandoned requests, and requests
+ * that waited for a retry when the batch was stopped. Otherwise users of the chat would get
+ * `A reply is already in progress` for minutes.
  */
 async function releaseChats(
   services: CloseTurnServices,
@@ -216,7 +222,7 @@ async function releaseChats(
   );
 }
 
-/** The other batches of the workspace have a larger share now. */
+/** Gives the other batches of the workspace more slots: their shares are larger after the end of this batch. */
 async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): Promise<void> {
   const { batches, log, queueSettings } = services;
   try {
@@ -224,7 +230,7 @@ async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): P
     const others = await batches.page(workspaceId, { status: 'in_progress' }, query);
     await Promise.all(others.batches.map((batch) => topUpSlots(services, batch)));
   } catch (error) {
-    // The reconciler does it within a minute.
+    // The reconciler makes these slots within a minute.
     log.warn('The other batches of a workspace got no further slots', { error });
   }
 }

@@ -22,7 +22,10 @@ import {
 
 export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'>;
 
-/** Milliseconds for which a claimed request may be in the buffer of its worker, and still own the chat that it has got. */
+/**
+ * A claimed request may wait in its worker's buffer for this many milliseconds and still own the chat that its claim
+ * created.
+ */
 const longestBuffered = 60_000;
 
 /** A request that its worker may process. */
@@ -47,10 +50,12 @@ export interface Started {
 }
 
 /**
- * Stores the first items of requests that a take has started. Repeats the checks of the creation first, because agents,
+ * Stores the first items of requests that a take has started. First repeats the checks of the creation, because agents,
  * files and the whitelist may have changed since.
- * @param started `block`: new requests, without those that follow another one in their history; `named`: by their index
- * @returns also the items that a former owner of the slot has stored, or a write of this one whose response was lost
+ * @param started `block`: new requests, of which those that follow another one in their history are left out; `named`:
+ *   requests by their index
+ * @returns `others`: items that existed already. A former owner of the slot has stored them, or this worker has, in a
+ *   write whose response was lost
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -93,9 +98,10 @@ export async function claimRequests(
 }
 
 /**
- * Makes a request the caller's: one that waits, or whose worker was lost.
- * @param found as it was read
- * @returns the item as it is now: not the caller's if it has ended, waits, or belongs to a later owner of the slot
+ * Makes the caller the worker of a request that waits, or whose worker was lost.
+ * @param found the item as it was read
+ * @returns the item as it is now. It is not the caller's if the request has ended, waits, or belongs to a later owner
+ *   of the slot
  */
 export async function takeOver(
   { batches }: Services<'batches'>,
@@ -120,7 +126,7 @@ export async function takeOver(
   }
 }
 
-/** Reads and checks what a request needs whose item was taken over. */
+/** Reads and checks what a request needs after its item was taken over. */
 export async function prepareRequest(
   services: ClaimServices,
   { batch, workspace }: Claimant,
@@ -142,15 +148,17 @@ export async function prepareRequest(
 /** How an attempt ended. */
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   /**
-   * `success` and `failed`: the result is stored; `lost`: the request belongs to another worker; `broken`, `busy`: because
-   * of the model; `blocked`: the chat is in use, or the service met an error. After `broken`, the item has one broken reply
-   * more than the stored one.
+   * - `success`, `failed`: the result is stored.
+   * - `lost`: the request belongs to another worker.
+   * - `broken`, `busy`: the model failed, see `AttemptEnd`. After `broken`, this item has one broken reply more than
+   *   the stored item.
+   * - `blocked`: the chat is in use, or the service met an error.
    */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
   retryAfter?: number | undefined;
 }
 
-/** A request fails that has lost so many workers, or has as often met an error of the service. */
+/** A request fails after it has lost this many workers, or has met errors of the service in this many attempts. */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
@@ -162,7 +170,7 @@ export async function attemptRequest(
   { prepared, ...claimed }: ClaimedRequest,
   control: Pick<RequestAttempt, 'stop' | 'isOwner'>,
 ): Promise<Attempt> {
-  // After a long time in the buffer, the lease of the chat ends too early, and is acquired once more.
+  // A request that waited long in the buffer has too little left of its chat lease, and acquires it once more.
   const isLeased =
     (claimed.newChat?.lease?.until ?? 0) >= services.clock.now().getTime() + chatLease(services);
   const newChat = isLeased ? claimed.newChat : null;
@@ -197,15 +205,24 @@ async function finish(
   return { outcome: isStored ? outcome : 'lost', item: ended, calls };
 }
 
-/** Milliseconds until the next attempt, doubled with each one: after a failure of the model, and if the chat is in use. */
+/**
+ * Milliseconds until the next attempt: after a failure of the model, and if the chat is in use. Each attempt doubles
+ * them.
+ */
 const firstWaits = { ofModel: 10_000, blocked: 2500 };
 const longestWait = 300_000;
-/** Of a message, and so of a request. */
+/** The longest delay of a message of the queue, and so of a request. */
 const longestDelay = 900_000;
-/** A new request waits in its place for 5 s, and then for 10 s: meanwhile the batch calls a busy model less. */
+/**
+ * Before its first two retries, a new request keeps its place in the worker for 5 s and for 10 s. So the batch calls a
+ * busy model less.
+ */
 export const waitsAtOnce = [5000, 10_000];
 
-/** Milliseconds until the next attempt, plus or minus a quarter, so that requests that failed together are apart. */
+/**
+ * Milliseconds until the next attempt, plus or minus a quarter. So requests that failed together are not retried
+ * together.
+ */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;
   const wait = shortWait ?? Math.min(first * 2 ** item.attempt, longestWait);
@@ -216,8 +233,8 @@ export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: nu
 type Source<Item> = AsyncIterator<Item, unknown> | Iterator<Item, unknown>;
 
 /**
- * One item of each source in turn, until all are empty.
- * @param onFailure gets the error of a source, which ends it; the others go on
+ * Yields one item of each source in turn, until all sources are empty.
+ * @param onFailure gets the error of a source. Such a source ends, and the other sources continue
  */
 export async function* takeTurns<Item>(
   sources: Iterable<Source<Item>> | AsyncIterable<Source<Item>>,

@@ -10,18 +10,18 @@ import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
 /** The requests of one user in a batch. */
 export interface RequestsOfUser {
   batchId: string;
-  /** Of the batch. */
+  /** The time of creation of the batch. */
   createdAt: string;
   requestIndexes: number[];
 }
 
-/** Erases stored requests. Only the functions that do so load it. */
+/** Erases stored requests. Only the functions that erase load this store. */
 export interface RequestEraser {
   /** Erases the texts of a request, and its user. It may be repeated. */
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
-  /** The requests of a user, in pages, those of the oldest batch first. */
+  /** Yields the requests of a user, in pages, in the order in which their batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
-  /** Removes the entry of a batch of the user, whose requests are erased. */
+  /** Removes the entry that names a batch of the user. The user's requests in the batch were erased before. */
   forget(batch: Pick<Batch, 'workspaceId' | 'id' | 'createdAt'>, user: Person): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface BatchStore extends BatchTransitions {
   /**
    * Stores all requests, then the batch, so that no reader sees an incomplete batch. A repeated call with the same id
    * changes nothing.
-   * @param mostOpen open batches that the workspace may have, with this one; null without a limit
+   * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
    */
   create(
     batch: Batch,
@@ -39,22 +39,28 @@ export interface BatchStore extends BatchTransitions {
   ): Promise<'created' | 'exists' | 'too-many'>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
-  /** One page, newest first, and the number of all batches that match. `ends` is undefined for those that are open. */
+  /**
+   * One page, newest first, and the number of all matching batches. `ends` is undefined if the filter is for open
+   * batches.
+   */
   page(
     workspaceId: string,
     filter: { status?: BatchStatus | undefined },
     page: Omit<ListPage, 'ascending'>,
   ): Promise<{ total: number; batches: Batch[]; ends: PageEnds | undefined }>;
   manifest(batch: Batch): Promise<ManifestEntry[]>;
-  /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
+  /** The stored requests. Requests are removed some time after their batch has expired: the result leaves these out. */
   requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;
   item(batch: BatchKey, requestIndex: number): Promise<BatchItem | undefined>;
-  /** The items of all requests that have one, in no order. Strongly consistent. */
+  /** The items of all requests that have one, in any order. The read is strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;
   /** The newest token of the workflow's task; undefined before the batch is dispatched. */
   taskToken(batch: BatchKey): Promise<string | undefined>;
   webhook(batch: BatchKey): Promise<Webhook | undefined>;
-  /** For operators, because they name a batch by its id alone. Undefined for a batch without a webhook. */
+  /**
+   * The workspace of a batch with a webhook; undefined for any other id. For operators, because they name a batch by
+   * its id alone.
+   */
   workspaceOf(batchId: string): Promise<string | undefined>;
 }
 
@@ -78,7 +84,7 @@ export interface BatchWorkflow {
   start(batch: Batch): Promise<void>;
   /** The state of the execution with the batch's execution number. */
   stateOf(batch: Batch): Promise<'none' | 'running' | 'ended'>;
-  /** Ends the wait of the workflow. False if no task waits with this token. */
+  /** Ends the wait of the workflow. Returns false if no task waits with this token. */
   completeTaskCallback(taskToken: string): Promise<boolean>;
 }
 
@@ -88,22 +94,22 @@ export interface OpenBatchEntry {
   batchId: string;
 }
 
-/** A webhook that is not delivered. Its next attempt is not due before `due`, ISO 8601. */
+/** An undelivered webhook. Its next attempt is not due before `due`, ISO 8601. */
 export interface WebhookEntry extends DeliveryOwner {
   due: string;
 }
 
 /**
- * The index entries that the reconciler checks, of all workspaces. An entry is written in the transaction that creates
- * its batch or its webhook delivery. An entry may exist after its batch or delivery has ended, but is never missing
- * before.
+ * The index entries that the reconciler checks, of all workspaces. The transaction that creates a batch or a webhook
+ * delivery also writes its entry. An entry may exist after the end of its batch or delivery, but is never missing
+ * before the end.
  */
 export interface ReconciliationIndex {
   openBatches(): Promise<OpenBatchEntry[]>;
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
   /** Workspaces that have undelivered webhooks, by id. Each workspace costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
-  /** Webhooks of one workspace, the earliest due first. */
+  /** Webhooks of one workspace, in the order of their due times. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
   /** Replaces the due time of an entry. */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;
@@ -122,18 +128,18 @@ export interface BatchServices extends ChatServices, WebhookServices {
 
 /** Times in milliseconds. */
 interface BatchSettings {
-  /** From creation to expiry. Requests that were not started by then fail. */
+  /** From creation to expiry. Requests that were not started before the expiry fail. */
   timeout: number;
-  /** The longest time of the model for one request. */
+  /** The longest time that the model may take for one request. */
   item: number;
 }
 
 interface QueueSettings {
-  /** In-flight message slots of one workspace: the workers that it may have. */
+  /** The number of slots, and so of workers, that the batches of one workspace may have together. */
   workspaceSlots: number;
   /** Requests that one worker processes at once. */
   requestsPerWorker: number;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof BatchServices> = Pick<BatchServices, Name>;

@@ -5,7 +5,7 @@ import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
 import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 
-/** Why a batch starts no request any more (specification, sections 3.1, 3.2 and 7.4). */
+/** Why a batch starts no further request (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
 
 export interface Batch {
@@ -16,40 +16,48 @@ export interface Batch {
   apiKeyId: string;
   status: BatchStatus;
   total: number;
-  /** Set at the end. Before it, clients get counts of the items (count-batch.ts). */
+  /**
+   * Stored at the end of the batch. Until then, clients get counts of the items (`countBatch` in `read-batches.ts`).
+   */
   completed: number;
   failed: number;
   createdAt: string;
   expiresAt: string;
   completedAt: string | null;
   cancelledAt: string | null;
-  /** Set when the batch stops. Then no further request is started, and requests that were not started have failed. */
+  /**
+   * Stored when the batch stops. Then no further request is started, and requests that were not started have failed.
+   */
   stop: { reason: StopReason; at: string } | null;
   /** The events that its webhook wants; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
   executionNumber: number;
   /**
-   * Requests below this index have started, but for those that follow another one in their history. May pass `total`.
+   * Requests below this index have started, except those that follow another request in their history. It may be larger
+   * than `total`.
    */
   next: number;
   /** Number of all slots that were ever made; 0 before the batch was dispatched. */
   slotsMade: number;
-  /** By the number of the slot, from 1. */
+  /** The slots by their numbers, from 1. */
   slots: Readonly<Record<number, Slot>>;
 }
 
 /** A numbered right to work for a batch. A message of the queue only offers it to a worker. */
 export interface Slot {
-  /** One more for each owner. No two owners of a batch ever have the same, so items name their worker by it. */
+  /**
+   * A number that rises with each owner. No two owners of slots of a batch ever have the same epoch, so an item
+   * identifies its worker by it.
+   */
   epoch: number;
-  /** Random name of the worker that owns it; null while its message is under way. */
+  /** Random name of the worker that owns the slot; null while its message is under way. */
   owner: string | null;
   /** Number of takes of this owner. */
   takes: number;
   /** Epoch milliseconds. After it the slot is silent: its worker or its message is lost. */
   until: number;
-  /** Whether its last owner has left no work but new requests. */
+  /** Whether the last owner has left only new requests. */
   isClean: boolean;
   /** The new requests of the last take. */
   first: number;
@@ -58,7 +66,7 @@ export interface Slot {
   named: Readonly<Record<number, number>>;
 }
 
-/** The slot of a worker, which changes it and the items that name it. */
+/** A slot with the epoch of its worker. The worker may change only this slot, and the items with its epoch. */
 export interface OwnedSlot {
   number: number;
   epoch: number;
@@ -69,12 +77,15 @@ export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
   slot !== undefined && slot.owner !== null && slot.until >= now;
 
 /**
- * Requests of one stored group. A take is a number of whole groups. Ten texts of 1 KB in one item cost 11 write units;
- * one by one, with keys and names, they would cost 20.
+ * Number of requests that are stored in one item. A take consists of whole groups. Ten texts of 1 KB in one item cost
+ * 11 write units. In ten items, with their keys and attribute names, they would cost 20.
  */
 export const requestsPerGroup = 10;
 
-/** Id of the chat lease of a request, the same for all its attempts: a new attempt finds the lease of the last one. */
+/**
+ * Id of the chat lease of a request. All attempts of the request have the same id, so a new attempt recognizes the
+ * lease of the last one.
+ */
 export const chatLeaseOf = (batch: Pick<Batch, 'id'>, requestIndex: number): string =>
   `${batchLeasePrefix}${batch.id}:${requestIndex}`;
 
@@ -112,7 +123,10 @@ export interface ManifestEntry {
   next: number | null;
 }
 
-/** The requests that come after another one in their history. They start by name, when that one has ended. */
+/**
+ * The requests that follow another request in their history. A take starts them by their index, when that request has
+ * ended.
+ */
 export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
   new Set(manifest.flatMap(({ next }) => next ?? []));
 
@@ -121,11 +135,11 @@ export interface BatchItem {
   requestIndex: number;
   /** `waiting`: an attempt failed, and another one follows. */
   status: 'processing' | 'waiting' | 'success' | 'failed';
-  /** The slot that has started the request, for ever; 0 if it was ended without a worker. */
+  /** The slot that has started the request. It never changes; 0 if the request was ended without a worker. */
   slot: number;
-  /** The epoch of the slot's owner that made the newest attempt. */
+  /** The epoch of the slot owner that made the newest attempt. */
   epoch: number;
-  /** Number of attempts: one for each worker that was lost, and for each wait. */
+  /** Number of attempts. Each lost worker and each wait adds one. */
   attempt: number;
   /**
    * Number of failed replies. Not counted: replies that failed before the first output because the model was busy,
@@ -134,9 +148,9 @@ export interface BatchItem {
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */
   lostAttempts: number;
-  /** Of a waiting request: the time of the next attempt, milliseconds since the epoch. */
+  /** The time of the next attempt of a waiting request, in milliseconds since the epoch; null for any other request. */
   due: number | null;
-  /** The chat of the request, and the position of its message there; null as long as there is none. */
+  /** The chat of the request, and the position of its message in the chat; both are null until they are known. */
   chatId: number | null;
   messagePosition: number | null;
   error: { code: number; message: string } | null;
@@ -158,7 +172,9 @@ export interface Outcome {
   processedAt: string | null;
 }
 
-/** Whether a worker has started the request: its take is stored before its item. */
+/**
+ * Whether a worker has started the request. The take is stored before the item, so a started request may have no item.
+ */
 export function isStarted(
   { next, slots }: Pick<Batch, 'next' | 'slots'>,
   requestIndex: number,
@@ -173,7 +189,7 @@ export function isStarted(
 
 /**
  * The result of a request as clients see it. A request that was not started before the batch was stopped has failed.
- * @param batch read before the item: a stop and a start change the same item, so one of them comes first
+ * @param batch read before the item. A stop and a start change the same stored batch, so one of them comes first
  */
 export function outcomeOf(
   batch: Pick<Batch, 'next' | 'slots' | 'stop'>,
@@ -194,7 +210,7 @@ export function outcomeOf(
 export const outcomeOfStop = ({ reason, at }: NonNullable<Batch['stop']>) =>
   ({ status: 'failed', error: stopErrors[reason], processedAt: at }) as const satisfies Outcome;
 
-/** @param batch with exact counts */
+/** @param batch the batch with its exact counts */
 export function batchResource(batch: Batch): BatchResource {
   return {
     id: batch.id,

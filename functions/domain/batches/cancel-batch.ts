@@ -7,8 +7,8 @@ import { countBatch, findBatch } from './read-batches.ts';
 import { completeTaskCallback } from './slots.ts';
 
 /**
- * Cancels a batch in progress (specification, section 3.1). Requests that were not started have failed, from now on or
- * since the batch expired.
+ * Cancels a batch in progress (specification, section 3.1). Requests that were not started have failed from now on. If
+ * the batch has expired, they have failed since then.
  * @throws notFound, or badRequest in any other state
  */
 export async function cancelBatch(
@@ -28,16 +28,16 @@ export async function cancelBatch(
   try {
     await completeTaskCallback(services, stopped);
   } catch (error) {
-    // The batch is cancelled; the reconciler completes the callback.
+    // The batch is cancelled. The reconciler completes the callback.
     services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });
   }
   return countBatch(services, stopped);
 }
 
 /**
- * Sends the event of a batch once more, with the same event id and a new schedule, whatever the state of the last
- * delivery. An execution that still waits for an earlier attempt continues from the same stored delivery, and does no
- * harm.
+ * Sends the event of a batch once more, with the same event id and a new schedule. The state of the last delivery does
+ * not matter. If an execution still waits for an earlier attempt, it continues with the same stored delivery and does
+ * no harm.
  */
 export async function resendWebhook(
   services: Services<'batchWorkflow' | 'batches' | 'clock' | 'deliveries'>,

@@ -20,8 +20,8 @@ export interface Invalid {
 }
 
 /**
- * The checks of the user, the agent and the files of requests, which are made at the creation of the batch, and at the
- * claim once more, because all three may have changed since. Each user, agent and file is read once.
+ * Checks the user, the agent and the files of requests. The checks are made at the creation of the batch and again at
+ * the claim, because all three may have changed since. Each user, agent and file is read once.
  */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
@@ -42,7 +42,7 @@ export function requestChecks(
     },
     /** The published version of the agent; undefined if there is none. */
     agentOf: ({ agentId }: Pick<BatchRequest, 'agentId'>) => published(agentId),
-    /** @throws badRequest naming the entry of `field` that is not a file, or has expired */
+    /** @throws badRequest that names the entry of `field` that is not a file, or has expired */
     filesOf: ({ attachedFileUuids }: Pick<BatchRequest, 'attachedFileUuids'>, field?: string) =>
       findAttachedFiles(files, id, attachedFileUuids, field),
   };
@@ -58,7 +58,9 @@ function once<Result>(read: (name: string) => Promise<Result>): (name: string) =
   };
 }
 
-/** What claimed requests need, by their index, or why they cannot be processed any more. */
+/**
+ * What the claimed requests need for their replies, by request index; or why a request cannot be processed any more.
+ */
 export async function prepareRequests(
   services: CheckServices,
   workspace: Workspace,
@@ -66,7 +68,7 @@ export async function prepareRequests(
 ): Promise<Map<number, Prepared | Invalid>> {
   const checks = requestChecks(services, workspace);
   const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
-    // A client's message is never empty.
+    // Only an erased request has an empty message: clients must send a text.
     if (request.message === '') return { invalid: await whyErased(services, workspace, request) };
     const [agent, problem, attachments] = await Promise.all([
       checks.agentOf(request),
@@ -81,7 +83,7 @@ export async function prepareRequests(
   return new Map(await Promise.all(prepared));
 }
 
-/** The text of a request is erased with its chat, or with its user. */
+/** Why the request has no text: it was erased with its chat, or with its user. */
 async function whyErased(
   { chats }: Services<'chats'>,
   { id }: Workspace,

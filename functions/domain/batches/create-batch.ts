@@ -32,9 +32,9 @@ type Checks = ReturnType<typeof requestChecks>;
 interface CreateOptions {
   /** Idempotency key: a repeated request gets the batch as it was created. */
   key: IdempotencyKey | null;
-  /** Highest number of open batches in the workspace, with this one; null without a limit. */
+  /** Maximum of open batches in the workspace, this one included; null without a limit. */
   mostOpen: number | null;
-  /** Takes the requests from the rate limit of the key, once the batch is checked. */
+  /** Takes the tokens of the requests from the rate limit of the key. Called after the checks of the batch. */
   takeTokens: (tokens: Tokens) => Promise<void>;
 }
 
@@ -47,8 +47,8 @@ const millisecondsBetweenChecks = 250;
 
 /**
  * Creates a batch. All checks are made before anything is written.
- * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
- *   (specification, sections 4.2 and 5.4); rateLimited if as many batches are open, or by the rate limit
+ * @throws clientNotAllowed; then badRequest, or notFound for a history, each naming the request and the field
+ *   (specification, sections 4.2 and 5.4); rateLimited by the rate limit, or if the workspace has too many open batches
  */
 export async function createBatch(
   services: CreateServices,
@@ -65,7 +65,8 @@ export async function createBatch(
   const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
   if (made !== undefined) return replayOf(made);
 
-  // The reads are concurrent and checked in a fixed order: of several errors, always the same one is reported.
+  // The reads run concurrently, and their results are checked in a fixed order. So of several errors always the same
+  // one is reported.
   await allEnded([
     rejectUnpublishedAgents(checks, body, requests),
     rejectForeignHistories(services, workspaceId, requests),
@@ -73,7 +74,7 @@ export async function createBatch(
     rejectForbiddenWebhook(services, body),
     rejectOneTooMany(services, workspaceId, mostOpen),
   ]);
-  // Each makes at least one call of a model. The worker that processes it charges the others.
+  // Each request makes at least one model call. The worker that processes the request charges its further calls.
   await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
   const drawn = services.identifiers.uuid();
   const id = previous?.batchId ?? (await reserveId(services, key, drawn));
@@ -84,14 +85,14 @@ export async function createBatch(
   const batch = newBatch(services, { ...newCounts, id, workspaceId, apiKeyId }, body);
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
   const outcome = await services.batches.create(batch, requests, webhook, mostOpen);
-  // Several requests may have passed the first check concurrently.
+  // Several concurrent requests may have passed the first check.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
   await startWorkflow(services, batch);
   return { batch, replayed: false };
 }
 
-/** What the first response says of the progress of a batch. */
+/** The progress of a batch in the response that created it. */
 const newCounts = {
   status: 'in_progress',
   completed: 0,
@@ -121,7 +122,7 @@ function newBatch(
   };
 }
 
-/** Retry-After, seconds. A batch of few requests takes some seconds; how long the others take is unknown. */
+/** Retry-After in seconds. A batch with few requests takes some seconds. How long a larger one takes is unknown. */
 const recheckSeconds = 30;
 
 const tooManyOpen = (open: number) =>
@@ -141,7 +142,7 @@ async function rejectOneTooMany(
   if (open >= mostOpen) throw tooManyOpen(open);
 }
 
-/** The id of the batch, the same for all requests with this idempotency key, whichever of them creates the batch. */
+/** The id of the batch. All requests with this idempotency key get the same id, whichever of them creates the batch. */
 async function reserveId(
   services: CreateServices,
   key: IdempotencyKey | null,
@@ -153,8 +154,8 @@ async function reserveId(
 }
 
 /**
- * Waits for the batch of an earlier request with the same idempotency key, as long as its creation may take. To create
- * the batch here would write all of it once more.
+ * Waits for the batch of an earlier request with the same idempotency key, as long as its creation may take. If this
+ * request created the batch instead, all of it would be written twice.
  */
 async function awaitBatch(
   services: CreateServices,
@@ -223,7 +224,7 @@ function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   }
 }
 
-/** @returns the checks that are left */
+/** @returns the checks of agents and files, which the caller still has to make */
 async function checkUsers(
   services: CreateServices,
   workspaceId: string,

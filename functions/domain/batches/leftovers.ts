@@ -12,9 +12,9 @@ import {
 } from './batch.ts';
 import type { Services } from './batch-store.ts';
 
-/** What the former owners of a slot have left. */
+/** The requests that the former owners of a slot have left. */
 interface Leftovers {
-  /** Started, and not ended: their worker was lost, or handed back. */
+  /** Started requests that have not ended: their worker was lost, or handed back before it took them over. */
   lost: BatchItem[];
   waiting: BatchItem[];
   /** Requests whose predecessor in the history has ended. */
@@ -24,9 +24,9 @@ interface Leftovers {
 }
 
 /**
- * Finds the leftovers of a slot in one scan, because requests belong for ever to the slot that has started them.
+ * Finds the leftovers of a slot with one scan of the items. A request always belongs to the slot that has started it.
  * @param slot as its last owner has left it
- * @param items of the batch
+ * @param items all items of the batch
  */
 export function leftoversOf(
   slot: Slot,
@@ -51,7 +51,7 @@ export function leftoversOf(
   found.withoutItem = [...block, ...Object.keys(slot.named).map(Number)].filter(
     (requestIndex) => !withItem.has(requestIndex),
   );
-  // The requests that have lost the most workers come last: one of them may kill its worker.
+  // The requests that have lost the most workers come last, because one of them may kill its worker.
   found.lost.sort((one, other) => one.lostAttempts - other.lostAttempts);
   return found;
 }
@@ -60,7 +60,7 @@ export type CountServices = Services<'clock' | 'log' | 'meter' | 'rateLimits' | 
 
 export interface EndedAttempt {
   request: BatchRequest;
-  /** `attempt`: the request has not ended with it. */
+  /** `attempt`: the request has not ended with this attempt. */
   outcome: 'success' | 'failed' | 'attempt';
   calls: readonly CountedCall[];
 }
@@ -68,8 +68,8 @@ export interface EndedAttempt {
 const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' || outcome === 'failed';
 
 /**
- * Makes one write for each agent, and one if there were more calls of models than the batch has paid, which is one for each
- * request. The requests of a batch nearly always have the same agent.
+ * Makes one write for each agent; the requests of a batch nearly always have the same agent. Makes one more write if
+ * there were more model calls than the batch has paid. The batch has paid one for each request.
  */
 export async function countRequests(
   services: CountServices,

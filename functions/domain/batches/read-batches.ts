@@ -25,7 +25,10 @@ export async function findBatch(
   return batch;
 }
 
-/** Batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of items. */
+/**
+ * Number of batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of
+ * items.
+ */
 const batchesAtOnce = 8;
 
 /**
@@ -34,13 +37,13 @@ const batchesAtOnce = 8;
  * @param batch read before this call
  */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
-  // No request has started, so there is no item.
+  // No request has started, so there are no items.
   if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
   const items = await services.batches.allItems(batch);
   const completed = items.filter(({ status }) => status === 'success').length;
   if (batch.stop === null)
     return { ...batch, completed, failed: items.filter(({ status }) => status === 'failed').length };
-  // Of the requests without an item, those that were not started have failed.
+  // Requests without an item that were not started have failed.
   const successors = successorsIn(await services.batches.manifest(batch));
   const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
   const failed = Array.from({ length: batch.total }, (_, requestIndex) => requestIndex).filter(
@@ -63,12 +66,12 @@ export async function countBatches(
   return counted;
 }
 
-/** Replies in memory at once. Each may have a megabyte. */
+/** Number of replies in memory at once. Each may have a megabyte. */
 const repliesAtOnce = 50;
 
 /**
- * One page of a batch's results, in input order. The states of all requests are small items, which are read together;
- * the replies of the page are read while it is written.
+ * One page of a batch's results, in input order. The states of all requests are small items and are read together. The
+ * replies of the page are read while it is written.
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(
@@ -131,7 +134,7 @@ async function resultOf(
   };
 }
 
-/** The rows of `tool_calls` and `main_response` add up to the totals. */
+/** The usage of a result. The rows of `tool_calls` and `main_response` add up to its totals. */
 function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
   const calls = counted.map(
     ([model, call_type, prompt_tokens, completion_tokens]): ModelCallResource => ({

@@ -8,21 +8,21 @@ import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
 
-/** A check takes about 20 ms, for one read and seldom more. So 16 concurrent checks are 800 checks a second. */
+/** A check takes about 20 ms: one read, and rarely more. So 16 concurrent checks are 800 checks a second. */
 const checksAtOnce = 16;
 
 /**
- * A run starts no check after this time, so the last checks end before the function's timeout and before the next run.
+ * A run starts no check after this time. So its last checks end before the function's timeout and before the next run.
  */
 const runMilliseconds = 45_000;
 
 /**
- * After this time the slots of an expired batch are silent, and many runs of the reconciler have checked the batch: it
- * will not end by itself.
+ * An expired batch is overdue after this time. Its slots are silent, and many runs of the reconciler have checked it,
+ * so it will not end by itself.
  */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
-/** Not started after the deadline. */
+/** A check that is not started after the run's deadline. */
 type Check = () => Promise<void>;
 
 interface Found {
@@ -31,11 +31,11 @@ interface Found {
 }
 
 /**
- * Repairs what crashes and outages have left: checks every open batch, and every webhook whose next attempt is overdue.
- * Workspaces take turns. The order is random, so a run that meets its deadline leaves other ones than the run before. A repeated run, or one
- * concurrent with workers, does no harm.
- * @returns `overdue`: the number of batches that are open long after they expired; `oldestWait`: milliseconds that the
- * oldest request has waited for a worker
+ * Repairs the effects of crashes and outages. Checks every open batch, and every webhook whose next attempt is overdue.
+ * Workspaces take turns in a random order, so a run that meets its deadline leaves other checks undone than the run
+ * before. A repeated run, or a run concurrent with workers, does no harm.
+ * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
+ *   that the oldest request has waited for a worker
  */
 export async function reconcileBatches(services: ReconcileServices): Promise<Found> {
   const { clock, log, random, reconciliationIndex } = services;
@@ -50,7 +50,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
         log.error('A batch was not reconciled', { batchId, error });
       }
     };
-  // The next run reads the page that this one could not read.
+  // The next run reads the list that this run could not read.
   const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
   const entries = (await reconciliationIndex.openBatches())
     .map((entry) => ({ entry, order: random() }))
@@ -78,7 +78,10 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
   return found;
 }
 
-/** Checks a batch that is open according to its index entry, and repairs it. Most need nothing but their one read. */
+/**
+ * Checks a batch that is open according to its index entry, and repairs it. Most batches need only the one read of the
+ * check.
+ */
 async function reconcileOpenBatch(
   services: ReconcileServices,
   entry: OpenBatchEntry,
@@ -91,24 +94,26 @@ async function reconcileOpenBatch(
   const now = services.clock.now().getTime();
   if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) found.overdue += 1;
   found.oldestWait = Math.max(found.oldestWait, waitOf(batch, now));
-  // Step Functions describes only 15 executions a second, and workers need none before the end of the batch.
+  // Step Functions allows only 15 descriptions of executions a second. Workers need no execution before the end of the
+  // batch.
   const mustEnd = batch.stop !== null || needsCheck(batch, now);
   if (mustEnd || batch.slotsMade === 0) await restartExecution(services, batch);
   if (mustEnd) await completeTaskCallback(services, { workspaceId: entry.workspaceId, id: entry.batchId });
   else if (batch.slotsMade > 0) await topUpSlots(services, batch);
 }
 
-/** Milliseconds that the oldest request has waited that no worker has taken; 0 if all are taken. */
+/** Milliseconds that the oldest request without a worker has waited; 0 if workers have taken all requests. */
 const waitOf = (batch: Batch, now: number): number =>
   batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 
-/** For each workspace with undelivered webhooks, the checks of those that are due. */
+/** Yields the checks of due webhooks, for each workspace with undelivered webhooks. */
 async function* webhookChecks(
   services: ReconcileServices,
   logged: (owner: DeliveryOwner, work: Check) => Check,
 ): AsyncGenerator<AsyncIterator<Check>> {
   const { clock, reconciliationIndex, replySettings } = services;
-  // The execution makes each attempt when it is due. An attempt that is overdue by a lease may have no execution.
+  // The execution makes each attempt when it is due. If an attempt is overdue by the length of a lease, its execution
+  // may be lost.
   const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
   for await (const workspaceId of reconciliationIndex.workspacesWithWebhooks())
     yield (async function* () {
@@ -118,8 +123,8 @@ async function* webhookChecks(
 }
 
 /**
- * Checks a webhook with a due index entry. Removes the entry if the delivery has ended. Corrects the entry's due
- * time if the delivery has a later one. Otherwise the attempt is overdue: starts an execution if the batch has none.
+ * Checks a webhook with a due index entry. If the delivery has ended, removes the entry. If the delivery has a later
+ * due time, corrects the entry. Otherwise the attempt is overdue, and the batch gets an execution if it has none.
  * @param until ISO 8601. Attempts that were due before this time should have been made
  */
 async function reconcileWebhook(

@@ -32,13 +32,13 @@ export interface RequestAttempt {
   request: BatchRequest;
   /** The chat, if the claim has just created it under the lease of the request. */
   newChat: Chat | null;
-  /** As it is stored. It notes the chat and the position of the message before the model is called. */
+  /** The item as it is stored. The chat and the position of the message are stored in it before the model is called. */
   item: BatchItem;
-  /** The calls of models that this attempt has made, however it ends. */
+  /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
-  /** Whether the request is still this worker's, for long enough to store its turn. */
+  /** Whether this worker owns the request, and will own it long enough to store its turn. */
   isOwner(): Promise<boolean>;
-  /** Abort it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
+  /** The caller aborts it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
   stop: AbortController;
 }
 
@@ -46,18 +46,22 @@ export interface RequestAttempt {
 export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 
 /**
- * The result, or why there is none. `busy`: the model was busy or unavailable and has sent nothing; `broken`: it has
- * failed in the middle of its reply, and may do better; both with the milliseconds that its provider asks to wait.
- * `blocked`: another turn owns the chat. `lost`: the request belongs to another attempt.
+ * The result, or the reason why there is none.
+ * - `busy`: the model was busy or unavailable, and has sent nothing.
+ * - `broken`: the model has failed in the middle of its reply. Another attempt may succeed.
+ * - `blocked`: another turn owns the chat.
+ * - `lost`: the request belongs to another attempt.
+ *
+ * `retryAfter`: milliseconds that the provider asks to wait.
  */
 export type AttemptEnd =
   | { result: RequestResult }
   | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
-/** How many broken replies a request may get. The last of them becomes its result, without a further retry. */
+/** Maximum of broken replies of a request. The last of them becomes its result, without a further retry. */
 const brokenRepliesAtMost = 3;
 
-/** Milliseconds. The chat lease outlives a reply, so it is not renewed. */
+/** Milliseconds by which the chat lease outlives a reply. So it need not be renewed. */
 const chatLeaseMargin = 30_000;
 
 /** Length of the chat lease, milliseconds. */
@@ -65,8 +69,8 @@ export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number 
   batchSettings.item + chatLeaseMargin;
 
 /**
- * Responds to one claimed request of a batch. Message and reply are stored after the model has ended, because the batch
- * has the text of the message until then. So a failed attempt leaves nothing in the chat.
+ * Responds to one claimed request of a batch. Message and reply are stored after the model has ended; until then, the
+ * text of the message is stored with the batch. So a failed attempt leaves nothing in the chat.
  */
 export async function respondToRequest(
   services: RespondServices,
@@ -84,15 +88,15 @@ export async function respondToRequest(
   attempt.calls = reply.calls;
   const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
   if (failure === undefined) return store(services, attempt, turn, reply);
-  // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
-  // them.
+  // While the retry waits, users may send to an existing chat. They do not know a chat that was created for the
+  // request.
   if (failure.outcome !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
   return failure;
 }
 
 /**
- * Opens the turn of the request, and notes its position. Returns the end of the attempt if an earlier one has stored the
- * turn, or if the chat is in use, full or deleted.
+ * Opens the turn of the request, and stores its position in the item. Returns the end of the attempt if an earlier
+ * attempt has stored the turn, or if the chat is in use, full or deleted.
  */
 async function open(
   services: RespondServices,
@@ -113,7 +117,7 @@ async function open(
   const { messagePosition } = item;
   if (messagePosition !== null && newChat === null) {
     const { user, reply } = await turnAt(services, turn.chat, messagePosition);
-    // Stored by an earlier attempt of this request.
+    // An earlier attempt of this request has stored the turn.
     if (user?.turnId === turn.chat.lease.id && reply !== undefined) {
       await release(services, turn, messagePosition + 1);
       return ended(reply, turn);
@@ -124,7 +128,7 @@ async function open(
   return (await services.batches.replaceItem(batch, item, attempt.item)) ? turn : { outcome: 'lost' };
 }
 
-/** The end of an attempt whose reply failed; undefined if the failed reply is the result of the request. */
+/** The end of an attempt whose reply failed. Undefined if the failed reply is the result of the request. */
 function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
   if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { outcome: 'lost' } as const;
   const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
@@ -135,8 +139,8 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 }
 
 /**
- * Whether a later attempt can succeed: the model is busy or unavailable, and has sent nothing. A model that fails in the
- * middle of a reply may do so every time, and so may one that is silent: it is paid for each attempt.
+ * Whether a later attempt can succeed: the model is busy or unavailable, and has sent nothing. A model that fails in
+ * the middle of a reply, or sends nothing until a timeout, may do so every time, and each attempt is paid.
  */
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&
@@ -147,7 +151,10 @@ const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean 
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/** Stores the turn. If a send that had lost the chat has stored its message there, that turn is closed first. */
+/**
+ * Stores the turn. If a send that had lost the chat lease has stored its message at the position, that turn is closed
+ * first.
+ */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -158,7 +165,7 @@ async function store(
   const { agent, attachments, chat } = turn;
   try {
     await attachFiles(services, chat.id, attachments, request.attachedFileUuids);
-    // The chat of a request that has failed meanwhile is free, so the message would stay there without a reply.
+    // If the request has failed meanwhile, its chat is released, and the message would stay there without a reply.
     if (!(await attempt.isOwner())) return { outcome: 'lost' };
     const stored = await storeTurn(services, turn, reply);
     if (stored !== undefined) return ended(stored, turn);
@@ -189,7 +196,7 @@ const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agen
   },
 });
 
-/** A stored reply has no list of its calls: they are one. */
+/** The calls of a stored reply. No list of them is stored, so they count as one call. */
 const callsOf = (
   { tokenUsage }: Pick<AssistantMessage, 'tokenUsage'>,
   { definition }: AgentVersion,

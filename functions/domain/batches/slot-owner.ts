@@ -22,7 +22,7 @@ export async function restartExecution(
   if (state === 'running') return;
   if (state === 'none') return services.batchWorkflow.start(batch);
   const restarted = await services.batches.incrementExecutionNumber(batch);
-  // Another call starts it.
+  // Another caller starts the execution.
   if (restarted === undefined) return;
   services.log.warn('A batch is taken up by a new execution', {
     batchId: batch.id,
@@ -35,29 +35,33 @@ export type OwnerServices = SlotServices &
   Services<'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
 
 /**
- * Milliseconds for which a worker takes requests, less up to a third, so that workers that began together do not hand
- * back together. The last requests may then wait 240 s in the buffer and take 240 s: less than the function's 900 s.
+ * Milliseconds for which a worker takes requests. Each worker takes up to a third less, so that workers that began
+ * together do not hand back together. Its last requests may then wait 240 s in the buffer and run for 240 s. The sum is
+ * less than the function's 900 s.
  */
 const longestTaking = 300_000;
 
-/** While messages wait, about this many workers of a workspace at its limit hand back at each beat. */
+/**
+ * While messages wait in the queue and a workspace uses all its slots, about this many of its workers hand back at each
+ * beat.
+ */
 const handBacksPerBeat = 2;
 
-/** Milliseconds until the next worker of a slot whose worker met an error of the service. */
+/** Milliseconds until the next worker gets a slot whose worker met an error of the service. */
 const waitAfterBreak = 5000;
 
-/** What a worker leaves to the next one, but for new requests. */
+/** The work that a worker leaves to the next one, except new requests. */
 interface Rest {
-  /** Whether requests have started that need no wait. */
+  /** Whether there are started requests that need no wait. */
   hasStarted: boolean;
   /** Epoch milliseconds of the first retry; undefined if none waits. */
   firstDue: number | undefined;
 }
 
-/** A worker's ownership of its slot: all that it reads and writes of the batch, but for the requests. */
+/** A worker's ownership of its slot: all its reads and writes of the batch, except those of requests. */
 export class SlotOwner {
   readonly slot: OwnedSlot;
-  /** Undefined as long as it was not read, and if it is disabled. */
+  /** Undefined until the workspace was read, and if it is disabled. */
   workspace: Workspace | undefined;
   readonly #services: OwnerServices;
   readonly #ending = new AbortController();
@@ -66,7 +70,7 @@ export class SlotOwner {
   #batch: Batch;
   #share = 0;
   #takes = 0;
-  /** A call has failed, so the next worker finds what is left. */
+  /** Whether a call has failed. Then the next worker looks for leftovers. */
   #isBroken = false;
 
   constructor(services: OwnerServices, batch: Batch, slot: OwnedSlot) {
@@ -78,12 +82,12 @@ export class SlotOwner {
 
   #now = (): number => this.#services.clock.now().getTime();
 
-  /** As it was read last. */
+  /** The batch as it was read last. */
   get batch(): Batch {
     return this.#batch;
   }
 
-  /** Aborted when the worker is to start no further request, but for those that it has claimed. */
+  /** Aborted when the worker must start no further requests, except those that it has claimed. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
@@ -93,7 +97,7 @@ export class SlotOwner {
     return this.#lost.signal;
   }
 
-  /** Whether the batch starts no request any more. */
+  /** Whether the batch starts no further requests. */
   #isOver = (): boolean => this.#batch.stop !== null || this.#now() >= Date.parse(this.#batch.expiresAt);
 
   isEnding(): boolean {
@@ -116,7 +120,7 @@ export class SlotOwner {
     this.end();
   }
 
-  /** Finds out what the worker may start. */
+  /** Reads what the worker may start: the workspace, and the workspace's share of slots. */
   async start(): Promise<void> {
     await Promise.all([this.readWorkspace(), this.#readShare()]);
   }
@@ -133,11 +137,14 @@ export class SlotOwner {
       return;
     }
     const stop = { reason: 'failed', at: clock.now().toISOString() } as const;
-    // Another stop may be first.
+    // Another caller may have stopped the batch before.
     this.#batch = (await batches.stop(this.#batch, stop)) ?? { ...this.#batch, stop };
   }
 
-  /** New requests are shared by all slots to the end, so that none is idle while others have requests in their buffers. */
+  /**
+   * Number of request groups for the next take. All slots share the new requests until the end, so that no worker is
+   * idle while others have requests in their buffers.
+   */
   groupsToTake(idleCapacity: number): number {
     const left = leftOf(this.#batch);
     if (this.slot.number > this.#share || left === 0) return 0;
@@ -177,8 +184,8 @@ export class SlotOwner {
   }
 
   /**
-   * Whether the slot is this worker's for half a lease at least. A worker that was frozen may have lost it without
-   * knowing, so it asks.
+   * Whether this worker owns the slot for at least half a lease. A worker that was frozen may have lost the slot
+   * without knowing it, so the method renews a lease that has less time left.
    */
   async isOwner(): Promise<boolean> {
     const { lease } = this.#services.replySettings;
@@ -187,12 +194,12 @@ export class SlotOwner {
     return !this.lost.aborted;
   }
 
-  /** Renews the slot, and finds out whether to end. */
+  /** Renews the slot, and decides whether the worker must end. */
   async renew(): Promise<void> {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
     const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);
     if (batch === undefined) return this.lose();
-    // A take may have ended meanwhile, and is newer.
+    // A take that has ended meanwhile has read a newer batch.
     if (batch.next >= this.#batch.next || batch.stop !== null) this.#batch = batch;
     await this.#readShare();
     if (this.isEnding()) return;
@@ -201,7 +208,7 @@ export class SlotOwner {
     if (mustHandBack || (mayHandBack && (await batchQueue.isFilled()))) this.end();
   }
 
-  /** Passes the slot on if it has work, and otherwise removes it. */
+  /** Passes the slot to the next worker if there is work, and otherwise removes the slot. */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;
     const { batches, batchQueue } = this.#services;
@@ -220,7 +227,7 @@ export class SlotOwner {
   async #retire(): Promise<void> {
     const batch = await this.#services.batches.retire(this.#batch, this.slot);
     if (batch === undefined || !needsCheck(batch, this.#now())) return;
-    // The execution may have been lost. The reconciler would restart it up to a minute later.
+    // The execution may be lost. The reconciler would replace it up to a minute later.
     if (!(await completeTaskCallback(this.#services, batch))) await restartExecution(this.#services, batch);
   }
 }

@@ -5,18 +5,24 @@ import type { BatchKey } from './batch-transitions.ts';
 export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
 /**
- * Milliseconds from the sending of a slot's message until the slot is silent, unless a worker acquires it. Less than a minute:
- * the reconciler runs each minute, and its next run finds the slot.
+ * A slot is silent this many milliseconds after its message was sent, unless a worker acquires it. The time is less
+ * than a minute: the reconciler runs each minute, and its next run finds the slot.
  */
 export const messageMilliseconds = 55_000;
 
-/** A new slot starts with a multiple of this epoch: a slot has far fewer owners. */
+/** The first epoch of each new slot is a multiple of this number. A slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
 
-/** A slot is worth its worker if its requests fill the places, and from two groups of requests on. */
+/**
+ * Fewest requests for which a slot is worth a worker: two groups of requests or, if that is more, as many as a worker
+ * processes at once.
+ */
 const fewestPerSlot = 2 * requestsPerGroup;
 
-/** The slots that each open batch of a workspace may have: an equal share, at least one, so that every batch goes on. */
+/**
+ * Number of slots that each open batch of a workspace may have. Batches have equal shares of at least one slot, so that
+ * each of them makes progress.
+ */
 export async function shareOf(
   { batches, queueSettings }: Services<'batches' | 'queueSettings'>,
   workspaceId: string,
@@ -26,9 +32,10 @@ export async function shareOf(
 }
 
 /**
- * Makes the slots that a batch can use and does not have, and sends their messages; those of silent slots are sent once
- * more.
- * @param isFirst also sends the messages of slots without a first owner: the caller may have died before it sent them
+ * Makes the slots that a batch can use and does not have, and sends their messages. Also sends the messages of silent
+ * slots again.
+ * @param isFirst also sends the messages of slots that never had an owner: the caller may have crashed before it sent
+ *   them
  */
 export async function topUpSlots(services: SlotServices, batch: Batch, isFirst = false): Promise<void> {
   if (batch.stop !== null) return;
@@ -56,8 +63,8 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
 }
 
 /**
- * Whether the workflow has something to do: the batch has expired, is stopped and no worker is alive, or no slot is left
- * because all requests have ended.
+ * Whether the workflow has something to do: the batch has expired; it is stopped and no worker is alive; or it has no
+ * slots because all requests have ended.
  */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));

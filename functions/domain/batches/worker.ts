@@ -23,7 +23,7 @@ type WorkerServices = ClaimServices &
   OwnerServices &
   Services<'identifiers'>;
 
-/** Works on the slot of a message, unless the message is a duplicate. */
+/** Works on the slot of a message. Does nothing if the message is a duplicate. */
 export async function workOnSlot(
   services: WorkerServices,
   { workspaceId, batchId, slot, epoch }: SlotMessage,
@@ -38,25 +38,26 @@ export async function workOnSlot(
 }
 
 /**
- * The work of a slot's owner. It takes new requests, and processes up to `requestsPerWorker` at once until each has ended.
- * Then it passes the slot to the next worker, so nothing of a slot is ever with two workers.
+ * The work of a slot's owner. It takes new requests and processes up to `requestsPerWorker` of them at once. When all
+ * that it has started have ended, it passes the slot to the next worker. So two workers never have requests of the same
+ * slot.
  */
 class Worker {
   readonly #services: WorkerServices;
   readonly #owner: SlotOwner;
-  /** Claimed requests that have not started. */
+  /** Claimed requests whose attempts have not started. */
   #buffer: ClaimedRequest[] = [];
   #lost: BatchItem[] = [];
   #waiting: BatchItem[] = [];
-  /** Whether a former owner may have left requests that this one has not read. */
+  /** Whether a former owner may have left requests that this worker has not read. */
   #hasUnread = false;
   /** Requests whose predecessors in their histories have ended. */
   #ready: number[] = [];
   #running = 0;
   #isFilling = false;
-  /** A request that may kill its worker runs alone. */
+  /** Whether a request that may kill its worker runs. It runs alone. */
   #isAlone = false;
-  /** Requests of `#lost` that are not yet this worker's. */
+  /** Number of requests of `#lost` that are being taken over: their items do not name this worker yet. */
   #takingOver = 0;
   #uncounted: EndedAttempt[] = [];
   #onIdle: () => void = () => undefined;
@@ -70,11 +71,12 @@ class Worker {
     const stopBeat = this.#startBeat();
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
-      // No take meanwhile: it would overwrite which requests the last one has started.
+      // Until the leftovers are read, the worker takes nothing: a take would overwrite which requests the last take has
+      // started.
       this.#hasUnread = !wasClean;
       this.#fillBy(() => this.#findLeftovers());
     });
-    // The last beat starts nothing.
+    // The last beat must start nothing.
     this.#owner.end();
     await stopBeat();
     await this.#count();
@@ -149,7 +151,7 @@ class Worker {
 
   #shouldFill(): boolean {
     if (this.#isFilling || this.#isAlone || this.#buffer.length + this.#lost.length > 0) return false;
-    // Only the last take of the slot says that these have started.
+    // Only the last take of the slot says that these requests have started, so another take must not overwrite it.
     if (this.#takingOver > 0) return false;
     if (this.#owner.isEnding()) return false;
     return (
@@ -188,7 +190,7 @@ class Worker {
     this.#buffer.push(...claimed);
     for (const item of others) {
       if (item.status !== 'processing') continue;
-      // Of a write of this worker whose response was lost.
+      // This worker has stored the item, in a write whose response was lost.
       if (item.epoch === claimant.slot.epoch)
         this.#buffer.push(await prepareRequest(this.#services, claimant, item));
       else this.#lost.push(item);
@@ -219,7 +221,7 @@ class Worker {
     else {
       const claimed = await prepareRequest(this.#services, claimant, item);
       if (item.status === 'processing') return claimed;
-      // A former owner has ended it meanwhile.
+      // A former owner has ended the request meanwhile.
       await this.#startNext(claimed);
     }
     return undefined;
@@ -230,7 +232,7 @@ class Worker {
     this.#ready.push(next);
   }
 
-  /** Attempts a request until it has ended, has to wait, or is no longer this worker's. */
+  /** Attempts a request until it has ended, must wait, or belongs to another worker. */
   async #process(claimed: ClaimedRequest): Promise<void> {
     const { request } = claimed;
     let next: ClaimedRequest | undefined = claimed;
@@ -249,7 +251,10 @@ class Worker {
     }
   }
 
-  /** Waits in the place of the request, or makes it wait for a place later. @returns whether it may be retried now */
+  /**
+   * Waits and keeps the request's place in the worker, or schedules a retry and gives the place to another request.
+   * @returns whether the request may be retried now
+   */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
     const shortWait = outcome !== 'blocked' && item.attempt === 1 ? waitsAtOnce[retries] : undefined;
@@ -282,12 +287,12 @@ class Worker {
       this.#waiting.push(waiting);
       return;
     }
-    // The write of the result may have been done, although it has failed for this worker.
+    // The write of the result may have succeeded although its response was lost.
     const stored = await batches.item(this.#owner.batch, waiting.requestIndex);
     if (stored?.status === 'success' || stored?.status === 'failed') await this.#startNext(claimed);
   }
 
-  /** Ends early if nothing is to be started any more. */
+  /** Waits. Ends early when the worker must start nothing more. */
   #sleep(milliseconds: number): Promise<void> {
     const { ending } = this.#owner;
     return new Promise((resolve) => {
@@ -301,7 +306,7 @@ class Worker {
     });
   }
 
-  /** @returns what ends the beat, and waits for the last one */
+  /** @returns a function that ends the beat, and waits for the last one */
   #startBeat(): () => Promise<void> {
     let underWay: Promise<void> | undefined;
     const cancel = this.#services.clock.every(this.#services.replySettings.lease / 6, () => {
@@ -321,7 +326,7 @@ class Worker {
       await this.#owner.renew();
       await this.#count();
     } catch (error) {
-      // The next beat follows. Every write of this worker finds out whether the slot is lost.
+      // The next beat renews the slot. Every write of this worker finds out whether the slot is lost.
       this.#services.log.warn('A slot was not renewed', { batchId: this.#owner.batch.id, error });
     }
   }

@@ -4,17 +4,17 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 
-/** A part of a user message that no store has, in the order in which the model gets it. */
+/** A part of a user message that is in no store. Parts have the order in which the model gets them. */
 export type PromptPart =
   | { type: 'text'; text: string }
   | { type: 'image'; mediaType: string; bytes: Uint8Array };
 
-/** An earlier message, as models get it. `parts` replace the content. */
+/** An earlier message, as models get it. `parts` replaces `content`. */
 export type PromptMessage =
   | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] })
   | Pick<AssistantMessage, 'role' | 'content' | 'reasoningSteps' | 'rejectedTurns'>;
 
-/** How the model chooses its words, where the caller says so. Models of called agents do not get it. */
+/** Sampling parameters that the caller has set. Models of called agents do not get them. */
 export interface Sampling {
   topP?: number;
   presencePenalty?: number;
@@ -30,25 +30,28 @@ export interface ReplyRequest {
   /** Earlier messages, oldest first. */
   history: PromptMessage[];
   message: string;
-  /** Replace `message` in the prompt. */
+  /** Replaces `message` in the prompt. */
   parts?: readonly PromptPart[] | undefined;
   sampling?: Sampling | undefined;
-  /** Files of this message; `history` has those of earlier messages. */
+  /** Files of this message. Files of earlier messages are in `history`. */
   attachments: StoredFile[];
   budget: ReplyBudget;
   signal: AbortSignal;
 }
 
-/** An event of a running reply. Each reasoning step that starts also ends, unless the reply is aborted. */
+/** An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted. */
 export type ReplyPart =
   | { type: 'text'; text: string }
   /** The model has sent something else: reasoning, or a piece of a tool call. */
   | { type: 'progress' }
   | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
-  /** A call of a model starts, also one of a called agent. */
+  /** A model call starts. Calls of called agents are included. */
   | { type: 'call start'; call: ModelCall }
-  /** The usage of a reply is the sum over its calls. A call that failed before its first output has none. */
+  /**
+   * A model call ends. The usage of a reply is the sum over its calls. A call that failed before its first output has
+   * no usage.
+   */
   | { type: 'call end'; call: ModelCall; usage: TokenUsage };
 
 export interface ModelCall {
@@ -56,13 +59,13 @@ export interface ModelCall {
   callType: 'chat' | 'consultant_call_agent';
 }
 
-/** Why a reply has ended by itself. */
+/** Why a reply has ended without an abort. */
 export type ReplyEndReason =
-  /** The model has ended it. */
+  /** The model has ended the reply. */
   | 'stop'
-  /** The model has ended it without a text. */
+  /** The model has ended the reply without a text. */
   | 'empty'
-  /** The token limit of one model call. */
+  /** A model call has reached its token limit. */
   | 'max-output-tokens'
   | 'max-reply-bytes'
   | 'max-steps'
@@ -76,7 +79,7 @@ export interface ReplyEnd {
   cutShort: string | null;
   /** Why the reply was cut short without an error; otherwise null. */
   incomplete: Incomplete | null;
-  /** The provider took the prompt only without the rejected turns at the end of the history. */
+  /** Whether the provider accepted the prompt only without the rejected turns at the end of the history. */
   isWithoutRejected?: boolean;
 }
 
@@ -84,13 +87,13 @@ export type StepResult = NonNullable<ReasoningStep['result']>;
 
 export interface AgentRuntime {
   /**
-   * Makes a reply and emits its parts as they come. Parts that are emitted after an abort must be ignored.
-   * @throws ModelFailure if the model fails; the parts before stay valid
+   * Makes a reply and emits its parts as they come. The caller must ignore parts that are emitted after an abort.
+   * @throws ModelFailure if the model fails; the parts before the failure stay valid
    */
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * Makes a title of at most 60 characters for a chat with this first message.
-   * @returns undefined if the model makes none, or if the budget of the reply has no call left
+   * @returns undefined if the model makes none, or if the reply's budget has no call left
    */
   title(request: {
     agent: AgentVersion;
@@ -100,9 +103,9 @@ export interface AgentRuntime {
   }): Promise<string | undefined>;
 }
 
-/** Limits of one reply, together with the agents that it calls and the title of its chat. */
+/** Limits of one reply. The agents that it calls and the title of its chat count too. */
 export interface ReplyLimits {
-  /** Calls of models, with retries. */
+  /** Model calls, retries included. */
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
@@ -112,7 +115,7 @@ export interface ReplyLimits {
 
 /** A tool that runs. */
 export interface RunningTool {
-  /** The tool has called an agent, and waits while that agent uses a tool: the two tools count as one. */
+  /** Whether the tool has called an agent, and waits while that agent uses a tool. Then the two tools count as one. */
   isWaiting: boolean;
   end(): void;
 }
@@ -139,7 +142,7 @@ export class ReplyBudget {
     this.limits = limits;
   }
 
-  /** Beyond the first: the rate limit of a request counts that one when it accepts the request. */
+  /** Calls beyond the first one. The rate limit counts the first one when it accepts the request. */
   get furtherModelCalls(): number {
     return Math.max(0, this.modelCalls - 1);
   }

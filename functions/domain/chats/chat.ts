@@ -3,18 +3,21 @@ import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 
-/** The chat lease: a running reply owns its chat until then. */
+/** The chat lease: until `until`, one running reply owns the chat. */
 export interface Lease {
   id: string;
-  /** Milliseconds since the epoch. After it, any function may close the turn and release the lease. */
+  /** Milliseconds since the epoch. After this time, any function may close the turn and release the lease. */
   until: number;
-  /** A client has asked to stop the reply. */
+  /** Set if a client has asked to stop the reply. */
   isStopped?: true;
 }
 
-/** Lease ids of batches start with this; other lease ids are UUIDs, those of resumable replies with a prefix. */
+/**
+ * The lease ids of batches start with this prefix. Other lease ids are UUIDs; those of resumable replies have another
+ * prefix.
+ */
 export const batchLeasePrefix = 'batch:';
-/** The batch of a lease id that starts with the prefix. */
+/** The batch in a lease id that starts with the prefix. */
 export const batchIdIn = (leaseId: string): string =>
   leaseId.slice(batchLeasePrefix.length, leaseId.lastIndexOf(':'));
 
@@ -24,17 +27,22 @@ const responsePrefix = 'resp_';
 export const newLeaseId = (uuid: string, { resumable }: { resumable: boolean }): string =>
   resumable ? resumablePrefix + uuid : uuid;
 
-/** Whether the events of the lease's reply are stored. Nothing has to be read to know it. */
+/** Whether the events of the lease's reply are stored. The id of the lease says so, so nothing has to be read. */
 export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith(resumablePrefix);
 
-/** The id of the reply that has the lease, for clients. So what names one reply never means a later one. */
+/**
+ * The response id of the reply that has the lease. It contains the id of the lease, so it never names a later reply.
+ */
 export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
 
-/** What the reply of the lease stores, so that a repeated send returns it. Clients cannot repeat a request of a batch. */
+/**
+ * The response id that is stored with the reply, so that a repeated send returns it. A reply of a batch has none,
+ * because clients cannot repeat its request.
+ */
 export const responseIdIn = (lease: Lease): { responseId?: string } =>
   lease.id.startsWith(batchLeasePrefix) ? {} : { responseId: responseIdOf(lease) };
 
-/** The lease of a resumable reply; undefined for any other id. */
+/** The lease of a resumable reply. Undefined for any other response id. */
 export const leaseIdOf = (responseId: string): string | undefined =>
   responseId.startsWith(responsePrefix + resumablePrefix)
     ? responseId.slice(responsePrefix.length)
@@ -95,39 +103,40 @@ export interface LeaseRequest {
   externalUserId: string | undefined;
   lease: Lease;
   now: string;
-  /** The request that starts the turn; undefined for the requests of batches, which no gateway repeats. */
+  /** The request that starts the turn. Undefined for a request of a batch, because no gateway repeats it. */
   request?: { id: string; isFurtherAttempt: boolean } | undefined;
 }
 
-/** Creates chats. Only the functions that do so load it. */
+/** Creates chats. Only the functions that create chats load this store. */
 export interface NewChatStore {
   /** Creates the chat with the next id of its workspace, and adds it to every list, in one transaction. */
   create(chat: NewChat): Promise<Chat>;
   /**
-   * Also stores the idempotency record, in the same transaction. Undefined, and nothing created, if the key is in use.
+   * Like `create`, but also stores the idempotency record in the same transaction.
+   * @returns undefined if the key is in use; then nothing is created
    */
   createWithKey(chat: NewChat, key: IdempotencyKey): Promise<Chat | undefined>;
 }
 
-/** Deletes chats. Only the functions that do so load it. */
+/** Deletes chats. Only the functions that delete chats load this store. */
 export interface ChatDeletion {
   /**
-   * Deletes chats of one workspace, takes them out of every list, and adds their purges to the outbox. The owner of a
-   * lease loses it.
-   * @returns the chats that this call has deleted, as they were; the others did not exist
+   * Deletes chats of one workspace, removes them from every list, and adds their purges to the outbox. The owner of a
+   * chat lease loses it.
+   * @returns the chats that this call has deleted, as they were; the other chats did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Like `delete`, but only those chats that nobody has used or renamed since they were read. */
+  /** Like `delete`, but leaves the chats that somebody has used or renamed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Removes a person's counts of 0. Their keys name the person. */
+  /** Removes those of a person's chat counts that are 0, because their keys contain the person's id. */
   removeCounts(person: Person): Promise<void>;
 }
 
-/** Reads lists of chats. Only the function that does so loads it. */
+/** Reads lists of chats. Only the function that lists chats loads this store. */
 export interface ChatPages {
   /**
-   * One page of a list, and the number of all chats in the list. A chat that is deleted meanwhile may be missing on the
-   * page.
+   * One page of a list, and the number of all chats in the list. A chat that is deleted during the read may be missing
+   * on the page.
    */
   page(filter: ChatFilter, page: ListPage): Promise<{ total: number; chats: Chat[]; ends: PageEnds }>;
 }
@@ -135,8 +144,9 @@ export interface ChatPages {
 export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
-   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease or this one, and if
-   * the last lease was not for the same request. The last condition does not hold for a further attempt of that request.
+   * Acquires the chat lease. Conditions: the chat belongs to the agent and is open to the user; it has no lease, or
+   * this one; and the last lease was not for the same request. A further attempt of that request does not need the last
+   * condition.
    * @returns the chat with the new lease; otherwise the chat as it is, or undefined if there is none, and the position
    *   of the user message of the turn that the same request has started
    */
@@ -145,26 +155,30 @@ export interface ChatStore {
   ): Promise<
     { taken: true; chat: Chat } | { taken: false; chat: Chat | undefined; startedAt: number | undefined }
   >;
-  /** Replaces the lease of an abandoned turn. False if the chat or its lease has changed since it was read. */
+  /** Replaces the lease of an abandoned turn. Returns false if the chat or its lease has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
-  /** Which messages of the open turn are stored. They have the two positions after `messageCount`. */
+  /** Whether the two messages of the open turn are stored. They have the positions after `messageCount`. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
-  /** False if the chat has another lease now. The lease of a stopped reply keeps its time. */
+  /** Returns false if the chat has another lease now. The lease of a stopped reply keeps its time. */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /**
-   * Asks the owner of the lease to stop its reply; until then the lease lasts. If that was asked before, nothing changes.
+   * Asks the owner of the lease to stop its reply, and ends the lease at `until`. A second call changes nothing.
    * @returns false if the chat has another lease now
    */
   stopLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
-  /** Prolongs the lease of a stopped reply, so that its owner can store it. Does nothing if the chat has another one. */
+  /**
+   * Prolongs the lease of a stopped reply, so that its owner can store the reply. Does nothing if the chat has another
+   * lease.
+   */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**
-   * Releases the lease and sets the count. Also sets the count if the chat has no lease and still the count of `chat`: then
-   * a turn was stored after its lease was released. False if the chat has another lease or count now.
+   * Releases the lease and sets the count. If the chat has no lease and still the count of `chat`, a turn was stored
+   * after its lease was released: then the count is set too.
+   * @returns false if the chat has another lease or count now
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
-  /** Names the chat for good: no title replaces it. False if the chat does not exist. */
+  /** Sets the name for good: no title replaces it. Returns false if the chat does not exist. */
   rename(chat: Chat, name: string, now: string): Promise<boolean>;
-  /** Names the chat by a title. False if the chat was renamed, or does not exist. */
+  /** Sets a title as the name. Returns false if the chat was renamed, or does not exist. */
   setTitle(chat: Chat, title: string, now: string): Promise<boolean>;
 }

@@ -13,10 +13,11 @@ import type { Feedback, Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
 /**
- * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
+ * Creates a chat with an agent of the workspace, published or not (specification, section 3.3). The agent never
+ * changes.
  * @param keys.client idempotency key: a repeated request gets the chat as it was created
  * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
- * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Chat not found` for a
+ * @throws clientNotAllowed; then badRequest for a key of another request; then notFound: `Chat not found` for a
  *   repeated request whose chat was deleted, or `Agent not found`
  */
 export async function createChat(
@@ -44,7 +45,9 @@ export async function createChat(
   return { chat: await asCreated(services, newChat, meanwhile), replayed: keys.client !== null };
 }
 
-/** A repeated request has the same fields, so the record has the id and the time alone. */
+/**
+ * The chat as it was created. A repeated request has the same fields, so the record contains only the id and the time.
+ */
 async function asCreated(
   { chats }: Services<'chats'>,
   newChat: NewChat,
@@ -54,7 +57,7 @@ async function asCreated(
   return { ...newChat, id: chatId, createdAt, updatedAt: createdAt, messageCount: 0, lease: null };
 }
 
-/** A chat, by its id, and the user who asks for it, if any. */
+/** Names a chat by its id, and the user who asks for it, if there is one. */
 export interface ChatOfUser {
   workspaceId: string;
   chatId: number;
@@ -62,7 +65,7 @@ export interface ChatOfUser {
 }
 
 /**
- * A chat that is open to the user.
+ * Finds a chat that is open to the user.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
@@ -75,7 +78,7 @@ export async function findChat(services: Services<'chats' | 'workspaces'>, input
 }
 
 /**
- * Gives a chat another name.
+ * Changes the name of a chat.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export async function renameChat(
@@ -92,10 +95,10 @@ export async function renameChat(
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log'>;
 
-/** After the reply, the function waits for a title at most this long, milliseconds. */
+/** Milliseconds that the function waits for a title after the reply. */
 const titleGrace = 2000;
 
-/** A title for a new chat, made from its first message concurrently with the reply. */
+/** The title of a new chat. It is made from the first message, concurrently with the reply. */
 interface ChatTitle {
   /** Calls the model; further calls do nothing. */
   start(): void;
@@ -103,7 +106,7 @@ interface ChatTitle {
   cancel(): void;
   /** Waits until the title is stored and emitted, or the grace time is over. */
   finish(): Promise<void>;
-  /** Waits for a write of the title that was under way when the grace time ended. */
+  /** Waits for a write of the title that had started when the grace time ended. */
   written(): Promise<void>;
 }
 
@@ -156,8 +159,8 @@ async function makeTitle(
 }
 
 /**
- * Deletes a chat, and enqueues the purge of its data. It does not wait for a reply in progress, which ends like a stopped
- * one within a second.
+ * Deletes a chat, and enqueues the purge of its data. Does not wait for a reply in progress: within a second, it ends
+ * like a stopped reply.
  * @throws clientNotAllowed, then notFound `Chat not found`
  */
 export async function deleteChat(
@@ -201,8 +204,8 @@ export async function recordFeedback(
 }
 
 /**
- * One page of a chat's history. Positions have no gaps, so a page is a range of positions and the total is the last
- * one.
+ * One page of a chat's history. Positions have no gaps. So a page is a range of positions, and the last position is the
+ * total.
  * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export async function listMessages(
@@ -229,8 +232,8 @@ export async function listMessages(
 }
 
 /**
- * A purge may delete messages while they are read. The page ends before them.
- * @throws `Chat not found` if it would have none
+ * Yields messages while a purge may delete them. The page ends before the first deleted one.
+ * @throws `Chat not found` if the page would be empty
  */
 async function* unlessDeleted(
   { chats }: Services<'chats'>,

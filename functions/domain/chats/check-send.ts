@@ -18,20 +18,20 @@ import type { Services } from './services.ts';
 
 export interface SendInput {
   workspaceId: string;
-  /** The usage is counted for this key. */
+  /** The id of the key for which the usage is counted. */
   apiKeyId: string;
   chatId: number;
   agentId: string;
   message: string;
   attachedFileUuids: string[];
   externalUserId: string | undefined;
-  /** The events of the reply are stored. */
+  /** Whether the events of the reply are stored. */
   resumable: boolean;
 }
 
 export interface CheckedSend extends SendInput {
   workspace: Workspace;
-  /** Undefined if the agent has no published version; then the send is a repeated one. */
+  /** Undefined if the agent has no published version; only a repeated send can pass the checks then. */
   publishedAgent: AgentVersion | undefined;
   attachments: StoredFile[];
   /** The turn that an earlier request with the same idempotency key has started. */
@@ -39,9 +39,9 @@ export interface CheckedSend extends SendInput {
 }
 
 /**
- * Checks everything that can reject a send, in the order of the specification (section 7.2), and waits for the rate
- * limit. It only reads: one round trip for a new message, two with attached files. A repeated send is rejected for its
- * workspace, its user and its key alone.
+ * Makes all checks that can reject a send, in the order of the specification (section 7.2), and waits for the rate
+ * limit. The checks only read: one round trip for a new message, two with attached files. A repeated send is rejected
+ * only because of its workspace, its user or its key.
  * @param key idempotency key of the request; null if it has none
  * @throws clientNotAllowed, badRequest (a key of another request, too many files), `Agent not found`,
  *   `Agent version not found`, `Chat not found`, `Agent mismatch`, unknown files, rateLimited

@@ -25,16 +25,19 @@ export interface Reply {
   content: string;
   error: ReplyError | null;
   incomplete: Incomplete | null;
-  /** Whether the provider has rejected the content of the turn, or has taken it only without the rejected ones before. */
+  /**
+   * `turn`: the provider has rejected the content of this turn. `earlier-turns`: the provider accepted this turn only
+   * without the earlier turns that it had rejected.
+   */
   rejected: 'turn' | 'earlier-turns' | null;
   usage: TokenUsage;
-  /** In order of their start. */
+  /** The steps, in the order of their starts. */
   reasoningSteps: ReasoningStep[];
-  /** `usage` is their sum. */
+  /** The model calls; `usage` is their sum. */
   calls: CountedCall[];
 }
 
-/** Message of the steps that run when a client stops their reply. */
+/** Message of the reasoning steps that run when a client stops their reply. */
 export const stopped = 'The reply was stopped';
 
 /** Error message of a reply that another function closed. */
@@ -113,9 +116,13 @@ function gatherReply(
 }
 
 /**
- * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took
- * too long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be;
- * `shutdown`: Lambda ends the process; `stopped-by-client`: it ends with the text so far, and without an error.
+ * Aborts a reply, with a message for clients.
+ * - `idle-timeout`: the model sent nothing for too long.
+ * - `deadline`: the model took too long in all.
+ * - `lease-lost`: another function owns the chat now.
+ * - `max-length`: the reply has the maximum length.
+ * - `shutdown`: Lambda ends the process.
+ * - `stopped-by-client`: the reply ends with its text so far, and without an error.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';
@@ -130,19 +137,20 @@ export class ReplyAborted extends Error {
 export interface CollectedReply {
   reply: Reply;
   error: unknown;
-  /** Undefined if the reply did not end by itself. */
+  /** Undefined if the reply was aborted or failed. */
   reason: ReplyEndReason | undefined;
-  /** Resolves when the model has ended too: after an abort it may run for a while. */
+  /** Resolves when the model has ended too. After an abort it may still run for a while. */
   modelEnded: Promise<void>;
 }
 
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
 
 /**
- * Calls the model and emits an event for each part of the reply. Aborts it after the idle timeout or the deadline.
- * @param stop aborts the reply, and is aborted when the reply fails
+ * Calls the model and emits an event for each part of the reply. Aborts the reply after the idle timeout or at the
+ * deadline.
+ * @param stop aborts the reply; is aborted when the reply fails
  * @param deadline milliseconds that the model may take in all
- * @returns the reply, complete or not, with the reason of its end; the error instead if the model did not end it
+ * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it
  */
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
@@ -170,8 +178,8 @@ export async function collectReply(
   const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
     if (stop.signal.aborted) return;
     gathered.collect(part);
-    // The first call starts the watch: files that wait for their preparation before it are no silence of the model.
-    // Later calls make no event.
+    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model.
+    // Events of later calls do not restart it.
     const isCall = part.type === 'call start' || part.type === 'call end';
     if (!isCall || cancelWatch === undefined) watch();
   });
@@ -203,7 +211,7 @@ export async function collectReply(
   }
 }
 
-/** Ends a reply that its model did not end. Running steps and model calls will have no end of their own. */
+/** Ends a reply that its model did not end. No end will come for its running steps and model calls. */
 function endEarly(
   { log, meter }: Services<'log' | 'meter'>,
   { chat, agent }: Omit<ReplyRequest, 'signal'>,
@@ -215,7 +223,7 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  // Others have its chat or its slot, so nobody waits for this reply.
+  // Another function owns the chat or the slot, so nobody waits for this reply.
   const level = error instanceof ReplyAborted && error.kind === 'lease-lost' ? 'warn' : 'error';
   log[level]('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);
@@ -225,7 +233,7 @@ function endEarly(
   interrupt(interrupted);
 }
 
-/** Whether the model, and no fault of this service, has failed a reply, or has cut its text short. */
+/** Whether the model, and not this service, has made a reply fail, or has cut its text short. */
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 

@@ -15,9 +15,9 @@ import type { Services } from './services.ts';
 import { closeAbandonedTurn, putReply, type SentTurn, type Turn } from './turn.ts';
 
 /**
- * Renews leases at every third of their time until it is stopped, and aborts the reply when they are lost.
- * @param renew false if this function no longer owns the leases
- * @returns `finished` waits for a renewal that is under way: Lambda freezes what runs after the function's end.
+ * Renews a lease after each third of its time until it is stopped. Aborts the reply when the lease is lost.
+ * @param renew returns false if this function no longer owns the lease
+ * @returns `finished` waits for a renewal in progress: Lambda freezes what runs after the function's end
  */
 function renewLeases(
   services: Services<'clock' | 'log' | 'replySettings'>,
@@ -31,7 +31,7 @@ function renewLeases(
       const isOwner = await renew(services.clock.now().getTime() + lease);
       if (!isOwner) stop.abort(new ReplyAborted('lease-lost', interrupted));
     } catch (error) {
-      // The next renewal follows. If all fail, the write of the reply finds the lease lost.
+      // The next renewal follows. If all of them fail, the write of the reply finds out that the lease is lost.
       services.log.warn('A lease was not renewed', { error });
     }
   };
@@ -48,9 +48,9 @@ type ReplyStoreServices = Services<
 >;
 
 /**
- * Stores the reply, complete or not; then releases the chat lease and counts the usage concurrently.
- * @returns `reply`: the reply as the history has it now: with an error if it could not be stored, or if another
- *   function has closed the turn; `counted` never rejects
+ * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently.
+ * @returns `reply`: the reply as it is now in the history, with an error if it could not be stored, or if another
+ *   function has closed the turn; `counted`: a promise that never rejects
  */
 export async function storeReply(
   services: ReplyStoreServices,
@@ -66,7 +66,7 @@ export async function storeReply(
     return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
   } catch (error) {
     services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
-    // Any other error may be temporary, so the turn is not closed here: the chat lease expires, and the next send
+    // Any other error may be temporary, so the turn is not closed here. The chat lease expires, and the next send
     // closes the turn.
     if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
     const counted = countTurn(services, turn, reply, false);
@@ -74,7 +74,7 @@ export async function storeReply(
   }
 }
 
-/** The model was called, so the turn counts also if its reply failed. */
+/** Counts the turn. A turn counts also if its reply failed, because the model was called. */
 const countTurn = (
   services: ReplyStoreServices,
   { chat: { workspaceId }, apiKeyId, agent: { agentId } }: SentTurn,
@@ -90,26 +90,26 @@ const countTurn = (
 const closeTurn = (services: ReplyStoreServices, { chat }: SentTurn, reason?: string): Promise<void> =>
   freed(services, chat, closeAbandonedTurn(services, chat, reason));
 
-/** If it fails, the chat is released later all the same: the lease expires, and the next send closes the turn. */
+/** Logs a failure to release the chat. The lease then expires, and the next send closes the turn. */
 const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promise<unknown>): Promise<void> =>
   freeing.then(
     () => undefined,
     (error: unknown) => log.warn('A chat was not freed', { chatId, error }),
   );
 
-/** Sends a reply's events to the client. Never fails, and never waits for a client that is gone or slow. */
+/** Sends a reply's events to the client. Never fails, and never waits for a client that is slow or has disconnected. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
-  /** The first event can be resumed, if any can. */
+  /** Resolves when the first event can be resumed; at once for a reply that is not resumable. */
   started(): Promise<void>;
   /** Called after the last event. */
   done(): void | Promise<void>;
 }
 
 /**
- * Forwards the events of a running reply to its client, renews the chat lease, and looks whether a client stops the
- * reply, until the reply is completed.
- * @param onText called with each text delta, after it was forwarded
+ * Until the reply is completed: forwards its events to the client, renews the chat lease, and checks whether a client
+ * has asked to stop it.
+ * @param onText called for each text delta, after it was forwarded
  */
 export async function forwardReply(
   services: Services<'chats' | 'clock' | 'log' | 'replySettings' | 'stops'>,

@@ -9,7 +9,7 @@ import { groupId, type Message, messageId, type RatedMessage } from './message.t
 import type { ReplyName, Services } from './services.ts';
 import { stableWindow } from './stable-window.ts';
 
-/** The number of messages that clients see: those of ended turns, and the stored ones of an open turn. */
+/** The number of messages that clients see: those of ended turns, and the stored messages of an open turn. */
 export async function countMessages(services: Services<'chats'>, chat: Chat): Promise<number> {
   if (chat.lease === null) return chat.messageCount;
   const turn = await services.chats.openTurn(chat);
@@ -58,7 +58,7 @@ export async function storedText(
 /**
  * The messages up to a position that the model gets: the newest ones, at most as many as the agent's or the stage's limit of
  * characters allows, and at least half of these.
- * @param upTo as of `MessageStore.recent`
+ * @param upTo as in `MessageStore.recent`
  */
 export const readHistory = async (
   services: Services<'messages' | 'replySettings'>,
@@ -82,8 +82,8 @@ export type ExportedLine =
 const chatsPerPage = 100;
 
 /**
- * All that the histories of a workspace or of one user show: each chat, followed by its messages, oldest first. Messages
- * come in pages that fit into memory.
+ * Yields the histories of a workspace or of one user: each chat, followed by its messages, oldest first. Messages come
+ * in pages that fit into memory.
  */
 export async function* exportChats(
   services: Services<'chatPages' | 'chats' | 'clock' | 'messages'> & {

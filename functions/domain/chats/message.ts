@@ -5,9 +5,9 @@ import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Chat } from './chat.ts';
 
 /**
- * A message's id is its chat's id times 2^21 plus its position in the chat. So ids are unique in the workspace, ascend
- * inside a chat, and give the position without a read. Chat ids have no gaps (1, 2, 3 …), so 2^53 is enough for
- * 4.29 billion chats of 2,097,151 messages in one workspace.
+ * The id of a message is its chat's id times 2^21 plus its position in the chat. So ids are unique in the workspace and
+ * ascend inside a chat, and the position is known without a read. Chat ids have no gaps (1, 2, 3 …), so 2^53 is enough
+ * for 4.29 billion chats of 2,097,151 messages in one workspace.
  */
 const positionsPerChat = 2 ** 21;
 export const lastPosition = limits.messagesOfChat + 1;
@@ -24,7 +24,7 @@ export function positionOf(chatId: number, id: number): number | undefined {
 /** A turn is a user message at an odd position and its reply at the next position. */
 export const isReplyPosition = (position: number): boolean => position % 2 === 0;
 
-/** The same for both messages of a turn, and unique in the workspace. */
+/** The group id of a turn: both messages have the same, and it is unique in the workspace. */
 export const groupId = (chatId: number, position: number): string =>
   `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
 
@@ -37,7 +37,10 @@ export interface UserMessage {
   content: string;
   attachments: StoredFile[];
   createdAt: string;
-  /** Of a request of a batch: the id of its chat lease. Attempts know their message by it. */
+  /**
+   * The chat lease of the batch request that has sent the message. All attempts of the request recognize their message
+   * by it.
+   */
   turnId?: string;
 }
 
@@ -55,8 +58,8 @@ export interface AssistantMessage {
   /** Undefined for a reply of a batch. The events of a resumable reply are stored under this id for an hour. */
   responseId?: string;
   /**
-   * How many turns in a row, this one last, had content that the provider rejected. 0: it took this turn only without
-   * those before. Undefined for any other turn.
+   * Number of consecutive turns, up to this one, whose content the provider rejected. 0: the provider accepted this
+   * turn only without the rejected turns before it. Undefined for any other turn.
    */
   rejectedTurns?: number;
 }
@@ -70,7 +73,7 @@ export const noUsage: TokenUsage = {
   total_calls: 0,
 };
 
-/** The usage of a call without an end from its provider. */
+/** The usage of a call whose provider has not reported its end. */
 export const unknownUsage: TokenUsage = { ...noUsage, total_calls: 1 };
 
 export interface RatedMessage {
@@ -81,7 +84,7 @@ export interface RatedMessage {
 
 export interface MessageStore {
   /**
-   * Stores a message at its position. False if the position has another message.
+   * Stores a message at its position. Returns false if the position has another message.
    * @throws NotStorable if no retry can store it
    */
   put(chat: Chat, message: Message): Promise<boolean>;
@@ -106,10 +109,10 @@ export interface MessageStore {
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
    * The newest messages up to a position, oldest first: at most `characters` of text, a million characters of reasoning
-   * steps, and 1,000 messages. Older messages are not read. Turns that prompts must do without are left out, and their
+   * steps, and 1,000 messages. Older messages are not read. Turns that prompts must not contain are left out, and their
    * characters do not count.
    * @param upTo the position. While a promise is pending, the newest messages are read concurrently. If these messages
-   * end before the position, which is rare, they are read again. For 0 the result is empty.
+   *   end before the position, which is rare, they are read again. For 0 the result is empty.
    */
   recent(
     chat: Pick<Chat, 'workspaceId' | 'id'>,
@@ -125,9 +128,9 @@ export interface ContentStore {
   /** @returns the name of the stored text, for `get` */
   put(chat: ChatName, content: string): Promise<string>;
   get(name: string): Promise<string>;
-  /** The text if it has at most so many characters; a longer one is not read. */
+  /** The text if it has at most this many characters. A longer text is not read. */
   getUpTo(name: string, characters: number): Promise<string | undefined>;
   delete(name: string): Promise<void>;
-  /** Deletes the texts of a chat. Names of an earlier version do not have the chat: those are left. */
+  /** Deletes the texts of a chat. Text names of an earlier release do not contain the chat, so those texts stay. */
   deleteOf(chat: ChatName): Promise<void>;
 }

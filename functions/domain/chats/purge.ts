@@ -14,12 +14,12 @@ export interface Erasure extends Person {
   deletedAt: string;
 }
 
-/** What has been erased of a person. */
+/** Counts of what has been erased of a person. */
 export interface ErasedCounts {
   chats: number;
   ratings: number;
   batchRequests: number;
-  /** What only a scan found. */
+  /** Everything that only a scan found. */
   others: number;
 }
 
@@ -28,26 +28,26 @@ export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
 
-/** Milliseconds after which a purge that was enqueued, and has not ended, is enqueued again. */
+/** A purge is enqueued again this many milliseconds after its last message, if it has not ended. */
 export const requeueAfter = 5 * 60_000;
 
 /**
- * The purges that have not ended. The transaction that deletes a chat adds its purge. The outbox is the truth: messages of
- * the queue may be lost or repeated. A person has one erasure at a time: a new one replaces it.
+ * The purges that have not ended. The transaction that deletes a chat adds its purge. Only the outbox is reliable: the
+ * queue may lose or repeat messages. A person has one erasure at a time, and a new one replaces it.
  */
 export interface PurgeOutbox {
   has(purge: Purge | Erasure): Promise<boolean>;
   /**
-   * All erasures, then the purges of deletions up to a time (ISO 8601), the oldest first, in pages. `dueAt` in milliseconds
-   * since the epoch.
+   * Yields all erasures, then the purges of deletions up to a time (ISO 8601), oldest first, in pages.
+   * @returns `dueAt` in milliseconds since the epoch
    */
   pages(deletedUpTo: string): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
   /**
-   * Sets when the purge is due next. Does nothing if it has ended.
+   * Sets the next due time of the purge. Does nothing if the purge has ended.
    * @param erased adds to the counts of an erasure
    */
   postpone(purge: Purge | Erasure, dueAt: number, erased?: ErasedPart): Promise<void>;
-  /** Does nothing if it has ended. */
+  /** Does nothing if the purge has ended. */
   remove(purge: Purge | Erasure): Promise<void>;
 }
 

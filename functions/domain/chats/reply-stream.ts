@@ -17,7 +17,7 @@ export interface EventRecorder {
    * @param text the event as it was sent
    */
   add(event: StreamEventBody, text: string): void;
-  /** The first write has ended. Never fails. */
+  /** Resolves when the first write has ended. Never fails. */
   started(): Promise<void>;
   /** Stores the last events. Never fails. */
   finish(): Promise<void>;
@@ -26,12 +26,14 @@ export interface EventRecorder {
 /** Milliseconds between two writes: one write unit a second for a fast model. */
 const writeInterval = 1000;
 
-/** Attempts to store the last events, in addition to the retries of the store. They delay the end of the stream. */
+/**
+ * Number of attempts to store the last events, each with the retries of the store. They delay the end of the stream.
+ */
 const attemptsAtEnd = 3;
 
 /**
- * Records the events of a reply. The first event is stored at once, and so are the last ones; the others within a
- * second. Writes follow one another, so a reader never sees events without those before them. The final text is not
+ * Records the events of a reply. The first event and the last ones are stored at once, the others within a second.
+ * Writes follow one another, so a reader never sees an event without the events before it. The final text is not
  * stored: it would cost a write unit for each 2,000 characters, and the deltas have the same text.
  */
 export function recordEvents(
@@ -89,7 +91,7 @@ export function recordEvents(
       await storing;
       for (let attempt = 1; attempt <= attemptsAtEnd; attempt += 1)
         try {
-          // Events whose write has failed before are stored first.
+          // Events of a failed write are stored first.
           while (!(await store(true)).isLast);
           return;
         } catch (error) {
@@ -103,18 +105,19 @@ const withoutFinalText = (text: string): string => eventText({ ...eventOf(text),
 
 type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 
-/** Milliseconds between two reads: a reader is at most this much behind what is stored. */
+/** Milliseconds between two reads. A reader is at most this far behind the stored events. */
 const readInterval = 500;
 
 /**
- * A function releases the chat lease before its last events. It still has 2 s for a title, and then stores them. After
- * this time, in milliseconds, it has died.
+ * Milliseconds from the release of the chat lease until the function has died. A living function waits up to 2 s for a
+ * title, and then stores the last events.
  */
 const timeToEnd = 5000;
 
 /**
- * The stream of a resumable reply after an event, byte for byte: first what is stored, then what the running reply
- * stores, until `[DONE]`. Texts may be empty. If the function of the reply has died, the stream ends with an error.
+ * Yields the stream of a resumable reply after an event, byte for byte: the stored events, then the events that the
+ * running reply stores, until `[DONE]`. Texts may be empty. If the function of the reply has died, the stream ends with
+ * an error.
  * @param startingAfter sequence number; -1 for the whole stream
  */
 export async function* followReply(
@@ -123,7 +126,8 @@ export async function* followReply(
   startingAfter: number,
 ): AsyncGenerator<string> {
   const hasDied = watchOwner(services, reply);
-  // The event of `startingAfter` is read once more: if it is the last one, nothing else says that the reply is complete.
+  // The event of `startingAfter` is read again. If it is the last event, only its record says that the reply is
+  // complete.
   const reading: Reading = { sent: startingAfter, next: Math.max(startingAfter, 0) };
   for (let isOver = false; ; ) {
     const { next } = reading;
@@ -131,14 +135,17 @@ export async function* followReply(
     if (reading.next === next) {
       if (isOver) return yield* endOf(services, reply, reading);
       isOver = await hasDied();
-      // Lets a caller stop whose client is gone.
+      // The caller can stop here if its client is gone.
       yield '';
     }
     await new Promise<void>((resolve) => services.clock.after(readInterval, resolve));
   }
 }
 
-/** The end of a stream to which nothing is added: with an error, unless the client named an event beyond the last one. */
+/**
+ * The end of a stream that gets no further events. It is an error, unless the client named an event beyond the last
+ * one.
+ */
 async function* endOf(services: FollowServices, reply: ReplyName, reading: Reading): AsyncGenerator<string> {
   const isComplete = yield* storedTexts(services, reply, { ...reading, next: 0 });
   yield (isComplete ? '' : errorAfter(reply, reading.sent)) + endOfStream;
@@ -177,7 +184,7 @@ const hasNoFinalText = (text: string): boolean =>
 const withFinalText = async (services: FollowServices, reply: ReplyName, text: string): Promise<string> =>
   eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
-/** @returns whether the function of the reply stores nothing more */
+/** @returns a function: whether the function that makes the reply stores nothing more */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);
   let releasedAt: number | undefined;
@@ -200,7 +207,7 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 
 /**
  * The stream of a repeated request, from its beginning: the stored events of a resumable reply, which may still be
- * running. For a reply without stored events, the events are made of the reply, with its text in one delta.
+ * running. If the events are not stored, they are made from the stored reply, with its text in one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,
@@ -242,8 +249,9 @@ function* eventsOf(
 }
 
 /**
- * The rest of a resumable reply, as its stream.
- * @throws clientNotAllowed, `Chat not found`, notFound for a reply that is unknown, not resumable, or older than an hour
+ * The rest of the stream of a resumable reply.
+ * @throws clientNotAllowed, `Chat not found`, notFound for a reply that is unknown, not resumable, or older than an
+ *   hour
  */
 export async function resumeReply(
   services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,
@@ -254,7 +262,7 @@ export async function resumeReply(
   const hasReply = () => services.replyEvents.hasReply(reply, services.clock.now());
   const [chat, hasEvents] = await allEnded([findChat(services, input), hasReply()]);
   const leaseId = leaseIdOf(responseId);
-  // A client may come back before the first event is stored, which is before the lease is released.
+  // A client may resume before the first event is stored. The lease is released later than that.
   const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;
   if (!hasEvents && !isRunning && !(await hasReply())) throw noStreamToResume();
   return followReply(services, reply, input.startingAfter ?? -1);

@@ -1,16 +1,17 @@
 import { requeueAfter } from './purge.ts';
 import type { Services } from './services.ts';
 
-/** A purge that has not ended so long after its deletion, in milliseconds, is overdue. */
+/** A purge is overdue if it has not ended this many milliseconds after its deletion. */
 const overdueAfter = 60 * 60_000;
 
-/** The next run goes on. So many messages take about a second. */
+/** Number of purges that a run enqueues; the next run enqueues the rest. This many messages take about a second. */
 const purgesPerRun = 1000;
 
 /**
- * Enqueues the purges that are due: the second run of each, and those whose message was lost or whose function failed.
- * It reads no purge that is too young to be due, and none after those that it enqueues or counts. So 20,000 chats that
- * are deleted at once cost 780 read units a minute from the 5th to the 20th minute: 0.6 for each deletion in all.
+ * Enqueues the purges that are due: the second run of each, and purges whose message was lost or whose function failed.
+ * It does not read purges that are too young to be due. It stops after the last purge that it enqueues or counts as
+ * overdue. So 20,000 chats that are deleted at once cost 780 read units a minute from the 5th to the 20th minute: 0.6
+ * for each deletion in all.
  * @returns the number of overdue purges
  */
 export async function requeuePurges(

@@ -18,7 +18,7 @@ type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
 >;
 
-/** A resumable reply that is running: its events are stored. */
+/** A running reply that is resumable: its events are stored. */
 export interface LiveReply {
   responseId: string;
 }
@@ -26,17 +26,17 @@ export interface LiveReply {
 /** The stored reply of a repeated send. */
 export interface StoredReply {
   reply: AssistantMessage;
-  /** The agent as it is now; undefined if it has no published version any more. */
+  /** The agent as it is now. Undefined if it has no published version any more. */
   agent: AgentVersion | undefined;
 }
 
 /**
- * Finds what an earlier request with the same idempotency key has started: its reply if there is one, complete or not;
- * a resumable reply that is running; or the turn under a new chat lease, if the function that owned it has died. The
- * user message is stored already, so nothing is stored twice.
+ * Finds the work of an earlier request with the same idempotency key: its reply, complete or not; a running reply that
+ * is resumable; or the turn, under a new chat lease, if the function that owned it has died. The user message is
+ * already stored, so nothing is stored twice.
  * @returns `retry` if another function has changed the turn since it was read
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
- *   function owns the chat lease, and its reply is not resumable
+ *   function owns the chat lease and its reply is not resumable
  */
 async function findReplay(
   services: ReplayServices,
@@ -108,14 +108,14 @@ interface RunningTurn {
 const attempts = 5;
 
 /**
- * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. Three round
- * trips: the reads of the checks, concurrently with the rate limit; the chat lease, concurrently with the history; the
- * user message, concurrently with the model. Nothing of the reply reaches the client before the message is stored.
- * A rejected send leaves nothing behind.
+ * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. It takes three
+ * round trips: the reads of the checks, concurrently with the rate limit; the chat lease, concurrently with the
+ * history; and the user message, concurrently with the model. The client gets nothing of the reply before the message
+ * is stored. A rejected send stores nothing.
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
  * @param deadline milliseconds that the model may take from now on
- * @throws what checkSend, findReplay and openTurn throw; `A reply is already in progress for this chat`
+ * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`
  */
 export async function startTurn(
   services: StartServices,
@@ -159,7 +159,7 @@ async function attemptTurn(
   return outcome === 'key-in-use' ? outcome : 'retry';
 }
 
-/** @throws `A reply is already in progress for this chat`, and what openTurn throws */
+/** @throws `A reply is already in progress for this chat`, and the errors of openTurn */
 async function open(
   services: StartServices,
   checked: CheckedSend,
@@ -187,7 +187,7 @@ async function storedReply(
   { startedAt }: PreviousTurn,
 ): Promise<StoredReply> {
   const { user, reply } = await turnAt(services, { workspaceId, id: chatId }, startedAt);
-  // A request of a batch may have the position instead.
+  // The position may have a request of a batch instead.
   if (user?.content !== message || reply === undefined) throw replyInProgress();
   return { reply, agent };
 }
@@ -219,8 +219,8 @@ async function storeUserMessage(
 }
 
 /**
- * Aborts the reply, counts its calls, and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
- * function's end.
+ * Aborts the reply, counts its calls, and closes the turn. Waits for the model to stop, because Lambda freezes what
+ * runs after the function's end.
  */
 async function abandon(services: StartServices, { turn, running }: RunningTurn): Promise<void> {
   await running.abort();
@@ -231,9 +231,9 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
 }
 
 /**
- * Forwards the running reply to the client and stores it, complete or not. The title is started with the first text, so
- * a reply that fails before its first text has no title.
- * @returns `closed`: the client has all events; `finished`: all is stored
+ * Forwards the running reply to the client and stores it, complete or not. The first text starts the title, so a reply
+ * that fails before its first text has no title.
+ * @returns `closed`: resolves when the client has all events; `finished`: resolves when everything is stored
  */
 export async function finishTurn(
   services: FinishServices,
@@ -243,11 +243,11 @@ export async function finishTurn(
   const title = nameChat(services, turn, running.budget, emit);
   const forwarded = await forwardReply(services, turn, running, { emit }, title.start);
   if (endsAtOnce(running.stop.signal.reason)) title.cancel();
-  // A client that comes back finds either the turn in progress or its events.
+  // A client that resumes finds either the turn in progress or the stored events.
   await started();
   const { reply, counted } = await storeReply(services, turn, forwarded.reply);
   if (reply.error === null) {
-    // A form is a reply without a text.
+    // A reply without a text, such as a form, has not started the title yet.
     title.start();
     emit({
       type: 'response.output_text.completed',
@@ -261,6 +261,6 @@ export async function finishTurn(
   return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
 }
 
-/** Whether a reply ends without a title: nobody waits for it, or there is no time. */
+/** Whether a reply ends without a title, because nobody waits for it or there is no time. */
 const endsAtOnce = (reason: unknown): boolean =>
   reason instanceof ReplyAborted && ['stopped-by-client', 'shutdown', 'lease-lost'].includes(reason.kind);

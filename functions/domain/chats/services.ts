@@ -17,13 +17,16 @@ export interface Feedback {
 
 export interface FeedbackStore {
   /**
-   * Replaces a user's feedback on the message at the position, and counts users by feedback type.
+   * Replaces a user's feedback on the message at the position, and updates the number of users by feedback type.
    * @returns false if the chat does not exist
    */
   record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
-  /** The user's feedback in chats of nobody, in pages. Feedback in the user's own chats is deleted with them. */
+  /**
+   * Yields the user's feedback in chats without an external user, in pages. Feedback in the user's own chats is deleted
+   * with the chats.
+   */
   ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
-  /** Removes a user's feedback, and counts the others. It may be repeated. */
+  /** Removes a user's feedback, and updates the counts. It may be repeated. */
   remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
 }
 
@@ -33,7 +36,7 @@ export interface FeedbackOfUser {
   createdAt: string;
 }
 
-/** A resumable reply, by its response id. */
+/** Names a resumable reply by its response id. */
 export interface ReplyName {
   workspaceId: string;
   chatId: number;
@@ -42,11 +45,11 @@ export interface ReplyName {
 
 /** Consecutive events of a reply, each as the bytes that its client gets. */
 export interface StoredEvents {
-  /** Sequence number of the first text, or of the next one if there is none. */
+  /** Sequence number of the first text; without texts, the number of the next one. */
   first: number;
   /** May be empty at the end of a reply. */
   texts: string[];
-  /** These are the last events of the reply. */
+  /** Whether these are the last events of the reply. */
   isLast: boolean;
 }
 
@@ -54,7 +57,7 @@ export interface StoredEvents {
 export interface ReplyEventStore {
   /** Stores events that follow those of the previous call. A call that is repeated with the same events changes nothing. */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
-  /** Whether the first event of the reply is stored, and not older than an hour. */
+  /** Whether the first event of the reply is stored and at most an hour old. */
   hasReply(reply: ReplyName, now: Date): Promise<boolean>;
   /** The stored events from a sequence number on. The first of them may contain earlier events. */
   eventsFrom(reply: ReplyName, sequenceNumber: number): AsyncIterable<StoredEvents>;
@@ -77,20 +80,20 @@ export interface ChatServices extends AgentServices, FileServices {
 
 /** Times in milliseconds. */
 interface ReplySettings {
-  /** Idle timeout: the longest time without an event of a stream (specification, section 8). */
+  /** Idle timeout: the longest time between two events of a stream (specification, section 8). */
   streamTimeout: number;
   /**
-   * Length of the chat lease of a send, and of the lease of a slot. A lease outlives a crashed function by at most this
-   * time. A chat lease is renewed after each third of it, and a slot after each sixth.
+   * Length of the chat lease of a send, and of the lease of a slot. After a crash of the function, its lease lasts at
+   * most this long. A chat lease is renewed after each third of the time, the lease of a slot after each sixth.
    */
   lease: number;
-  /** Characters of earlier messages that the model gets. */
+  /** Maximum of characters of earlier messages that the model gets. */
   historyCharacters: number;
-  /** Files that a message may attach. */
+  /** Maximum of files that a message may attach. */
   attachedFiles: number;
   /** Limits of one reply. Model calls and tools of called agents count too. */
   limits: ReplyLimits;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof ChatServices> = Pick<ChatServices, Name>;

@@ -7,20 +7,20 @@ import type { Services } from './services.ts';
 type StopServices = Services<'chats' | 'clock'>;
 
 /**
- * Milliseconds until the chat of a stopped reply is free if its function has died. A living function sees the stop
- * within a second, and then renews the lease.
+ * Milliseconds until the chat of a stopped reply is free if its function has died. A living function notices the stop
+ * within a second, and then prolongs the lease.
  */
 const leaseOfStopped = 3000;
 
-/** Milliseconds that the response waits for the end of the reply, and between two reads of the chat. */
+/** Milliseconds that the response waits for the end of the reply, and milliseconds between two reads of the chat. */
 const longestWait = 2000;
 const waitInterval = 200;
 
 /**
- * Asks the function that owns the chat to stop the reply, and waits for its end for up to two seconds.
+ * Asks the function that owns the chat to stop the reply, and waits up to two seconds for the end of the reply.
  * @returns the id of the stopped reply, and whether the chat is free
- * @throws clientNotAllowed, `Chat not found`, `No reply is in progress for this chat`, badRequest if another reply than
- *   the given one is in progress, or one of a batch
+ * @throws clientNotAllowed, `Chat not found`, `No reply is in progress for this chat`, badRequest if the reply in
+ *   progress is not the given one, or belongs to a batch
  */
 export async function stopReply(
   services: StopServices & Services<'workspaces'>,

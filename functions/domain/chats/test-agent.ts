@@ -16,8 +16,8 @@ type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' |
   Parameters<typeof startReply>[0];
 
 /**
- * Makes a reply of an agent's draft, or of its published version, to the first message of a chat that is not stored.
- * All tests of a workspace share the limits of one key, and are counted as usage of that key.
+ * Makes a reply of an agent's draft or published version to the first message of a chat that is not stored. All tests
+ * of a workspace share the limits of one key, and are counted as usage of that key.
  * @throws `Agent not found`, `Agent version not found`, accessDenied if the workspace is disabled, rateLimited
  */
 export async function testAgent(services: TestServices, request: AgentTestRequest): Promise<AgentTest> {
@@ -78,7 +78,7 @@ async function findTested(
   return { agent, workspace, version: published };
 }
 
-/** The draft in place of a published version. */
+/** The draft in the form of a published version. */
 const draftOf = ({ id, workspaceId, definition, ...agent }: Agent): AgentVersion => ({
   ...{ id, agentId: id, workspaceId, definition },
   number: agent.newestVersion + 1,
@@ -86,7 +86,7 @@ const draftOf = ({ id, workspaceId, definition, ...agent }: Agent): AgentVersion
   agentCreatedAt: agent.createdAt,
 });
 
-/** No chat has the id 0. Without a chat, the agent would lack the tools that need one. */
+/** A chat with the id 0, which no stored chat has. Without a chat, the agent would lack the tools that need one. */
 const newChat = ({ id: agentId, workspaceId, updatedAt }: Agent): Chat => ({
   ...{ id: 0, workspaceId, agentId, name: '', externalUserId: null },
   ...{ createdAt: updatedAt, updatedAt, messageCount: 0, lease: null },

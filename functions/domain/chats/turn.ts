@@ -20,11 +20,11 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 }
 
 /**
- * Closes a turn that its function did not end: a user message without a reply gets a reply, with an error unless a client
- * had asked to stop it, and the chat lease is released. The reply has the stored text if it was resumable; otherwise it is
- * empty. Each write has the condition that the lease is still the given one. So several functions may close the same turn
- * concurrently, also with the function that owned it, and none touches a later turn.
- * @param reason error message of the reply, for clients. With another one than the default, the reply is empty.
+ * Closes a turn that its function did not end. Stores a reply to a user message without one, and releases the chat
+ * lease. The reply has an error, unless a client had asked to stop it. It has the stored text if it was resumable;
+ * otherwise it is empty. Each write has the condition that the chat still has the given lease. So several functions,
+ * and the owner of the lease, may close the same turn concurrently, and none of them changes a later turn.
+ * @param reason error message of the reply, for clients. With another message than the default, the reply is empty.
  */
 export async function closeAbandonedTurn(
   services: CloseTurnServices,
@@ -67,7 +67,7 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     ? { error: null, incomplete: 'stopped' }
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
-/** What a reply stores. The number of earlier turns is read for a rejected turn alone. */
+/** The field that a reply stores. The number of earlier rejected turns is read only for a rejected turn. */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,
   { chat, position }: { chat: Chat; position: number },
@@ -84,11 +84,12 @@ async function rejectedTurnsOf(
 }
 
 /**
- * Returns a function that says of each message of a chat, newest first, whether prompts contain it. Of an odd number of
- * turns in a row that were rejected, they contain none: one image that no model reads must not end the chat. Of an even
- * number they contain all: the last of these turns was rejected without the ones before, so the reason was another one,
- * such as a wrong key that a provider answers with status 400. They contain none if the next turn was taken only without
- * them.
+ * Returns a function that decides for each message of a chat, newest first, whether prompts contain it. The decision
+ * depends on the number of consecutive turns that the provider rejected.
+ * - Odd: prompts contain none of these turns. One image that no model reads must not end the chat.
+ * - Even: prompts contain all of them. The last one was rejected without the turns before it, so the reason was another
+ *   one, such as a wrong key that a provider answers with status 400.
+ * - If the next turn was accepted only without these turns, prompts contain none of them.
  */
 export function promptFilter(): (message: Pick<Message, 'position'> & { rejectedTurns?: number }) => boolean {
   let firstOfRun = Number.POSITIVE_INFINITY;
@@ -106,7 +107,7 @@ export function promptFilter(): (message: Pick<Message, 'position'> & { rejected
 
 type LeasedChat = Chat & { lease: Lease };
 
-/** A user message and the reply to it, while this function owns the lease of their chat. */
+/** A user message and the reply to it, while this function owns the chat lease. */
 export interface Turn {
   chat: LeasedChat;
   agent: AgentVersion;
@@ -135,25 +136,28 @@ interface TurnRequest {
   leaseId: string;
   /** Length of the chat lease. */
   milliseconds: number;
-  /** As of `LeaseRequest`. */
+  /** As in `LeaseRequest`. */
   request?: LeaseRequest['request'];
-  /** The chat, if it was created under the lease. */
+  /** The chat, if it was created with this lease. */
   newChat?: Chat | null;
 }
 
-/** The turn that an earlier request with the same id has started, by the position of its user message. */
+/** The turn that an earlier request with the same id has started. `startedAt` is the position of its user message. */
 export interface PreviousTurn {
   startedAt: number;
 }
 
 type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 
-/** An attempt to acquire a chat lease fails if it has to close an abandoned turn first. The next one usually succeeds. */
+/**
+ * Maximum of attempts to acquire a chat lease. An attempt fails if it has to close an abandoned turn first. The next
+ * one usually succeeds.
+ */
 const attempts = 5;
 
 /**
- * Acquires the lease of the chat, and reads its history concurrently: one round trip. Closes an abandoned turn that is in
- * the way. A lease with the same id is prolonged.
+ * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still owns
+ * the chat. If the chat has a lease with the same id, prolongs it.
  * @returns `in-progress` if another turn owns the chat
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
@@ -164,7 +168,7 @@ export async function openTurn(
   const { agent, message, attachments, workspaceId, chatId } = given;
   const leasing = leaseChat(services, given);
   const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
-  // The history may fail before it waits for the count. The error of the lease is thrown below.
+  // The read of the history may fail before it waits for the count. An error of the lease is thrown below.
   messageCount.catch(() => undefined);
   const [leased, read] = await Promise.allSettled([
     leasing,
@@ -187,7 +191,7 @@ export async function openTurn(
 const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
   typeof leased === 'object' && 'lease' in leased;
 
-/** The chat with its lease. */
+/** Acquires the chat lease, and returns the chat with it. */
 async function leaseChat(
   services: OpenServices,
   given: TurnRequest,
@@ -228,9 +232,9 @@ export async function turnAt(
 type StoreServices = Services<'chats' | 'clock' | 'messages'>;
 
 /**
- * Stores the turn of a request of a batch: message, reply, and the release of the chat lease. It may be repeated, by any
- * attempt.
- * @returns the reply to which the chat has the same message: this one, or that of another attempt; undefined if another
+ * Stores the turn of a request of a batch: message, reply, and the release of the chat lease. Any attempt may repeat
+ * it.
+ * @returns the reply that the chat has to this message: the given one, or that of another attempt; undefined if another
  *   turn has the position
  */
 export async function storeTurn(
@@ -256,7 +260,7 @@ export async function storeTurn(
   return other ?? reply;
 }
 
-/** Stores a reply. False if the position has another one. */
+/** Stores a reply. Returns false if the position has another reply. */
 export const putReply = async (
   services: Pick<StoreServices, 'clock' | 'messages'>,
   turn: Turn,

@@ -1,12 +1,16 @@
 import type { Cancel, PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, ChatStore } from './chat.ts';
 
-/** Finds out which of the running replies of a process a client has asked to stop, or belong to a deleted chat. */
+/**
+ * Finds out which running replies of a process must stop: those that a client has asked to stop, and those of deleted
+ * chats.
+ */
 export interface StopWatch {
   /**
    * Watches a chat under its lease.
    * @param onStop called once
-   * @returns ends the watch, and waits for a read that is under way: Lambda freezes what runs after the function's end
+   * @returns a function that ends the watch, and waits for a read in progress: Lambda freezes what runs after the
+   *   function's end
    */
   watch(chat: Chat, leaseId: string, onStop: () => void): () => Promise<unknown>;
 }
@@ -14,12 +18,12 @@ export interface StopWatch {
 /** Milliseconds between two reads of the watched chats. */
 const watchInterval = 1000;
 
-/** Milliseconds that a stopped reply has to store what it has. */
+/** Milliseconds that a stopped reply has to store its text so far. */
 const timeToStore = 10_000;
 
 /**
- * Reads the watched chats once a second, all together: one read unit for each running reply.
- * @param services.clock its calls belong to the process, not to the request that has set them
+ * Reads all watched chats together, once a second. This costs one read unit for each running reply.
+ * @param services.clock its calls belong to the process, not to the request that made them
  */
 export function watchStops(
   services: { chats: Pick<ChatStore, 'get' | 'acknowledgeStop'> } & Pick<PlatformServices, 'clock' | 'log'>,

@@ -17,7 +17,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
 import type { ImageInspector } from './read-conversation.ts';
 
-/** Also an empty reply has stopped: the model had nothing to say. */
+/** An empty reply ends with `stop` too: the model had nothing to say. */
 const finishReasons: Readonly<Record<ReplyEndReason, FinishReason>> = {
   stop: 'stop',
   empty: 'stop',
@@ -37,7 +37,10 @@ const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
   failed: 'serverError',
 };
 
-/** How a reply has ended: by itself, or with an error. The client may not repeat its request by itself: the run is paid. */
+/**
+ * How a reply has ended: by itself, or with an error. The error must not make the client repeat its request
+ * automatically, because the calls of the reply are paid.
+ */
 type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
@@ -51,11 +54,11 @@ export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionO
   });
 }
 
-/** Whether nobody reads the reply any more. */
+/** Whether the reply was aborted because nobody reads it any more. */
 export const isAbandoned = ({ error }: CollectedReply): boolean =>
   error instanceof ReplyAborted && error.kind === 'stopped-by-client';
 
-/** What every part of a response says of it. */
+/** The fields that every part of a response contains. */
 interface CompletionHead {
   id: string;
   created: number;
@@ -70,14 +73,14 @@ export const completionHead = (agent: AgentVersion, uuid: string, now: Date): Co
   system_fingerprint: `v${agent.number}`,
 });
 
-/** The sum over all calls of models. */
+/** The sum over all model calls. */
 const usageOf = (usage: TokenUsage): CompletionUsage => ({
   prompt_tokens: usage.total_prompt_tokens,
   completion_tokens: usage.total_completion_tokens,
   total_tokens: usage.total_tokens,
 });
 
-/** A line of what the agent does, for clients that show it as thinking. */
+/** A line about what the agent does, for clients that show it as thinking. */
 const lineOf = ({ content }: Pick<ReasoningStep, 'content'>): string => `${content}\n`;
 
 export const completionResource = (
@@ -126,7 +129,7 @@ export function completionChunks(head: CompletionHead, { includesUsage }: { incl
   };
   return {
     role: () => chunk({ role: 'assistant', content: '' }),
-    /** Clients that wait for a line do not see comments. */
+    /** An empty chunk during silence. A comment would not do: clients that wait for a line do not see comments. */
     silence: () => chunk({}),
     /** The chunks for an event of a reply. */
     of(event: StreamEventBody): ChatCompletionChunk[] {
@@ -160,5 +163,5 @@ interface CompletionServices extends ChatServices {
   imageInspector: ImageInspector;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof CompletionServices> = Pick<CompletionServices, Name>;

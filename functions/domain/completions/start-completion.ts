@@ -22,13 +22,14 @@ function requireOpenAi(workspace: Workspace | undefined): void {
 }
 
 /**
- * The check where the request is served: the gateway caches what the authorizer says of a caller.
+ * Checks where the request is served that the workspace may use the routes: the gateway caches the authorizer's
+ * response.
  * @throws OpenAiError
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
   requireOpenAi(await services.workspaces.get(workspaceId));
 
-/** The published agent with this id; undefined also for a text that is no id. */
+/** The published agent with this id. Undefined also for a text that is not an id. */
 export async function findModel(
   services: Services<'agents'>,
   workspaceId: string,
@@ -38,7 +39,10 @@ export async function findModel(
   return id.success ? services.agents.published(workspaceId, id.data) : undefined;
 }
 
-/** An agent as a model. Only its id names it, because clients choose their behaviour by names of models. */
+/**
+ * An agent in the form of a model. Only the id names the agent, because clients choose their behaviour by names of
+ * models.
+ */
 export const modelResource = (agent: AgentVersion): OpenAiModel => ({
   id: agent.agentId,
   object: 'model',
@@ -60,8 +64,8 @@ const isOnlyText = (modalities: Value): boolean =>
 const ownTools = 'is not supported: agents bring their own tools, which run here';
 
 /**
- * Parameters that would change what the reply is. Without them the reply would answer another question, so they are
- * rejected, not ignored.
+ * Parameters that would change the reply in ways that the service does not support. Without them the reply would answer
+ * another question, so they are rejected and not ignored.
  */
 const rejected: readonly [
   param: keyof ChatCompletionRequest,
@@ -98,7 +102,8 @@ interface RunningCompletion {
 }
 
 /**
- * Starts a reply that belongs to no chat: nothing of it is stored. One round trip, concurrently with the rate limit.
+ * Starts a reply that belongs to no chat. Nothing of it is stored. It takes one round trip, concurrently with the rate
+ * limit.
  * @param deadline milliseconds that the model may take from now on
  * @throws clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model), rateLimited
  */
@@ -136,7 +141,7 @@ async function checkedConversation(
   return readConversation(request.messages, imageInspector);
 }
 
-/** The agent with the caller's instructions, within the limits of both. */
+/** The agent with the caller's instructions and parameters, within the limits of both. */
 function withCaller(
   agent: AgentVersion,
   { max_tokens, max_completion_tokens, temperature }: ChatCompletionRequest,
@@ -153,7 +158,7 @@ function withCaller(
       meta: {
         ...meta,
         max_output_tokens: Math.min(...limits.filter((limit) => limit !== undefined)),
-        // Some models reject any temperature. An agent that sets one has a model that takes it.
+        // Some models reject any temperature. If the agent sets one, its model accepts it.
         ...(meta.temperature !== undefined && temperature !== undefined && { temperature }),
       },
     },

@@ -8,35 +8,41 @@ type Services = Pick<
 
 export interface Deleted {
   chats: number;
-  /** Workspaces in which the run has failed. */
+  /** Number of workspaces in which the run has failed. */
   failures: number;
 }
 
 const dayMilliseconds = 86_400_000;
 
-/** From the end of a pass to the next one. Runs come every hour, and not to the second, so it is an hour less than a day. */
+/**
+ * Time from the end of a pass to the next one. Runs come every hour, but not to the second, so it is an hour less than
+ * a day.
+ */
 const passInterval = 23 * 3_600_000;
 
-/** A run starts no page after this time, so that the last ones end before the function's timeout. */
+/** A run starts no page after this time, so that its last pages end before the function's timeout. */
 const runMilliseconds = 4 * 60_000;
 
 /**
- * Chats that a run deletes. The queue of purges is shared with deletions by clients. If a purge takes 0.1 s, an estimate, two
- * functions purge the chats of a run within ten minutes.
+ * Maximum of chats that a run deletes. Deletions by clients use the same queue of purges. If a purge takes 0.1 s, which
+ * is an estimate, two functions purge the chats of a run within ten minutes.
  */
 const chatsPerRun = 10_000;
 
-/** A workspace deletes one page at a time: its transactions change the same items. */
+/**
+ * Number of workspaces whose pages are deleted concurrently. Each workspace deletes one page at a time, because the
+ * transactions of a workspace change the same items.
+ */
 const workspacesAtOnce = 8;
 
-/** Each page reads the counts of the list: with a million chats, 11 read units more than these. */
+/** Chats of a page. Each page also reads the counts of the list, which take 11 more read units for a million chats. */
 const chatsPerPage = 250;
 
 /**
- * Deletes chats that are unused for longer than their workspace retains them. Once a day, it walks over the chats of each
- * workspace that are old enough: those are the chats that are in use, and what is to be deleted. Workspaces take turns, a
- * page each, and those come first that have waited longest. The next run goes on where this one ends, and a second run
- * concurrent with this one does no harm.
+ * Deletes the chats that have been unused for longer than their workspace retains them. Once a day, a pass reads the
+ * chats of each workspace that are old enough: chats that are still in use, and chats to delete. Workspaces take turns
+ * after each page, and those that have waited longest come first. The next run continues where this one ends. A
+ * concurrent second run does no harm.
  */
 export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const { clock, log, retention } = services;
@@ -63,7 +69,7 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   return deleted;
 }
 
-/** @returns the chat after which the walk goes on; null if its pass is over */
+/** @returns the last chat of the page, after which the pass continues; null if the pass is over */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
   const now = services.clock.now();
@@ -78,15 +84,15 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
     services,
     chats.filter((chat) => isUnused(chat, end, now.getTime())),
   );
-  // Times of creation rise with the ids.
+  // The times of creation rise with the ids.
   const isOver = !ends.hasMore || chats.some(({ createdAt }) => createdAt >= end);
   const after = isOver ? null : ends.last;
-  // Last, so that the next run finds what this one has not deleted.
+  // This comes last, so that after a failure the next run finds the chats that this one has not deleted.
   const isSame = await services.retention.advance(walk, after, services.clock.now().toISOString());
   return { deleted, after: isSame ? after : null };
 }
 
-/** @returns the number of chats that were deleted; those stay that are used meanwhile */
+/** @returns the number of deleted chats; a chat that was used since it was read stays */
 async function deleteUnused(services: Services, unused: readonly Chat[]): Promise<number> {
   const { chatDeletion, clock, purgeQueue, retention } = services;
   const [first] = unused;
@@ -104,6 +110,9 @@ async function deleteUnused(services: Services, unused: readonly Chat[]): Promis
   return deleted.length;
 }
 
-/** The lease of a batch lasts until its request has ended. Another one that has expired is that of a function that died. */
+/**
+ * The chat lease of a batch lasts until its request has ended. Any other lease that has expired belongs to a function
+ * that has died.
+ */
 const isUnused = ({ lease, updatedAt }: Chat, end: string, now: number): boolean =>
   updatedAt < end && (lease === null || (lease.until <= now && !lease.id.startsWith(batchLeasePrefix)));

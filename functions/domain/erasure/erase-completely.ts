@@ -14,25 +14,25 @@ import { type ErasureServices, inGroups } from './erasure.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
 
 export interface Report {
-  /** By all runs, since the person was erased completely the last time. */
+  /** What all runs have erased since the last complete erasure of the person. */
   erased: ErasedCounts;
-  /** The part of them that was erased before this run. */
+  /** The part of `erased` that earlier runs have erased. */
   erasedBefore: ErasedCounts;
-  /** In this run. */
+  /** Number of items that this run has scanned. */
   itemsScanned: number;
 }
 
 export interface Progress {
-  /** Gets what is done next. */
+  /** Called before each step, with its description. */
   onStep(step: string): void;
-  /** Gets what all runs have erased until now. */
+  /** Called with the counts of all runs until now. */
   onErased(erased: ErasedCounts): void;
 }
 
-/** A person who goes on to chat meanwhile makes further runs necessary. */
+/** If the person continues to chat during a run, a further run is necessary. */
 const maxRuns = 5;
 
-/** Milliseconds after the end of a lease, for differences of clocks. */
+/** Milliseconds after the end of a lease, to allow for differences between clocks. */
 const leaseMargin = 2000;
 
 type Services = Omit<EraseServices, 'purgeQueue'> &
@@ -42,8 +42,8 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
   };
 
 /**
- * Erases a person at once, for an operator. It waits until no reply in progress can store anything, and ends with a scan of
- * all keys that finds nothing. After a failure or a crash it may be repeated: its report adds up.
+ * Erases a person at once, for an operator. Waits until no reply in progress can store anything. Ends with a scan of
+ * all keys that finds nothing. After a failure or a crash it may be repeated, and its report includes the earlier runs.
  * @throws Error if the person has been active all the time
  */
 export async function eraseCompletely(
@@ -64,10 +64,10 @@ export async function eraseCompletely(
     await services.erasures.add(erasure, counts);
   };
   await services.erasures.request(erasure, actor, erasedBefore);
-  // Only an operator does so: the whitelist says whom the operator allows, whatever clients ask for.
+  // Only an erasure by an operator does so: the whitelist says whom the operator allows, whatever clients request.
   if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
     await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
-  // Chats that were deleted before, also by a run of this command that was killed.
+  // Chats that were deleted before, perhaps by a run of this command that was killed.
   await purger.send(await pendingPurges(services, erasure));
   let itemsScanned = 0;
   for (let run = 1; run <= maxRuns; run += 1) {
@@ -94,9 +94,9 @@ export async function eraseCompletely(
   throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
 }
 
-/** In place of the queue of purges: it purges at once, and remembers the chats. */
+/** Replaces the queue of purges: purges each chat at once, and remembers it. */
 class Purger implements PurgeQueue {
-  /** By the id of the chat. */
+  /** The purges by the ids of their chats. */
   readonly purges = new Map<number, Purge>();
   private readonly services: Services;
 
@@ -110,7 +110,7 @@ class Purger implements PurgeQueue {
     await inGroups(ofChats, (purge) => purgeChat({ ...this.services, purgeQueue: this }, purge));
   }
 
-  /** For chats of which nothing is written any more. */
+  /** Deletes the data of chats to which nothing is written any more. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
     const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
     await inGroups(purges, (purge) => eraseChat(this.services, purge, { isLast: true, hasTime: () => true }));
@@ -128,7 +128,10 @@ async function pendingPurges(
   return pending;
 }
 
-/** A reply in progress stops when its lease has ended: it cannot renew it. What it stored until then is deleted. */
+/**
+ * A reply in progress stops at the end of its lease, because it cannot renew the lease of a deleted chat. Then deletes
+ * what it has stored until then.
+ */
 async function deleteAfterLeases(
   { sleepUntil }: Services,
   purger: Purger,

@@ -12,16 +12,16 @@ export interface Erased {
   batchRequests: number;
 }
 
-/** Gets what has been erased since its last call. */
+/** Called with the counts since its last call. */
 export type OnErased = (erased: ErasedPart) => Promise<void>;
 
-/** As many chats of one agent and one user as one transaction deletes. */
+/** Number of chats of one agent and one user that one transaction can delete. */
 const chatsPerPage = 44;
 
 /**
- * Erases what a person has done until the time of the erasure: the texts of batch requests, the chats with all that hangs
- * on them, ratings in chats of nobody, and lists. It may be repeated, and goes on after a crash: what is gone is its
- * progress. When the time is over, it leaves the rest to the next run.
+ * Erases what a person has done until the time of the erasure: texts of batch requests, chats with all their data,
+ * feedback in chats without an external user, and lists. It may be repeated, and continues after a crash, because
+ * deleted data is not found again. When the time is over, the next run continues.
  */
 export async function erasePerson(
   services: EraseServices,
@@ -29,7 +29,7 @@ export async function erasePerson(
   { onErased = async () => {}, hasTime = () => true }: Partial<Omit<Run, 'erasure'>>,
 ): Promise<Erased> {
   const run = { erasure, onErased, hasTime };
-  // First, because requests that have not started would create chats.
+  // Batch requests come first, because requests that have not started would create chats.
   const batchRequests = await eraseRequests(services, run);
   const chats = await deleteChats(services, run);
   const ratings = await removeRatings(services, run);
@@ -44,9 +44,9 @@ interface Run {
 }
 
 /**
- * Runs an erasure of the outbox, at once and after `lastWriteAfter`, as a purge: until then, a request of a batch that was
- * being started may have created a chat. The run that starts after that time ends the erasure. After 30 seconds it goes on
- * at the end of the queue.
+ * Runs an erasure of the outbox. Like a purge, it runs at once and again after `lastWriteAfter`: until then, a batch
+ * request that was being started may have created a chat. The run that starts after that time ends the erasure. After
+ * 30 seconds, a run continues at the end of the queue.
  */
 export async function runErasure(
   services: EraseServices & Services<'purgeOutbox'>,
@@ -81,7 +81,7 @@ async function eraseRequests(
   return erased;
 }
 
-/** @returns the chats as they were before */
+/** @returns the deleted chats, as they were */
 async function deleteChats(services: EraseServices, { erasure, onErased, hasTime }: Run): Promise<Chat[]> {
   const { workspaceId, externalUserId } = erasure;
   const { chatDeletion, chatPages, clock, purgeQueue } = services;

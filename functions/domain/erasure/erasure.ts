@@ -14,21 +14,21 @@ export interface ErasureServices extends BatchServices {
 export interface Erasures {
   /**
    * Adds an erasure to the outbox and writes the audit entry, in one transaction. It may be repeated.
-   * @param actor of the audit entry
-   * @param erased by earlier runs; by default nothing
+   * @param actor the actor of the audit entry
+   * @param erased counts of earlier runs; by default none
    */
   request(erasure: Erasure, actor: string, erased?: ErasedPart): Promise<void>;
-  /** What all runs of the person's erasure have erased; undefined if none is in the outbox. */
+  /** The counts of all runs of the person's erasure. Undefined if the outbox has no erasure of the person. */
   erased(person: Person): Promise<ErasedCounts | undefined>;
-  /** Adds to what the erasure has erased. Does nothing if it has ended. */
+  /** Adds to the counts of the erasure. Does nothing if the erasure has ended. */
   add(erasure: Erasure, erased: ErasedPart): Promise<void>;
 }
 
 export interface PersonTraces {
   /**
-   * Reads the keys of all items, and erases what is there of the person: also what no list leads to.
-   * @param chatIds of the person's deleted chats: whatever else is there of them counts as found
-   * @param onFound gets how many were found since the last call
+   * Reads the keys of all items, and erases all items of the person, also those that are in no list.
+   * @param chatIds the person's deleted chats: items of these chats that still exist count as found
+   * @param onFound called with the number of items that were found since the last call
    */
   erase(
     person: Person,
@@ -37,37 +37,44 @@ export interface PersonTraces {
   ): Promise<{ items: number; found: number }>;
 }
 
-/** A walk over the chats of a workspace that deletes unused ones, in the order of their ids. One pass follows another. */
+/**
+ * The progress of the deletion of unused chats in a workspace. It reads the chats in the order of their ids, in one
+ * pass after another.
+ */
 export interface Walk {
   workspaceId: string;
   days: number;
-  /** The last chat that the pass has come to; null between two passes. */
+  /** The last chat that the pass has read; null between two passes. */
   after: number | null;
-  /** When it has come so far (ISO 8601); null before the first pass with these days. */
+  /** The time when the walk read that chat (ISO 8601); null before the first pass with this number of days. */
   walkedAt: string | null;
 }
 
 export interface Retention {
-  /** One of each workspace with retention. */
+  /** The walks of all workspaces with retention. */
   walks(): Promise<Walk[]>;
   /**
-   * Stores how far the walk is.
-   * @returns false, and nothing is stored, if the workspace has other days now, or none
+   * Stores the progress of a walk.
+   * @returns false if the number of days of the workspace has changed, or was removed; then nothing is stored
    */
   advance(walk: Walk, after: number | null, at: string): Promise<boolean>;
-  /** Those of the chats that requests of open batches are to be sent to. */
+  /** Returns the given chats that requests of open batches continue. */
   inOpenBatches(workspaceId: string, chatIds: readonly number[]): Promise<ReadonlySet<number>>;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof ErasureServices> = Pick<ErasureServices, Name>;
 
-/** Milliseconds of one run of a purge or an erasure: deletions of other tenants wait for it in the same queue. */
+/**
+ * Maximum time of a run of a purge or an erasure, in milliseconds. Deletions of other workspaces wait in the same
+ * queue.
+ */
 const runMilliseconds = 30_000;
 
 /**
  * The times of a run.
- * @returns `lastWrite`: nothing that began before the deletion writes after it; `isLast`: the run began after that
+ * @returns `lastWrite`: work that began before the deletion writes nothing after this time; `isLast`: whether the run
+ *   began after `lastWrite`
  */
 export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedAt: string }) {
   const start = clock.now().getTime();
@@ -78,7 +85,7 @@ export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedA
 
 const atOnce = 20;
 
-/** Does the works, some of them concurrently. */
+/** Does the work for each element, for some of them concurrently. */
 export async function inGroups<Work>(
   works: readonly Work[],
   work: (each: Work) => Promise<unknown>,
@@ -94,24 +101,24 @@ interface RequestOfChat {
   requestIndex: number;
 }
 
-/** What is stored of a deleted chat. Each call may be repeated. */
+/** The stored data of a deleted chat. Each call may be repeated. */
 export interface ChatTraces {
-  /** The requests of batches that have created the chat, or were sent to it, in pages. */
+  /** Yields the requests of batches that have created the chat or continue it, in pages. */
   requests(chat: Purge): AsyncIterable<RequestOfChat[]>;
   removeRequests(chat: Purge, requests: readonly RequestOfChat[]): Promise<void>;
   /**
-   * Deletes messages, with their texts, the events of replies, feedback, and the entries of ratings that users have.
+   * Deletes messages, with their texts, the events of replies, and feedback, with the entries of the users who gave it.
    * @returns false if the time was over before the end
    */
   deleteMessages(chat: Purge, hasTime: () => boolean): Promise<boolean>;
-  /** The files that are registered in the chat, in pages. */
+  /** Yields the files that are registered in the chat, in pages. */
   files(chat: Purge): AsyncIterable<FileOfChat[]>;
   removeFiles(chat: Purge, files: readonly FileOfChat[]): Promise<void>;
 }
 
 /**
- * Requests the erasure of a person. It starts at once, or when the reconciler enqueues it. A repeated request also erases
- * what the person has done since.
+ * Requests the erasure of a person. The erasure starts at once, or when the reconciler enqueues it. A repeated request
+ * also erases what the person has done since the first one.
  */
 export async function requestErasure(
   services: Services<'clock' | 'erasures' | 'log' | 'purgeQueue'>,

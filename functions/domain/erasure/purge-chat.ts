@@ -5,8 +5,9 @@ import { inGroups, type Services, startRun } from './erasure.ts';
 type EraseChatServices = Services<'chatTraces' | 'requestEraser'> & Parameters<typeof eraseFile>[0];
 
 /**
- * Deletes what is stored of a deleted chat. It may be repeated, and goes on after a crash: what is gone is its progress.
- * @param run.isLast nothing writes to the chat any more
+ * Deletes the stored data of a deleted chat. It may be repeated, and continues after a crash, because deleted data is
+ * not found again.
+ * @param run.isLast whether nothing writes to the chat any more
  * @returns false if the time was over before the end
  */
 export async function eraseChat(
@@ -34,9 +35,9 @@ export async function eraseChat(
 }
 
 /**
- * Purges a deleted chat. It runs at once, and again after `lastWriteAfter`: a reply that was in progress, or a send that had
- * read the chat before, may have stored something meanwhile. The run that starts after that time ends the purge. After 30
- * seconds it goes on at the end of the queue, so that other purges do not wait for it.
+ * Purges a deleted chat. It runs at once, and again after `lastWriteAfter`: a reply that was in progress, or a send
+ * that had read the chat before, may have stored something meanwhile. The run that starts after that time ends the
+ * purge. After 30 seconds, a run continues at the end of the queue, so that other purges do not wait for it.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

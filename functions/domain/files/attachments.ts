@@ -14,7 +14,7 @@ import { hasExpired, type StoredFile } from './stored-file.ts';
 /**
  * The files that a message attaches, without duplicates, in the given order.
  * @param field name of the list in error messages
- * @throws badRequest naming the first entry that is not a file of the workspace or has expired
+ * @throws badRequest that names the first entry that is not a file of the workspace, or has expired
  */
 export async function findAttachedFiles(
   services: { fileIndex: Pick<FileServices['fileIndex'], 'get'> } & Services<'clock'>,
@@ -43,7 +43,7 @@ const unknownFile = (field: string, index: number): ServiceError =>
 /**
  * Registers the files of a message in its chat, before the message is stored. Without files it does nothing.
  * @param uuids as the client sent them
- * @throws badRequest naming the first file that has been erased since `findAttachedFiles` found it
+ * @throws badRequest that names the first file that was erased after `findAttachedFiles` found it
  */
 export async function attachFiles(
   services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> },
@@ -56,14 +56,17 @@ export async function attachFiles(
   if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
 }
 
-/** More than any reader has: each kind of what is left out is one notice. */
+/** No reader makes more notices: it makes one for each kind of content that it leaves out. */
 const noticesShown = 10;
-/** Long enough for a list of pages. All notices of 100 files stay below half of the text that a prompt has of files. */
+/**
+ * Long enough for a list of pages. The notices of 100 files together stay below half of the text that a prompt has of
+ * files.
+ */
 const noticeCharacters = 200;
 
 /**
- * Notices of stored content. A hostile file may control the function that wrote them, so they are bounded when they are
- * read, and each is one line.
+ * The notices of stored content. A hostile file may control the function that wrote them. So their number and length
+ * are limited when they are read, and each is made one line.
  */
 export function readNotices(stored: unknown): { notices?: readonly string[] } {
   if (!Array.isArray(stored)) return {};
@@ -79,7 +82,7 @@ export function readNotices(stored: unknown): { notices?: readonly string[] } {
   return notices.length > 0 ? { notices } : {};
 }
 
-/** What clients see of a file (specification, section 2.7), with a short-lived URL made for this response. */
+/** A file as clients see it (specification, section 2.7), with a short-lived URL made for this response. */
 export const uploadedFileResource = async (
   services: Services<'clock'> & { files: Pick<FileServices['files'], 'address'> },
   file: StoredFile,
@@ -100,7 +103,7 @@ export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> 
 
 /** Converts a file for models and stores the result. For an unreadable file it stores the reason, and never retries. */
 export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
-  // An earlier version of the caller names the file alone, which this function may not read.
+  // A caller of an earlier release sends only the file's name, and this function may not read files by name.
   if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
   const bytes = await services.preparation.readFile(file.addresses);
   // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.

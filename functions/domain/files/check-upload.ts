@@ -8,11 +8,17 @@ import {
   uploadHints,
 } from '#contract/upload.ts';
 
-/** How many bytes from a file's start are checked: within 4 KB, binary data after some leading text is found too. */
+/**
+ * Number of bytes that are checked at the start of a file. Within 4 KB, binary data after some leading text is found
+ * too.
+ */
 export const bytesToDetect = 4096;
 
 export interface ContentDetector {
-  /** The types that a file with these first bytes may have, the likeliest first; empty if they are unknown. */
+  /**
+   * The types that a file with these first bytes may have, the most likely one first. Empty if the bytes are of no
+   * known type.
+   */
   detect(start: Uint8Array): string[];
 }
 
@@ -34,7 +40,7 @@ const headerText = /^[\x20-\x7e]{1,255}$/;
 /** A content type without its parameters, in lower case. */
 const essenceOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
-/** What is wrong with a file's name, extension or content type, checked in this order. Undefined if nothing is. */
+/** The first problem of a file's name, extension or content type, in this order. Undefined if there is none. */
 export function describeWrongFile(name: string, contentType: string): UploadRejection | undefined {
   if (name === '') return { message: uploadFailures.nameMissing };
   if (name.length > limits.fileNameCharacters && [...name].length > limits.fileNameCharacters)
@@ -47,20 +53,22 @@ export function describeWrongFile(name: string, contentType: string): UploadReje
   const essence = essenceOf(contentType);
   const isAccepted = isAcceptedType(essence);
   if (isAccepted && headerText.test(contentType)) return undefined;
-  // If the type without its parameters is accepted, the error names the parameters too.
+  // If the type is accepted without its parameters, the error names the parameters too.
   const message = uploadFailures.contentType(isAccepted ? contentType : essence);
   return { message, hint: uploadHints.typeOf(extension) };
 }
 
-/** Many HTTP libraries send a part without a type: then the extension determines it. */
+/**
+ * The content type of a part. Many HTTP libraries send parts without a type: then the extension determines the type.
+ */
 export const typeFor = (name: string, contentType: string | undefined): string =>
   contentType ?? typeOfExtension[extensionOf(name)] ?? 'text/plain';
 
 /**
- * Checks a file's first bytes against its content type. Returns what is wrong, undefined if nothing is.
- * A content counts as text if it is no known document, image or archive, and has no zero byte. UTF-16 may have zero
- * bytes.
- * @param detected types that these bytes may have, the likeliest first
+ * Checks a file's first bytes against its content type. Content counts as text if it is no known document, image or
+ * archive, and has no zero byte. UTF-16 may have zero bytes.
+ * @param detected types that these bytes may have, the most likely one first
+ * @returns the problem; undefined if there is none
  */
 export function describeWrongContent(
   { name, contentType }: { readonly name: string; readonly contentType: string },
@@ -78,7 +86,7 @@ export function describeWrongContent(
   return { message: uploadFailures.contentType(found), hint };
 }
 
-/** The type of the content if it does not fit the declared type. */
+/** The type of the content, if it differs from the declared type. */
 function wrongTypeOf(essence: string, start: Uint8Array, detected: readonly string[]): string | undefined {
   if (!isTextType(essence)) {
     if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))
@@ -100,7 +108,10 @@ const unknownBinary = 'application/octet-stream';
 
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
-/** UTF-16 has a byte order mark, or its zero bytes, at least a tenth, are all at even or all at odd positions. */
+/**
+ * UTF-16 has a byte order mark, or it has zero bytes. These are at least a tenth of the bytes, and all at even or all
+ * at odd positions.
+ */
 function isUtf16(start: Uint8Array): boolean {
   const [first, second] = start;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true;

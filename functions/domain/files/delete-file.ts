@@ -6,9 +6,9 @@ import type { StoredFile } from './stored-file.ts';
  * Erases a file of a deleted chat, unless another chat attaches it. It may be repeated, also concurrently and after a
  * crash. Without a chat, it erases a file that no chat attaches.
  *
- * A send registers its chat and then reads whether the file is closed; an erasure closes the file and then checks for
- * chats. So at least one of them sees the other, and the file of a stored message is never erased. The metadata goes last:
- * by it, a repeated deletion finds what is left.
+ * A send registers its chat and then reads whether the file is closed. An erasure closes the file and then checks for
+ * chats. So at least one of them sees the other, and the file of a stored message is never erased. The metadata is
+ * deleted last, because a repeated deletion finds the remaining data by it.
  * @returns false if a chat attaches the file
  */
 export async function eraseFile(
@@ -22,7 +22,7 @@ export async function eraseFile(
 ): Promise<boolean> {
   const { fileIndex, files, preparedAttachments } = services;
   if (chatId !== null) await fileIndex.detach(file, chatId);
-  // Before it is closed, so that a file of other chats stays as it is.
+  // This check comes before the file is closed, so that a file of other chats does not change.
   if (await fileIndex.isAttached(file)) return false;
   await fileIndex.close(file);
   if (await fileIndex.isAttached(file)) return false;
@@ -31,12 +31,12 @@ export async function eraseFile(
   return true;
 }
 
-/** Milliseconds. A send takes some 10 ms to take back that its chat attaches a closed file. */
+/** Milliseconds. A send that has attached a closed file needs about 10 ms to detach it. */
 const pause = 200;
 
 /**
- * Deletes a file that no message has. A send that attaches it at the same moment either has it, and nothing is deleted, or
- * is rejected.
+ * Deletes a file that no message has. If a send attaches the file at the same moment, either the send keeps the file
+ * and nothing is deleted, or the send is rejected.
  * @throws notFound `File not found`; badRequest if a message has the file
  */
 export async function deleteFile(

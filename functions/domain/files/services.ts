@@ -15,7 +15,7 @@ export type AttachmentContent =
   | {
       type: 'text';
       text: string;
-      /** Where each page or slide starts; empty without pages. */
+      /** The offset in the text at which each page or slide starts; empty for a file without pages. */
       pageOffsets: number[];
       /** What models are told about the content, as in `ExtractedText`. */
       notices?: readonly string[];
@@ -33,7 +33,10 @@ export type AttachmentContent =
   | { type: 'unreadable'; reason: string };
 
 export interface AttachmentReader {
-  /** Reads no more of a file than the bounds need. A file that cannot be read is a content too, not an error. */
+  /**
+   * Reads only as much of a file as the bounds need. For a file that cannot be read, it returns content with the reason
+   * and does not throw.
+   */
   read(file: StoredFile, bounds: TextBounds, signal: AbortSignal): Promise<AttachmentContent>;
 }
 
@@ -42,8 +45,8 @@ export const preparedImageBytes = 3.75 * 1024 * 1024;
 
 export interface ImageFitter {
   /**
-   * Shrinks an image to the smallest limits of all providers, in bytes and in pixels, turns it upright, and takes the first
-   * frame of an animated one.
+   * Shrinks an image to the smallest limits of all providers, in bytes and in pixels. Also turns it upright, and takes
+   * the first frame of an animation.
    * @returns null if models can get the image as it is
    * @throws ExtractionFailure if the image cannot be shrunk
    */
@@ -54,7 +57,7 @@ export interface ImageFitter {
 }
 
 export interface SourceDocument {
-  /** Its extension determines the format. */
+  /** The extension determines the format. */
   name: string;
   /** Determines the format if the extension is unknown. */
   contentType?: string;
@@ -64,11 +67,11 @@ export interface SourceDocument {
 export interface ExtractedText {
   text: string;
   contentType: string;
-  /** Where each page or slide starts in the text; empty for a format without pages. */
+  /** The offset in the text at which each page or slide starts; empty for a format without pages. */
   pageOffsets: number[];
   /**
-   * What the text lacks of the document, or what is uncertain in it. Each is a phrase, such as `left out: 2 pictures` or
-   * `page 2 cannot be read`. Missing if there is nothing to say.
+   * What is missing in the text, or uncertain. Each notice is a phrase, such as `left out: 2 pictures` or
+   * `page 2 cannot be read`. Undefined if there is no notice.
    */
   notices?: readonly string[];
 }
@@ -105,15 +108,15 @@ export class ExtractionFailure extends Error {
 }
 
 /**
- * The presigned addresses of one file and of its results. Whoever has an address can send its request, so no log names
- * one.
+ * The presigned addresses of one file and of its results. Anyone who has an address can send its request, so no log
+ * contains one.
  */
 export interface PreparationAddresses extends ResultAddresses {
   /** Reads the file. */
   file: string;
 }
 
-/** What a function may access that reads hostile files: it has no other permissions than these addresses. */
+/** All that a function may access that reads hostile files. It has no other permissions than these addresses. */
 export interface Preparation {
   /** @returns undefined if the file is no longer there */
   readFile(addresses: PreparationAddresses): Promise<Uint8Array | undefined>;
@@ -124,11 +127,11 @@ export interface Preparation {
 /** A file in the form prepared for models. It is stored as long as the file. */
 export type PreparedAttachment =
   | { type: 'text'; text: string; pageOffsets: number[]; notices?: readonly string[] }
-  /** `fitted`: models get a smaller image made from the file, not the file itself. */
+  /** `fitted`: whether models get a smaller image that was made from the file, and not the file itself. */
   | { type: 'image'; mediaType: string; fitted: boolean; notices?: readonly string[] }
   | { type: 'unreadable'; reason: string };
 
-/** Presigned addresses that write what is prepared from one file. */
+/** Presigned addresses to which the content prepared from one file is written. */
 interface ResultAddresses {
   content: string;
   /** For the smaller image. */
@@ -144,7 +147,7 @@ export interface PreparedAttachments {
   ): Promise<PreparedAttachment | Extract<AttachmentContent, { type: 'beginning' }> | undefined>;
   put(file: StoredFile, prepared: PreparedAttachment): Promise<void>;
   getImage(file: StoredFile): Promise<Uint8Array>;
-  /** For a function that prepares this file, and has no other permissions. They are valid for some minutes. */
+  /** Addresses for a function that prepares this file and has no other permissions. They are valid for some minutes. */
   writeAddresses(file: StoredFile): Promise<ResultAddresses>;
   /** Deletes the content and the image, if they are there. */
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>): Promise<void>;
@@ -161,5 +164,5 @@ export interface FileServices extends WorkspaceServices {
   textExtractor: TextExtractor;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof FileServices> = Pick<FileServices, Name>;

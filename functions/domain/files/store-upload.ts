@@ -41,10 +41,11 @@ interface Form {
 }
 
 /**
- * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown: so the error
- * contains the file's size, and the client, still sending, can receive it. Nothing of a failed upload stays stored.
+ * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown. So the error
+ * contains the file's size, and a client that is still sending can receive the error. After a failed upload, nothing
+ * stays stored.
  * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
- *   file: empty text and 0 for what is unknown.
+ *   file, with empty texts and 0 for unknown values.
  */
 export async function storeUpload(
   services: UploadServices,
@@ -84,7 +85,7 @@ async function readPart(
   }
 }
 
-/** @throws badRequest with the first reason, those of the file before those of the form */
+/** @throws badRequest with the first reason; reasons of the file come before reasons of the form */
 function requireValid(form: Form): { file: Received; scope: UploadScope } {
   const { file } = form;
   const data = readData(form.data);
@@ -126,7 +127,7 @@ function describe(services: UploadServices, part: UploadPart & { kind: 'file' })
   };
 }
 
-/** Reads a file's content to its end, and stores it until something is wrong with it. */
+/** Reads a file's content to its end. Stores it until a problem is found. */
 async function receive(
   services: UploadServices,
   workspaceId: string,
@@ -150,7 +151,7 @@ async function receive(
   file.wrong ??= start.wrong;
 }
 
-/** The first bytes of a file. They are checked as soon as they are enough to detect its content type. */
+/** The first bytes of a file. They are checked as soon as there are enough of them to detect the content type. */
 class ContentStart {
   /** Why the content does not fit the content type. */
   wrong: UploadRejection | undefined;

@@ -1,12 +1,12 @@
 import type { UploadScope } from '#contract/upload.ts';
 
-/** An uploaded file (specification, section 2.7). The file store has its bytes, under workspace and uuid. */
+/** An uploaded file (specification, section 2.7). The file store has its bytes, by workspace and uuid. */
 export interface StoredFile {
   uuid: string;
   workspaceId: string;
-  /** As the client sent it, in any script. Never used as a key or in a URL's path. */
+  /** The name as the client sent it, in any script. It is never used as a key or in the path of a URL. */
   name: string;
-  /** With its parameters, such as a charset. */
+  /** The content type with its parameters, such as a charset. */
   contentType: string;
   size: number;
   scope: UploadScope;
@@ -32,8 +32,8 @@ export type UploadPart =
 /** Lets one of several functions prepare a file. */
 export interface PreparationLeases {
   /**
-   * @param until epoch milliseconds, another value for each attempt
-   * @returns false if another function has the lease of the file; true also if there is no such file
+   * @param until epoch milliseconds; each attempt has another value
+   * @returns false if another function has the lease of the file; true also if the file does not exist
    */
   takeLease(file: FileName, until: number, now: number): Promise<boolean>;
   /** Ends a lease before its time. */
@@ -48,15 +48,18 @@ export interface FileIndex extends PreparationLeases {
   /** Undefined if the workspace has no such file. */
   get(workspaceId: string, uuid: string): Promise<StoredFile | undefined>;
   /**
-   * Registers that a file is attached in a chat: before the message is stored, so that no erasure deletes the file after
-   * that. It may be repeated.
-   * @returns false if the file is closed or gone. Then nothing is registered.
+   * Registers that a chat attaches the file. This comes before the message is stored, so that no erasure deletes the
+   * file afterwards. It may be repeated.
+   * @returns false if the file is closed or deleted; then nothing is registered
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
-  /** Registers that the chat attaches the file no more. */
+  /** Removes the registration of the chat, because the chat does not attach the file. */
   detach(file: FileName, chatId: number): Promise<void>;
   isAttached(file: FileName): Promise<boolean>;
-  /** From now on, no chat attaches the file. Nothing takes that back. Does nothing if the file is gone. */
+  /**
+   * Closes the file: no further chat can attach it. A closed file is never opened again. Does nothing if the file is
+   * deleted.
+   */
   close(file: FileName): Promise<void>;
   /** Removes the metadata. */
   remove(file: FileName): Promise<void>;
@@ -70,7 +73,7 @@ export interface FileStore {
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Does nothing if the file is no longer there. */
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<void>;
-  /** For a function that prepares this file, and has no other permissions. It is valid for some minutes. */
+  /** An address for a function that prepares this file and has no other permissions. It is valid for some minutes. */
   readAddress(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<string>;
   /** A short-lived URL that downloads the file as an attachment. */
   address(file: StoredFile, now: Date): Promise<string>;
@@ -79,7 +82,7 @@ export interface FileStore {
 export interface FileWriter {
   /** Copies the bytes: the caller may reuse its buffer. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends the file after its last byte. It can be read, and expires after a day unless `complete` is called. */
+  /** Ends the file after its last byte. Then it can be read. It expires after a day unless `complete` is called. */
   end(): Promise<void>;
   /** Makes the file permanent. */
   complete(): Promise<void>;

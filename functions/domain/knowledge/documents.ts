@@ -3,13 +3,13 @@ import { ExtractionFailure } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
 /**
- * About 200 words: long enough for a fact and its context, short enough that five passages cost a model only about
- * 1,250 tokens.
+ * About 200 words. A passage is long enough for a fact and its context, and short enough that five passages cost a
+ * model only about 1,250 tokens.
  */
 const passageCharacters = 1000;
 
 /**
- * The next passage repeats the last tenth: one or two sentences, so that text around a cut is complete in one of the
+ * The next passage repeats the last tenth: one or two sentences. So the text around a cut is complete in one of the
  * passages.
  */
 const overlapCharacters = 100;
@@ -17,7 +17,7 @@ const overlapCharacters = 100;
 /** A passage ends at the best break in its second half. A break in the first half would make it too short. */
 const minPassageCharacters = passageCharacters / 2;
 
-/** Best first. Each match ends where the next passage may start. */
+/** The best break comes first. The end of each match is where the next passage may start. */
 const breaks = [
   /\n[^\S\n]*\n\s*/g, // a paragraph
   /[.!?…]['"”’)\]]*\s+|[。！？][」』）”]*|\n/g, // a sentence or a line
@@ -63,7 +63,7 @@ function endOf(text: string, start: number, to: number): number {
   return betweenCharacters(text, maxEnd);
 }
 
-/** The overlap starts with a sentence if one starts in it, else with a word. */
+/** The overlap starts with a sentence if one starts in it, otherwise with a word. */
 function nextStart(text: string, end: number): number {
   const start = end - overlapCharacters;
   const overlap = text.slice(start, end);
@@ -80,7 +80,7 @@ function lastEnd(text: string, pattern: RegExp): number | undefined {
   return end;
 }
 
-/** Undefined if the match ends where the text ends: nothing would be left. */
+/** Undefined if the match ends where the text ends, because then nothing would be left. */
 function firstEnd(text: string, pattern: RegExp): number | undefined {
   for (const match of text.matchAll(pattern)) {
     const end = match.index + match[0].length;
@@ -97,7 +97,7 @@ export interface AddedDocument {
   document: KnowledgeDocument;
   /** Whether it replaced a document of the same name. */
   replaced: boolean;
-  /** What the text lacks of the document, as in `ExtractedText`. */
+  /** What is missing in the text, as in `ExtractedText`. */
   notices: readonly string[];
 }
 
@@ -124,7 +124,7 @@ export async function addDocuments(
     throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
   rejectNames(documents.map(({ name }) => name));
   const prepared: Prepared[] = [];
-  // One after the other: reading a document of 50 MB may take ten times that in memory.
+  // Documents are read one after the other: a document of 50 MB may take ten times its size in memory.
   for (const document of documents) prepared.push(await prepare(services, document));
   let added: AddedDocument[] = [];
   await services.knowledge.change(workspaceId, (known) => {

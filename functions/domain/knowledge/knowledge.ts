@@ -19,7 +19,7 @@ export interface KnowledgeDocument {
 /** A part of a text: the unit that is searched and that a model reads. */
 export interface Passage {
   text: string;
-  /** Where it starts in the text, in UTF-16 code units. */
+  /** The offset in the text at which the passage starts, in UTF-16 code units. */
   offset: number;
   /** Counted from 1; absent if the text has no pages. */
   page?: number;
@@ -42,10 +42,11 @@ export const knowledgeLimits = {
    * MB. For more text, use a Bedrock knowledge base.
    */
   textBytes: 10 * 1024 * 1024,
-  /** The same as for chat names. */
+  /** The same limit as for names of chats. */
   nameCharacters: 256,
   /**
-   * A transaction has at most 100 writes: one per document, one for the head, two for the audit. The rest is reserve.
+   * A transaction has at most 100 writes: one for each document, one for the head, two for the audit. The others are a
+   * reserve.
    */
   documentsAtOnce: 50,
 } as const;
@@ -62,7 +63,7 @@ export interface KnowledgeStore {
   list(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
    * Changes a workspace's documents, all or none.
-   * @param decide returns the change to the given documents; called again if another change was stored in between
+   * @param decide returns the change to the given documents; it is called again if another change was stored meanwhile
    */
   change(
     workspaceId: string,
@@ -109,7 +110,7 @@ export interface SearchedText {
 }
 
 export interface PassageOfText extends Passage {
-  /** Which of the texts it is of. */
+  /** Index of the text that contains the passage. */
   textIndex: number;
 }
 
@@ -127,5 +128,5 @@ export interface KnowledgeServices extends AgentServices, FileServices {
   knowledgeBase: KnowledgeBase;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof KnowledgeServices> = Pick<KnowledgeServices, Name>;

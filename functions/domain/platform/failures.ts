@@ -7,13 +7,16 @@
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 
-/** A failure without the provider's own message: that may quote the prompt, and this error is logged. */
+/**
+ * A failure of a model. It does not contain the provider's own message, because this error is logged and the message
+ * may quote the prompt.
+ */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   readonly kind: ModelFailureKind;
   /** Milliseconds that the provider asks to wait; undefined if it does not say. */
   readonly retryAfter: number | undefined;
-  /** The provider rejects what the request contains: the same content would be rejected again. */
+  /** Whether the provider rejects the content of the request. It would reject the same content again. */
   readonly isOfContent: boolean;
 
   constructor(
@@ -38,7 +41,7 @@ export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   failed: 'The model could not complete the reply',
 };
 
-/** A request to an address that a user, agent or operator named has failed. The message is written for them. */
+/** A request failed to an address that a user, an agent or an operator has named. The message is written for them. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly kind: OutboundFailureKind;
@@ -72,7 +75,7 @@ const outboundFailureTexts = {
   unreadable: 'The answer cannot be read as text',
 } as const;
 
-/** The table rejects this item; a retry would not help. */
+/** The table rejects this item. A retry would not help. */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }

@@ -1,8 +1,8 @@
 import { ServiceError } from '#contract/errors.ts';
 
 /**
- * The key of a request that may arrive again without doing its work twice: the header Idempotency-Key, or the gateway's
- * id of the request.
+ * The key of a request that may arrive more than once, but must do its work once: the header Idempotency-Key, or the
+ * gateway's id of the request.
  */
 export interface IdempotencyKey {
   workspaceId: string;
@@ -14,10 +14,10 @@ export interface IdempotencyKey {
   at: number;
 }
 
-/** What a request with an idempotency key made: ids, never texts. */
+/** The work of a request with an idempotency key: ids, never texts. */
 export type Work =
   | { is: 'chat'; chatId: number; createdAt: string }
-  /** Position of the user message. The reply follows it, once it is stored. */
+  /** Position of the user message. The reply has the next position, once it is stored. */
   | { is: 'turn'; chatId: number; position: number }
   /** The id is stored before the batch is created. */
   | { is: 'batch'; batchId: string };
@@ -53,6 +53,9 @@ export function previousWork<Kind extends Work['is']>(
 export interface IdempotencyStore {
   /** Undefined if the key was not used, or its record has expired. */
   find(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
-  /** Stores what the request will create, unless the key is in use. @returns the record that is then stored */
+  /**
+   * Stores what the request will create, unless the key is in use.
+   * @returns the record that is stored then
+   */
   store(key: IdempotencyKey, work: Work): Promise<IdempotencyRecord>;
 }

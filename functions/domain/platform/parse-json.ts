@@ -5,19 +5,19 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 
-/** Both kinds of brackets differ in this bit alone, and no other character becomes one of the two. */
+/** Square brackets and braces differ only in this bit. Setting it turns no other character into a brace. */
 const bracketBit = 0x20;
 const closing = 0x7d;
 
-/** 1 for each character that the count stops at. A small loop over a table is compiled early. */
+/** 1 for each character at which the count stops. V8 compiles a small loop over a table early. */
 const structural = new Uint8Array(0x1_00_00);
 for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
 
 /**
- * Parses JSON of a client or a model. Levels and values are counted before, without building any of them: an array or an
- * object takes twenty times the memory of its two characters.
- * @param name of the text, for errors
- * @param mostValues fields and elements together
+ * Parses JSON of a client or a model. First counts levels and values without building any of them, because an array or
+ * an object takes twenty times the memory of its two characters.
+ * @param name name of the text, for errors
+ * @param mostValues maximum of fields and elements together
  * @throws badRequest that names the limit, or if the text is not JSON
  */
 export function parseJson(name: string, text: string, mostValues: number): unknown {
@@ -39,7 +39,7 @@ function requireFew(name: string, text: string, mostValues: number): void {
     else if ((character | bracketBit) === closing) levels -= 1;
     else {
       levels += 1;
-      // Its first field or element. An empty one counts too, because it takes memory.
+      // Counts the first field or element. An empty array or object counts too, because it takes memory.
       values += 1;
     }
     if (levels > limits.bodyLevels)
@@ -73,7 +73,7 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * A copy of a JSON value that can be encoded as UTF-8: in each string and each field name, a lone surrogate becomes
+ * A copy of a JSON value that can be encoded as UTF-8. In each string and each field name, lone surrogates become
  * U+FFFD. DynamoDB and some model providers reject lone surrogates.
  */
 export function wellFormed<Value>(value: Value): Value;

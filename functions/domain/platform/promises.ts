@@ -1,6 +1,7 @@
 /**
  * Like `Promise.all`, but rejects only when every promise has ended, with the first rejection in the order of the
- * promises. A Lambda function may be frozen after its response, so nothing that it has started may continue then.
+ * promises. Lambda may freeze a function after its response, so nothing that the function has started may continue
+ * then.
  */
 export async function allEnded<Promises extends readonly unknown[]>(
   promises: readonly [...Promises],
@@ -10,14 +11,14 @@ export async function allEnded<Promises extends readonly unknown[]>(
 }
 
 /**
- * Milliseconds after a deletion from which nothing writes to what was deleted any more. A function that had read it before
- * may write for 900 s, Lambda's longest timeout; the rest is for differences of clocks, and for callers that the gateway
- * has authorized before.
+ * Milliseconds after a deletion. After this time, nothing writes to the deleted data any more. A function that had read
+ * the data before may write for 900 s, Lambda's longest timeout. The rest is for differences between clocks, and for
+ * callers that the gateway has authorized before.
  */
 export const lastWriteAfter = 20 * 60_000;
 
 /**
- * Settles as the promise does. If the signal aborts first, rejects with its reason at once, although the work
+ * Settles like the promise. If the signal aborts first, rejects with the signal's reason at once, although the work
  * continues.
  */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {

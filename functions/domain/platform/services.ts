@@ -26,16 +26,19 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** `stalled`: the idle timeout aborted the reply. `slow`: the deadline aborted it. Values of a metric's dimension. */
+/**
+ * `stalled`: the reply was aborted by the idle timeout. `slow`: it was aborted at the deadline. These are values of a
+ * metric's dimension.
+ */
 export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
 
 /** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
 export interface Meter {
-  /** A reply has ended, complete or not. Records what it used. */
+  /** A reply has ended, complete or not. Records its usage. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
   /** The model ended a reply with a failure. */
   modelFailed(model: string, failure: FailureOfModel): void;
-  /** A call of a model is retried. */
+  /** A model call is retried. */
   modelRetried(model: string, failure: ModelFailureKind): void;
   /** A worker has processed requests of batches. */
   requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
@@ -46,10 +49,10 @@ export interface Meter {
   usageNotCounted(): void;
 }
 
-/** A call of a model. `callType` is `chat`, or the type of the reasoning step that made the call. */
+/** A model call. `callType` is `chat`, or the type of the reasoning step that made the call. */
 export type CountedCall = [model: string, callType: string, promptTokens: number, completionTokens: number];
 
-/** Adds counts by their names. A count that is missing in the second is 0. */
+/** Adds counts of the same name. A count that is missing in the second object is 0. */
 export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
   one: Counts,
   other: { readonly [Name in keyof Counts]?: number | undefined },

@@ -2,10 +2,10 @@ import { ServiceError } from '#contract/errors.ts';
 import type { Pool } from '#contract/limits.ts';
 import type { Cancel, Clock, Log } from './services.ts';
 
-/** Numbers of slots by pool and workspace. The name `''` is for workspaces that are not named. */
+/** Numbers of slots by pool and workspace. The name `''` stands for all workspaces that are not named. */
 export type Slots = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
 
-/** The slots that a process has given. */
+/** The slots that the workspaces have in one process. */
 export interface SlotReport {
   process: string;
   /** Milliseconds since 1970. */
@@ -16,7 +16,7 @@ export interface SlotReport {
 export interface SlotReports {
   /** Replaces the report of its process. */
   put(report: SlotReport): Promise<void>;
-  /** Also those of processes that have ended. */
+  /** All reports, also those of processes that have ended. */
   all(): Promise<SlotReport[]>;
 }
 
@@ -24,8 +24,8 @@ export interface SlotReports {
 export type Leave = () => void;
 
 /**
- * A process with fewer slots in a pool reports nothing, because they cannot fill a pool. A reader and a webhook
- * have a process of their own.
+ * Fewest slots in a pool that a process reports. Fewer slots cannot fill a pool. The processes of a reader and of a
+ * webhook serve one request each, so they report one slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -35,20 +35,20 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/** Milliseconds between two reports of a process. So a count is at most twice as old. */
+/** Milliseconds between two reports of a process. A count is at most twice as old. */
 const interval = 5000;
 
-/** Milliseconds that a report counts. So the slots of a process that was killed are free after this time. */
+/** Milliseconds for which a report counts. After this time, the slots of a process that was killed are free. */
 const validity = 30_000;
 
 /** With two pools and the longest ids, a report stays below 1 KB, which is one write unit. */
 const namedWorkspaces = 12;
 
 /**
- * Divides the slots of each pool among the workspaces: a workspace may have as many slots as are free (the dynamic
- * thresholds of Choudhury and Hahne, 1998). Alone it has at most half of them, and each of `n` busy workspaces has at
- * most one of `n + 1` parts, so there is always room for another one. The counts are of the whole stage, because Lambda
- * fills an environment before it starts the next.
+ * Divides the slots of each pool among the workspaces. A workspace may have as many slots as are free (the dynamic
+ * thresholds of Choudhury and Hahne, 1998). A single workspace has at most half of the slots, and each of `n` busy
+ * workspaces has at most one of `n + 1` parts. So there is always room for another workspace. The counts are those of
+ * the whole stage, because Lambda fills an environment before it starts the next.
  */
 export class Shares {
   private readonly services: { clock: Clock; log: Log; reports: SlotReports };
@@ -59,10 +59,10 @@ export class Shares {
   private exchangedAt = Number.NEGATIVE_INFINITY;
   private exchanging: Promise<void> | undefined;
   private cancelNext: Cancel | undefined;
-  /** The last report of this process names slots. */
+  /** Whether the last report of this process contains slots. */
   private isCounted = false;
 
-  /** @param process its id, which no other has */
+  /** @param process the unique id of this process */
   constructor(services: Shares['services'], process: string, sizeOf: (pool: Pool) => number) {
     this.services = services;
     this.process = process;
@@ -89,7 +89,8 @@ export class Shares {
   }
 
   /**
-   * Takes a slot for a process that serves one request, and so does not know what the others have given.
+   * Takes a slot for a process that serves one request. Such a process does not know the slots of other processes, so
+   * it reads their reports first.
    * @returns undefined if the workspace has its share
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
@@ -135,7 +136,10 @@ export class Shares {
     this.cancelNext = clock.after(delay, () => void this.exchange());
   }
 
-  /** Never rejects. Concurrent calls share one exchange. */
+  /**
+   * Writes the report of this process and reads those of the others. Never rejects. Concurrent calls share one
+   * exchange.
+   */
   private exchange(): Promise<void> {
     this.cancelNext?.();
     this.cancelNext = undefined;
@@ -164,12 +168,12 @@ export class Shares {
   }
 }
 
-/** What a process knows of one pool. */
+/** The slots of one pool, as far as this process knows them. */
 class SharedPool {
   readonly own = new Map<string, number>();
   /** Slots of the other processes. */
   others: ReadonlyMap<string, number> = new Map();
-  /** Workspaces in the order of their turns. */
+  /** The waiting workspaces, in the order of their turns. */
   private readonly waiting = new Map<string, (() => void)[]>();
   private readonly size: number;
 
@@ -177,12 +181,15 @@ class SharedPool {
     this.size = size;
   }
 
-  /** Slots that are taken in this process, and those that are waited for. */
+  /** Number of slots in this process, taken and waited for. */
   get demand(): number {
     return sumOf(this.own.values()) + [...this.waiting.values()].flat().length;
   }
 
-  /** A workspace without a slot may always have one: there was room for its request. */
+  /**
+   * Whether the workspace has its share. A workspace without a slot can always get one, because there was room for its
+   * request.
+   */
   hasShare(workspaceId: string): boolean {
     const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());
     return countOf(this.own, workspaceId) + countOf(this.others, workspaceId) >= Math.max(1, free);
@@ -221,7 +228,7 @@ class SharedPool {
     return promise;
   }
 
-  /** Gives free slots to those who wait, one to each workspace in turn. */
+  /** Gives free slots to the requests that wait, one to each workspace in turn. */
   serveWaiting(): void {
     for (let hasGiven = true; hasGiven; ) {
       hasGiven = false;
@@ -246,7 +253,7 @@ const countOf = (counts: ReadonlyMap<string, number>, workspaceId: string): numb
 
 const sumOf = (counts: Iterable<number>): number => [...counts].reduce((sum, count) => sum + count, 0);
 
-/** Names the workspaces with most slots. */
+/** The slots of a report. It names the workspaces with the most slots. */
 function slotsOf(pools: ReadonlyMap<Pool, SharedPool>): Slots {
   const slots: Partial<Record<Pool, Record<string, number>>> = {};
   for (const [pool, { own }] of pools) {

@@ -19,7 +19,10 @@ import {
   webhookSignature,
 } from './webhook.ts';
 
-/** An address may have a token in its path or query, so it is encrypted as well, with the secrets in one ciphertext. */
+/**
+ * Encrypts the address and the secrets in one ciphertext. The address is encrypted too, because its path or query may
+ * contain a token.
+ */
 const encryptTarget = async (
   { secretCipher }: Services<'secretCipher'>,
   { events }: Pick<Webhook, 'events'>,
@@ -61,8 +64,8 @@ export async function encryptedWebhook(
 }
 
 /**
- * Signs the further calls of a batch's webhook with another secret. `webhook-signature` also has the signature of the
- * secret before it, for a receiver that does not know the new one yet.
+ * Replaces the secret that signs the further calls of a batch's webhook. `webhook-signature` also contains the
+ * signature with the previous secret, for a receiver that does not know the new one yet.
  */
 export async function replaceWebhookSecret(
   services: Services<'deliveries' | 'secretCipher' | 'webhookSource'>,
@@ -100,13 +103,19 @@ export interface DeliveryProgress {
   isGivenUp?: true;
 }
 
-/** Milliseconds until a delivery asks again for a slot, while its workspace has its share of those that failed before. */
+/**
+ * Milliseconds until a delivery asks for a slot again. It has none while its workspace has its share of slots for
+ * deliveries that failed before.
+ */
 const turnMilliseconds = 60_000;
 
 const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
-/** Makes the next attempt to deliver a batch's event, if it is due. The item stores the attempts and the next time. */
+/**
+ * Makes the next attempt to deliver a batch's event, if it is due. The delivery's item stores the attempts and the next
+ * time.
+ */
 export async function deliverWebhook(
   services: DeliverServices,
   owner: DeliveryOwner,
@@ -123,11 +132,11 @@ export async function deliverWebhook(
     await services.deliveries.exhaust(delivery);
     return exhausted;
   }
-  // A receiver that has failed before may take the whole time again.
+  // A receiver that has failed before may take the whole timeout again, so the attempt needs a slot.
   const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
   if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
   try {
-    // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
+    // The target is decrypted before the attempt starts, because a failure of KMS must not count as an attempt.
     const target = await decryptTarget(services, webhook, owner);
     const started = await services.deliveries.start(delivery, {
       at: now.toISOString(),
@@ -239,7 +248,7 @@ const varied = ({ random }: Services<'random'>, delay: number): number => delay 
 const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();
 
-/** The workflow waits whole seconds. At least 1, so that it does not call in a loop before the attempt is due. */
+/** The workflow waits for whole seconds, at least 1, so that it does not call in a loop before the attempt is due. */
 const waiting = (until: string, now: Date): DeliveryProgress => ({
   state: 'waiting',
   seconds: Math.max(1, Math.ceil((Date.parse(until) - now.getTime()) / 1000)),

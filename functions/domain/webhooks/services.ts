@@ -20,35 +20,35 @@ export interface WebhookDelivery {
 }
 
 export interface DeliveryAttempt {
-  /** Counted from 1 over all rounds. */
+  /** Number of the attempt, counted from 1 over all rounds. */
   number: number;
   round: number;
   at: string;
-  /** Milliseconds. Null while the attempt runs; stays null if the function was killed. */
+  /** Milliseconds. Null while the attempt runs, and for ever if the function was killed. */
   duration: number | null;
-  /** The receiver's status code; null without a response. */
+  /** The receiver's status code; null if there was no response. */
   status: number | null;
-  /** Why there was no response; null with a response. */
+  /** Why there was no response; null if there was one. */
   failure: string | null;
 }
 
 export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 
-/** Unique, because a batch ends once. Receivers recognize a repeated event by this id. */
+/** The id of a batch's event. It is unique, because a batch ends once. Receivers recognize a repeated event by it. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
 
 /** The write that ends a batch also creates its delivery: see BatchStore. */
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
-   * Starts the next attempt and stores it. Undefined if another caller started it, or the delivery has ended.
-   * @param attempt.nextAt when the following attempt is due if the function is killed during this one
+   * Starts the next attempt and stores it. Returns undefined if another caller started it, or the delivery has ended.
+   * @param attempt.nextAt the due time of the following attempt, if the function is killed during this one
    */
   start(
     delivery: WebhookDelivery,
     attempt: { at: string; nextAt: string },
   ): Promise<{ delivery: WebhookDelivery; attempt: DeliveryAttempt } | undefined>;
-  /** Stores how an attempt ended. Changes the delivery only if no other attempt has started in the meantime. */
+  /** Stores how an attempt ended. Changes the delivery only if no other attempt has started meanwhile. */
   end(
     delivery: WebhookDelivery,
     attempt: DeliveryAttempt,
@@ -56,7 +56,7 @@ export interface DeliveryStore {
   ): Promise<void>;
   /** Ends a delivery whose last attempt was killed before its result was stored. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
-  /** Restarts the schedule. Undefined if another caller changed the delivery after it was read. */
+  /** Restarts the schedule. Returns undefined if another caller changed the delivery after it was read. */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /**
    * Replaces the webhook that is stored with the batch, for all further attempts.
@@ -102,11 +102,11 @@ export interface WebhookServices extends PlatformServices {
 
 /** Times in milliseconds. */
 interface WebhookSettings {
-  /** How long a receiver may take to respond. */
+  /** Maximum time of a receiver to respond. */
   timeout: number;
   /** The delay after each failed attempt, from its end to the next attempt. */
   retryDelays: readonly number[];
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof WebhookServices> = Pick<WebhookServices, Name>;

@@ -10,7 +10,7 @@ export interface EncryptedWebhook {
   target: string;
 }
 
-/** Of a version that encrypted only the secret. */
+/** A webhook that an earlier release has stored. It encrypted only the secret. */
 interface FormerWebhook {
   events: WebhookEvent[];
   url: string;
@@ -18,10 +18,10 @@ interface FormerWebhook {
   secret: string | null;
 }
 
-/** Where a webhook's calls go, and what signs them. Its JSON is stored, so names and types never change. */
+/** Where a webhook's calls go, and the secrets that sign them. Its JSON is stored, so names and types never change. */
 export interface WebhookTarget {
   url: string;
-  /** The newest first. Without one, calls are not signed. */
+  /** The newest secret comes first. Without secrets, calls are not signed. */
   secrets: string[];
 }
 
@@ -38,7 +38,7 @@ export interface SecretOwner {
 
 interface SignedCall {
   secret: string;
-  /** Unix seconds, the same text as in the header. */
+  /** Unix time in seconds, in the same form as in the header. */
   timestamp: string;
   /** Exactly the bytes that are sent. */
   body: string | Uint8Array;
@@ -54,7 +54,10 @@ export const standardSignature = (call: SignedCall & { eventId: string }): strin
 
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 
-/** Libraries of Standard Webhooks decode a secret that starts with `whsec_` as base64, and use any other unchanged. */
+/**
+ * Libraries of Standard Webhooks decode a secret that starts with `whsec_` as base64, and use any other secret
+ * unchanged.
+ */
 function standardKey(secret: string): string | Buffer {
   const [, base64 = ''] = prefixed.exec(secret) ?? [];
   return base64 === '' ? secret : Buffer.from(base64, 'base64');

@@ -5,7 +5,7 @@ import type { Services } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
-/** A new key, not stored yet, and its text, which is never stored. */
+/** Makes a new key and its text. The key is not stored yet; the text is never stored. */
 export function makeApiKey(
   services: Services<'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
@@ -78,7 +78,10 @@ export interface Caller {
   apiKeyId: string;
   /** Null for a workspace without limits. */
   limits: Limits | null;
-  /** When the key expires; null if never. Check it: the gateway may cache the authorizer's response for longer. */
+  /**
+   * When the key expires; null if it never expires. The caller must check it, because the gateway may cache the
+   * authorizer's response for longer.
+   */
   expiresAt: string | null;
 }
 
@@ -121,7 +124,8 @@ export const authorizeRequest = (
 };
 
 /**
- * Writes once per key and day. A failure is only logged and does not reject the request: operators alone read the day.
+ * Writes once for each key and day. A failure is logged and does not reject the request, because only operators read
+ * the day.
  */
 async function markUsed(
   services: Services<'apiKeys' | 'clock' | 'log'>,

@@ -22,13 +22,13 @@ export type AuditAction =
 /** What an operator did. One transaction writes the entry and the change, so neither exists without the other. */
 export interface AuditEntry {
   at: string;
-  /** In AWS the operator's ARN as STS reports it; on a local run the name of the machine's user. */
+  /** In AWS, the operator's ARN as STS reports it. On a local run, the name of the machine's user. */
   actor: string;
   action: AuditAction;
   workspaceId: string;
   /** Id of the changed object. */
   target: string;
-  /** What changed. Never contains a key, a secret or a text of an agent's prompt. */
+  /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
   changes: Record<string, unknown>;
 }
 
@@ -49,7 +49,7 @@ export function changesOf(before: object, after: object): Record<string, { from:
 /** What operators did. Each store writes the entry in the same transaction as the change. */
 export interface AuditLog {
   /**
-   * Oldest first, in pages.
+   * The entries of the given days, oldest first, in pages.
    * @param workspaceId undefined for all workspaces
    * @param from first UTC day, such as `2027-01-31`
    * @param to last UTC day, included

@@ -13,10 +13,13 @@ import type { Services } from './services.ts';
 
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
-/** Bounds the memory. A key that was evicted costs one extra write at its next request. */
+/** Limits the memory. A key that was evicted costs one extra write at its next request. */
 const maxKeys = 10_000;
 
-/** The first with what this process knows, the second with what it then finds, the third if others write meanwhile. */
+/**
+ * The first attempt uses what this process knows, the second what the first has found. The third is for writes of
+ * others meanwhile.
+ */
 const attempts = 3;
 
 export function openRateLimits(services: LimiterServices): RateLimits {
@@ -76,9 +79,9 @@ const newBuckets = ({ limits }: BucketOwner): Buckets =>
 class Bucket {
   readonly rateClass: RateClass;
   readonly limit: RateLimit;
-  /** In which the bucket gains one token, rounded up to a microsecond. */
+  /** Time in which the bucket gains one token, rounded up to a microsecond. */
   readonly interval: number;
-  /** When the stored bucket is full again. It never decreases, so a stale value is a safe lower bound. */
+  /** When the stored bucket is full again. The value never decreases, so a stale value is a safe lower bound. */
   fullAt = 0;
   #unpaid = 0;
   #chargedAt = 0;
@@ -98,24 +101,24 @@ class Bucket {
     this.#chargedAt = now;
   }
 
-  /** What is charged and not written. It is refilled too, as soon as all that is written is. */
+  /** The amount that is charged and not written. It is refilled too, after everything that is written was refilled. */
   unpaid(now: number): number {
     return Math.max(0, this.#unpaid - Math.max(0, now - Math.max(this.fullAt, this.#chargedAt)));
   }
 
-  /** @returns what is not written: the caller writes it, or owes it again */
+  /** @returns the amount that is not written. The caller must write it, or call `owe` with it */
   pay(now: number): number {
     const amount = this.unpaid(now);
     this.#unpaid = 0;
     return amount;
   }
 
-  /** When the bucket is full again, with what is not written. */
+  /** When the bucket is full again, including the amount that is not written. */
   due(now: number): number {
     return Math.max(this.fullAt, now) + this.unpaid(now);
   }
 
-  /** A bucket that is due after this time has less than so many tokens. */
+  /** The latest time at which the bucket may be full again if it has this many tokens now. */
   latest(tokens: number, now: number): number {
     return now + this.interval * (this.limit.burst - tokens);
   }
@@ -130,7 +133,7 @@ async function write(services: LimiterServices, request: Request): Promise<RateL
   throw new Error(`Others have changed the buckets before each of ${attempts} attempts`);
 }
 
-/** @returns false if nothing was written; then it is known how full the buckets are */
+/** @returns false if nothing was written; then the buckets have the stored values */
 async function writeOnce(
   { rateBuckets }: LimiterServices,
   { owner, buckets, tokens, now }: Request,
@@ -162,7 +165,7 @@ async function writeOnce(
   }
 }
 
-/** The rejection by the bucket that takes longest to have the tokens; undefined if all have them. */
+/** The rejection by the bucket that takes the longest time to have the tokens. Undefined if all buckets have them. */
 function rejectionOf({ buckets, tokens, now }: Request): RateLimitDecision | undefined {
   let longest: { bucket: Bucket; wait: number } | undefined;
   for (const bucket of buckets.values()) {
@@ -204,7 +207,7 @@ function rejected(bucket: Bucket, wait: number, now: number): RateLimitDecision 
   };
 }
 
-/** No waiting helps. */
+/** The rejection of a request that takes more tokens than a full bucket has, so that waiting does not help. */
 const rejectedForGood = (bucket: Bucket, tokens: number, now: number): RateLimitDecision => ({
   bucket: stateOf(bucket, now),
   rejection: new ServiceError('badRequest', `${describeLimit(bucket)}: ${tokens} at once are too many`),

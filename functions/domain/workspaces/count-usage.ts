@@ -33,16 +33,17 @@ export interface UsageLine {
   /** The day, the id of the workspace or the key, the agent's id (null: no agent), or the model. */
   name: string | null;
   counts: UsageCounts;
-  /** Calls of all models; of one model if grouped by model. */
+  /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
 }
 
-/** Each is a query or more. */
+/** Number of workspaces that are read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
 
 /**
- * The usage of a workspace or of all, grouped by day, workspace, key, agent or model. Both days are UTC days and included.
- * @param input without a workspace, the usage of all
+ * The usage of one workspace or of all workspaces, grouped by day, workspace, key, agent or model. Both days are UTC
+ * days and included.
+ * @param input.workspaceId undefined for all workspaces
  * @throws notFound for an unknown workspace
  */
 export async function summarizeUsage(
@@ -105,10 +106,13 @@ const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
     ? other
     : { name: other.name, counts: sumOf(one.counts, other.counts), calls: sumOf(one.calls, other.calls) };
 
-/** Milliseconds for which uses are collected. A process that must end has about a second (`serve-routes.ts`). */
+/** Milliseconds for which uses are collected. A process that must end still has about a second (`serve-routes.ts`). */
 const collectedFor = 500;
 
-/** So many uses are written without a further wait: each is then a sixteenth of a write unit, however fast they come. */
+/**
+ * Number of uses that are written without a further wait. Each then costs a sixteenth of a write unit, however fast
+ * uses come.
+ */
 const collectedAtMost = 16;
 
 interface Collected {
@@ -119,9 +123,9 @@ interface Collected {
 }
 
 /**
- * A usage store that writes the uses of concurrent requests together, one write for each key, agent and day. Each use
- * waits for its write, so each request knows whether its use is counted.
- * @param isAlone whether no other request runs: the use is then written at once
+ * A usage store that writes the uses of concurrent requests together, with one write for each key, agent and day. Each
+ * request waits for the write of its use, so it knows whether the use is counted.
+ * @param isAlone whether no other request runs; then the use is written at once
  */
 export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {
   const open = new Map<string, Collected>();

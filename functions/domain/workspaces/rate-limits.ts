@@ -4,8 +4,8 @@ import type { Limits, RateClass, Tokens } from '#contract/rate-limits.ts';
 /** The outcome of the rate limiter for one request. */
 export interface RateLimitDecision {
   /**
-   * Of the class that rejects the request, else of its first class. `limit` and `remaining` in tokens, `reset` in whole
-   * seconds. Null if the class has no limit, or the limiter failed open.
+   * The bucket of the class that rejects the request, otherwise of its first class. `limit` and `remaining` are in
+   * tokens, `reset` is in whole seconds. Null if the class has no limit, or the limiter failed open.
    */
   bucket: { limit: number; remaining: number; reset: number } | null;
   /** Null if the request is allowed. */
@@ -22,11 +22,11 @@ export interface RateLimits {
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
-   * Charges what a request has used beyond what it took, without a write: the next take of the key in this process writes
-   * it. Until then other processes do not know it, and it is lost if the process ends.
+   * Charges the request's usage beyond the tokens that it took. This writes nothing: the next take of the key in this
+   * process writes the charge. Until then other processes do not know it, and it is lost if the process ends.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;
-  /** Writes what is charged, for a process that takes nothing itself. Never rejects. */
+  /** Writes the charges of a process that takes no tokens itself. Never rejects. */
   writeCharges(owner: BucketOwner): Promise<void>;
 }
 
@@ -37,17 +37,17 @@ export interface BucketOwner {
   limits: Limits;
 }
 
-/** What is added to one bucket. Times and amounts in milliseconds. */
+/** The amount that is added to one bucket. Times and amounts in milliseconds. */
 export interface BucketChange {
   rateClass: RateClass;
   amount: number;
   /** Whether the bucket is full. */
   isFull: boolean;
-  /** The bucket must not be full later than this; null if it may. */
+  /** The bucket must be full again at this time or earlier. Null if it may be full later. */
   latest: number | null;
 }
 
-/** When each bucket is full again, epoch milliseconds. A bucket that was never used is missing. */
+/** When each bucket is full again, in epoch milliseconds. A bucket that was never used has no entry. */
 export type FullTimes = Partial<Record<RateClass, number>>;
 
 /**
@@ -56,9 +56,9 @@ export type FullTimes = Partial<Record<RateClass, number>>;
  */
 export interface RateBucketStore {
   /**
-   * Makes all changes, or none if one is not possible.
-   * @param expiresAt epoch milliseconds: by then all buckets of the key are full
-   * @returns the buckets after the write, or as found if nothing was changed
+   * Makes all changes, or none if one of them is not possible.
+   * @param expiresAt epoch milliseconds; at this time all buckets of the key are full
+   * @returns the buckets after the write, or as they were found if nothing was changed
    */
   take(
     owner: BucketOwner,

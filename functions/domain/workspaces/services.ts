@@ -11,7 +11,7 @@ export interface WorkspaceServices extends PlatformServices {
   auditLog: AuditLog;
   rateBuckets: RateBucketStore;
   rateLimits: RateLimits;
-  /** The limits of workspaces without own limits. */
+  /** The limits of workspaces that have none of their own. */
   stageLimits: Limits;
   usage: UsageStore;
   workspaceDeletion: WorkspaceDeletion;
@@ -19,5 +19,5 @@ export interface WorkspaceServices extends PlatformServices {
   workspaces: WorkspaceStore;
 }
 
-/** What a use case needs of them. */
+/** The named services: those that a use case needs. */
 export type Services<Name extends keyof WorkspaceServices> = Pick<WorkspaceServices, Name>;

@@ -5,7 +5,7 @@ export interface KeyOwner {
   apiKeyId: string;
 }
 
-/** Stands for the key of operators' tests, which have none, in usage and rate limits. */
+/** Replaces the id of the key in usage and rate limits of operators' tests, which have no key. */
 export const operatorsKeyId = 'operators';
 
 /** Usage is counted per key and agent. */
@@ -28,7 +28,7 @@ export interface UsageCounts {
   failedTests: number;
 }
 
-/** What one write adds. The calls include those of called agents and of failed attempts. */
+/** The usage that one write adds. The calls include those of called agents and of failed attempts. */
 export interface Use extends UsageOwner {
   counts: Partial<UsageCounts>;
   calls: readonly CountedCall[];
@@ -73,13 +73,13 @@ export function usageByModel(calls: readonly CountedCall[]): Record<string, Mode
 
 export interface UsageStore {
   /**
-   * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. A use whose write
-   * failed is counted by the next write of the process with the same owner and day.
+   * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. If the write of
+   * a use fails, the process's next write with the same owner and day counts it.
    */
   add(use: Use, day: string): Promise<void>;
   /**
-   * A workspace's usage, by day, key and agent, with an entry for each process that has counted it. Both days, such as
-   * `2027-01-31`, are included.
+   * A workspace's usage by day, key and agent, with an entry for each process that has counted. Both days are included,
+   * such as `2027-01-31`.
    */
   between(workspaceId: string, from: string, to: string): AsyncIterable<DayOfUsage[]>;
 }

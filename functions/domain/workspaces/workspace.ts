@@ -18,9 +18,9 @@ export interface Workspace {
   openAiEnabled: boolean;
   /** `none` switches all limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** Override the stage's limits. */
+  /** Limits that override those of the stage. */
   ownLimits: Partial<Limits>;
-  /** Chats that are unused for longer are deleted; null for never. */
+  /** Chats are deleted after this number of days without use; null for never. */
   retentionDays: number | null;
   createdAt: string;
 }
@@ -47,7 +47,9 @@ export type WorkspaceChanges = Partial<
     'name' | 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
   >
 > & {
-  /** Only the given limits change. `stage` removes the own limit, so that the stage's applies again. */
+  /**
+   * Only the given limits change. `stage` removes the workspace's own limit, so that the stage's limit applies again.
+   */
   ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
 };
 
@@ -59,13 +61,13 @@ export interface WorkspaceStore {
   update(workspaceId: string, changes: WorkspaceChanges): Promise<Workspace | undefined>;
   /** Sorted by id. */
   list(): Promise<Workspace[]>;
-  /** The whitelist in pages, in an order of its own. */
+  /** The whitelist in pages, in no particular order. */
   listed(workspaceId: string): AsyncIterable<string[]>;
   addToWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
   removeFromWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
 }
 
-/** What was deleted. */
+/** Numbers of deleted items and objects. */
 export interface DeletedCounts {
   items: number;
   objects: number;
@@ -75,25 +77,28 @@ export interface DeletedCounts {
 export interface WorkspaceDeletion {
   /**
    * Disables the workspace for its deletion.
-   * @returns since when it has been disabled for its deletion, ISO 8601, and what was deleted since; undefined if the workspace
-   *   does not exist
+   * @returns the time since which it has been disabled for its deletion, ISO 8601, and what was deleted since;
+   *   undefined if the workspace does not exist
    */
   start(workspaceId: string, at: string): Promise<{ startedAt: string; deleted: DeletedCounts } | undefined>;
-  /** Adds to what has been deleted. */
+  /** Adds to the stored counts of the deletion. */
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;
   /**
    * Scans the table once and deletes every item of the workspace except the workspace itself and its list entry.
    * @param onPage gets the number of items that were read and deleted since the last call
    */
   deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
-  /** Deletes the workspace itself. Its only trace is one audit entry for all workspaces, with the id and the counts. */
+  /**
+   * Deletes the workspace itself. Only one audit entry remains, in the list for all workspaces, with the id and the
+   * counts.
+   */
   finish(workspaceId: string, deleted: DeletedCounts): Promise<void>;
 }
 
 export interface WorkspaceObjects {
   /**
    * Deletes every object and every unfinished upload of the workspace.
-   * @param onDeleted gets the number of those that were deleted since the last call
+   * @param onDeleted called with the number of objects that were deleted since the last call
    */
   delete(workspaceId: string, onDeleted: (deleted: number) => Promise<void>): Promise<void>;
 }

@@ -6,7 +6,7 @@ import type { Services } from './services.ts';
 import { checkExternalUser, type DeletedCounts, type Workspace } from './workspace.ts';
 
 /**
- * The caller's workspace, after the whitelist check of the external user.
+ * The caller's workspace. The external user has passed the whitelist check.
  * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
  */
 export async function findWorkspaceFor(
@@ -24,8 +24,8 @@ export async function findWorkspaceFor(
 }
 
 /**
- * The whitelist check of a request whose fields are invalid. In whitelist mode the error about the user comes before
- * errors about fields.
+ * Makes the whitelist check of a request whose fields are invalid. In whitelist mode, the error about the user comes
+ * before errors about fields.
  * @param named every value that the request gives as an external user, valid or not
  * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
  */
@@ -66,14 +66,14 @@ export async function createWorkspace(
 }
 
 export type DeletionProgress =
-  /** The counts are of the pass, `total` is of all passes of all calls. */
+  /** The counts are those of the pass. `total` is the sum over all passes of all calls. */
   | ({ type: 'scanning' | 'scanned'; pass: number; itemsRead: number; total: DeletedCounts } & DeletedCounts)
   | { type: 'waiting'; until: Date };
 
 /**
- * Deletes a workspace with everything that is stored for it. Functions that started before the workspace was disabled may
- * write until `lastWriteAfter`. So after the first pass it waits until then, and ends with a pass that finds nothing. A
- * further call goes on where an earlier one was killed.
+ * Deletes a workspace with all its stored data. Functions that started before the workspace was disabled may write
+ * until `lastWriteAfter`. So after the first pass it waits until then, and it ends with a pass that finds nothing. A
+ * repeated call continues where an earlier one was killed.
  * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(

@@ -7,7 +7,7 @@ import { searchWeb } from '#agents/tools/search-web.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowledge.ts';
 
-/** Services are created at the first tool use, because most replies use no tool. */
+/** Each service is created at the first tool use, because most replies use no tool. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
 
 const passageRanking: PassageRanking = {

@@ -14,13 +14,13 @@ const agentFile = agentDefinition
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
-  /** Without the fields that are wrong. */
+  /** The definition without the wrong fields. */
   definition: AgentDefinition;
-  /** All of them, a sentence each, such as `meta.temperature must be at most 2`. */
+  /** All mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
   mistakes: string[];
 }
 
-/** Checks an agent as an operator writes it: the content of agent.json. */
+/** Checks an agent in the form in which operators write it: the content of agent.json. */
 export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
   const { data, error } = agentFile.safeParse(input, { reportInput: true });
   const issues = error?.issues ?? [];
@@ -42,14 +42,14 @@ export async function checkAgent(workspaceId: string, input: unknown): Promise<C
 const placeholder = { type: 'wrong' };
 
 /**
- * The definition without wrong fields, so that the others can be checked further.
- * @returns also the indexes of tools that a placeholder has replaced
+ * The definition without wrong fields, so that the other fields can be checked further.
+ * @returns also the indexes of the tools that placeholders have replaced
  */
 function soundPartOf(
   input: unknown,
   issues: readonly z.core.$ZodIssue[],
 ): { definition: AgentDefinition; wrongTools: unknown[] } {
-  // An unknown field makes nothing else wrong.
+  // An unknown field does not make other fields wrong.
   const paths = issues.filter(({ code }) => code !== 'unrecognized_keys').map(({ path }) => path);
   const wrongTools = paths.filter(([field]) => field === 'unified_tools').map(([, index]) => index);
   const wrong = new Set(paths.map(([field]) => field));

@@ -15,7 +15,7 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { clientTimeouts, DeadlineRetries, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 
-/** Parts of files and their texts have several megabytes, so these calls take longer than others. */
+/** Calls that transfer files or their texts take longer than others, because these have several megabytes. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
 const clientWith = (
@@ -28,7 +28,7 @@ export const files = /* @__PURE__ */ lazily(() =>
   s3FileStore(clientWith(forMegabytes), environment('fileBucket')),
 );
 
-/** It signs addresses for bodies that it does not have, whose checksum would otherwise be that of no body. */
+/** The client signs addresses without having the bodies. Otherwise it would add the checksum of an empty body. */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
   s3PreparedAttachments(
     clientWith(forMegabytes, { requestChecksumCalculation: 'WHEN_REQUIRED' }),
@@ -59,9 +59,10 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
 let reader: AttachmentReader | undefined;
 
 /**
- * Two attempts, each with more time than the 60 s timeout of the function that prepares a file.
+ * Each preparation has two attempts, and each attempt more time than the 60 s timeout of the function that prepares a
+ * file.
  * @param shares those of the process
- * @param leases of the first call: a process reads files for chats or for batches
+ * @param leases those of the first call: a process reads files either for chats or for batches
  */
 export const attachments = (shares: Shares, leases: PreparationLeases | undefined): AttachmentReader => {
   reader ??= attachmentReader(

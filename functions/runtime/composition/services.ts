@@ -79,12 +79,14 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
-/** Six attempts: a reply that cannot be stored is lost, while another second is only a delay. */
+/** Six attempts, because a reply that cannot be stored is lost, and another second is only a delay. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
-/** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
+/**
+ * Only two attempts, because requests must not wait long for the limiter. It fails open if its bucket is unavailable.
+ */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** One for the process, because it knows what requests have used. */
+/** One object for the process, because it contains the usage of the process's requests. */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );
@@ -123,7 +125,7 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(table()));
 export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
-/** What an erasure of files deletes. */
+/** The objects that an erasure of files deletes. */
 export const erasedObjects = {
   files: /* @__PURE__ */ deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
   preparedAttachments: /* @__PURE__ */ deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
@@ -142,7 +144,9 @@ export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
-/** For functions that only close turns of batches, whose reply is empty: without the store of large texts. */
+/**
+ * For functions that only close turns of batches. Their replies are empty, so the store of large texts is not loaded.
+ */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
     dynamoMessageStore(table(), () => {
@@ -174,7 +178,7 @@ const knowledgeStore = async (): Promise<KnowledgeStore> => {
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
-/** For agentctl. The slowest known file of 50 MB takes 60 s, so 120 s are twice that. Memory in MB. */
+/** For agentctl. The slowest known file of 50 MB takes 60 s, and 120 s are twice that. Memory is in MB. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),
@@ -183,8 +187,8 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
   }),
 );
 /**
- * For the function that prepares files. Both limits are below the function's own, 60 s and twice this memory, so that
- * the function reports a harmful file instead of being ended by it. The thread's code is a file next to the function's.
+ * For the function that prepares files. Both limits are below the function's own, which are 60 s and twice this memory.
+ * So the function reports a harmful file before Lambda ends it. The thread's code is a file next to the function's.
  */
 export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
@@ -203,7 +207,7 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-/** Imported only where a stage shows errors, which none in production does. */
+/** Imported only where a stage shows errors. No stage in production does. */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
   void import('#runtime/observability/provider-errors.ts').then(({ sendProviderError }) =>
@@ -215,7 +219,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     providers: modelProviders,
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
-    // Clients get no events while a tool runs. So its timeout, 80 s, is below the stream's timeout of 90 s.
+    // Clients get no events while a tool runs. So the timeout of a tool, 80 s, is below the stream's timeout of 90 s.
     clock,
     random,
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
@@ -224,7 +228,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   });
 export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
-/** Requests of a batch often have the same new file, in many workers at the same time. */
+/** With leases, because many workers often need the same new file at the same time. */
 export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
   agentRuntimeWith(() => attachments(fileIndex())),
 );
@@ -262,7 +266,7 @@ export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSett
   workspaceSlots: environment('batchWorkspaceSlots'),
   requestsPerWorker: environment('requestsPerWorker'),
 }));
-/** For the functions that fill the batch queue or end requests of it. */
+/** For the functions that send messages to the batch queue, or end requests of batches. */
 export const queueServices = /* @__PURE__ */ lazily(() => ({
   batches: batches(),
   batchQueue: batchQueue(),

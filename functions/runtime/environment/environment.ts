@@ -20,7 +20,7 @@ export function lazily<Value>(create: () => Value): () => Value {
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
     get: (_target, name) =>
-      // A promise asks whatever it is given for this method.
+      // `await` asks any value for the method `then`.
       name === 'then'
         ? undefined
         : async (...given: unknown[]) => {
@@ -30,7 +30,7 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
           },
   });
 
-/** Variables with addresses of Lambda itself, which serve the function's credentials and invocations. */
+/** Variables with addresses of Lambda itself, which provide the function's credentials and invocations. */
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
 /**
@@ -54,8 +54,8 @@ export const internalEndpoints = (): HostAndPort[] =>
 export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
 
 /**
- * For operators' commands, before their first client: nobody waits for a response, and a scan's pages of 1 MB can take long on
- * a slow network, or on a busy machine with a local run.
+ * Operators' commands call this before they create their first client. No client waits for their responses, and pages
+ * of 1 MB of a scan can take long on a slow network, or on a busy machine with a local run.
  */
 export const waitLonger = (): void => {
   Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });
@@ -75,18 +75,18 @@ const maxBackoff = 2000;
 let commandRemaining: () => number | undefined = () => undefined;
 
 /**
- * For operators' commands, which have no invocation: calls are retried as in a function that no client waits for.
- * @param remaining the milliseconds left for retries; undefined: calls have `maxAttempts` attempts
+ * For operators' commands, which have no invocation. Calls are retried as in a function for which no client waits.
+ * @param remaining returns the milliseconds left for retries, or undefined if calls have `maxAttempts` attempts
  */
 export const retryWhile = (remaining: () => number | undefined): void => {
   commandRemaining = remaining;
 };
 
 /**
- * The retry strategy of AWS clients. In functions that a client waits for, calls have `maxAttempts` attempts. In
- * functions invoked by a queue, a schedule or the workflow, throttled and failed calls are retried with full jitter
- * until the function's time runs out, so that finished work such as a model's reply is not lost. Client errors have no
- * such retries.
+ * The retry strategy of AWS clients. In functions for which a client waits, calls have `maxAttempts` attempts. In
+ * functions that a queue, a schedule or the workflow invokes, throttled and failed calls are retried with full jitter
+ * until the function's time is over. So finished work, such as a model's reply, is not lost. Client errors are not
+ * retried in this way.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
@@ -108,7 +108,8 @@ const hostsAndPorts = () =>
     .pipe(z.array(hostAndPort));
 
 /**
- * Of the variables that are not just a text. Each schema is created at the first read of its variable. Creating all of them would add 8 ms to a function's start.
+ * Schemas of the variables that are not just a text. Each schema is created at the first read of its variable, because
+ * creating all of them would add 8 ms to a function's start.
  */
 const schemas = {
   openAiBaseUrl: () => z.url(),

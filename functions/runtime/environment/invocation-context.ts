@@ -68,7 +68,7 @@ export const clock: Clock = {
   },
 };
 
-/** For work of the process: its delayed calls run outside of the request that has set them. */
+/** For work of the process. Its delayed calls run outside of the request that made them. */
 export const processClock: Clock = {
   ...clock,
   after: (milliseconds, call) => invocationContext().exit(() => clock.after(milliseconds, call)),

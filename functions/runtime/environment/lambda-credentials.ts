@@ -4,8 +4,8 @@ import { fromHttp } from '@aws-sdk/credential-provider-http';
 import { doesIdentityRequireRefresh, isIdentityExpired, memoizeIdentityProvider } from '@smithy/core';
 
 /**
- * Reads the role's credentials from where Lambda puts them: environment variables, or an endpoint named there. It
- * replaces the SDK's default chain in all bundles. The chain's other providers (profiles, SSO, processes, web
+ * Reads the role's credentials from the place that Lambda provides: environment variables, or an endpoint that they
+ * name. It replaces the SDK's default chain in all bundles. The chain's other providers (profiles, SSO, processes, web
  * identities, EC2) add 130 KB to a bundle, and no function can use them. As in the default chain, credentials are
  * cached until they expire.
  */

@@ -4,7 +4,7 @@ export const variables = {
   contentBucket: 'CONTENT_BUCKET_NAME',
   fileBucket: 'FILE_BUCKET_NAME',
   openAiBaseUrl: 'OPENAI_BASE_URL',
-  /** Set if errors of model providers are shown on the terminal of a local run. */
+  /** Set if a local run shows errors of model providers on its terminal. */
   showProviderErrors: 'SHOW_PROVIDER_ERRORS',
   openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',
   streamTimeoutSeconds: 'STREAM_TIMEOUT_SECONDS',
@@ -18,7 +18,7 @@ export const variables = {
   batchWorkspaceSlots: 'BATCH_WORKSPACE_SLOTS',
   requestsPerWorker: 'REQUESTS_PER_WORKER',
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
-  /** Set by agentctl alone. */
+  /** Only agentctl sets this variable. */
   testAgentFunction: 'TEST_AGENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',
@@ -36,7 +36,7 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
-  /** The secrets that the distribution may send, the one that it sends now first. */
+  /** The secrets that the distribution may send. The first one is the one that it sends now. */
   originSecrets: 'ORIGIN_SECRET_ARNS',
   callerSecret: 'CALLER_SECRET_ARN',
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',
@@ -46,7 +46,7 @@ export const variables = {
   corsOrigin: 'CORS_ORIGIN',
   /** Set if a web function must respond to CORS preflights. The distribution adds the headers. */
   handlesPreflights: 'ANSWERS_PREFLIGHTS',
-  /** Read by Powertools. */
+  /** Powertools reads this variable. */
   logLevel: 'POWERTOOLS_LOG_LEVEL',
   /** The CloudWatch namespace of the stack's metrics: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',

@@ -9,14 +9,14 @@ import {
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 
 /**
- * After a rotation, the authorizer signs with the previous value for so long: every environment of the web function has
- * then read the new one. The minute is for the clocks of two machines and for slow reads.
+ * After a rotation, the authorizer signs with the previous value for this time. Then every environment of the web
+ * function has read the new value. The minute is for the clocks of two machines and for slow reads.
  */
 const propagationMilliseconds = secretCacheMilliseconds + 60_000;
 
 /**
- * After a rotation, the web function accepts the previous value for so long. The gateway sends the last signature made
- * with it until its cache of the authorizer's response expires. The minute is for requests on their way.
+ * After a rotation, the web function accepts the previous value for this time. The gateway sends the last signature
+ * made with it until its cache of the authorizer's response expires. The minute is for requests on their way.
  */
 export const overlapMilliseconds = (authorizerCacheSeconds: number): number =>
   propagationMilliseconds + authorizerCacheSeconds * 1000 + 60_000;
@@ -35,7 +35,7 @@ export const acceptedSecrets = (
     ? [current, previous]
     : [current];
 
-/** For the secrets that the stack has generated. */
+/** The client for the secrets that the stack has generated. */
 const secretsClient = /* @__PURE__ */ lazily(
   () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
 );
@@ -46,18 +46,18 @@ function isEqualText(one: string, other: string): boolean {
   return first.length === second.length && timingSafeEqual(first, second);
 }
 
-/** Empty in a stage without a distribution: it trusts no such header. */
+/** Empty in a stage without a distribution. Such a stage does not trust the header. */
 const originSecrets = /* @__PURE__ */ lazily(() =>
   (environment('originSecrets') ?? []).map((arn) => cachedSecret(secretsClient, () => arn)),
 );
 
 /**
- * Whether a request came through the distribution: only the distribution knows a secret.
+ * Whether a request came through the distribution, because only the distribution knows a secret.
  * @param sent the value of `originSecretHeader`
  */
 export async function isFromDistribution(sent: unknown): Promise<boolean> {
   if (typeof sent !== 'string') return false;
-  // The value that the distribution sends is the first, so the others are read for few requests.
+  // The distribution sends the first value, so few requests read the others.
   for (const secret of originSecrets()) if (isEqualText(sent, await secret())) return true;
   return false;
 }
@@ -69,15 +69,15 @@ const callerSecret = /* @__PURE__ */ cachedVersions(
 );
 
 /**
- * Signs what the authorizer knows of a caller, for a web function. Anyone can call its endpoint, so it believes only
- * what has this signature.
+ * Signs what the authorizer knows of a caller, for a web function. Anyone can call the web function's endpoint, so it
+ * trusts only signed callers.
  */
 export async function signCaller(caller: Readonly<Record<string, string>>): Promise<string> {
   const text = Buffer.from(JSON.stringify(caller)).toString('base64url');
   return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
 }
 
-/** The caller that the authorizer has signed; undefined without a valid signature. */
+/** Reads the caller that the authorizer has signed. Undefined without a valid signature. */
 export async function verifyCaller(
   signed: string | string[] | undefined,
 ): Promise<Record<string, string> | undefined> {

@@ -14,7 +14,9 @@ const pingAfter = 15_000;
 
 const ping = ': ping\n\n';
 
-/** Milliseconds before the route's timeout at which a stored stream ends incomplete: its client resumes once more. */
+/**
+ * Milliseconds before the route's timeout. A stored stream then ends incomplete, and its client resumes it once more.
+ */
 const timeToClose = 10_000;
 
 const readTooSlowly = {
@@ -28,7 +30,9 @@ export const eventStreamHeaders = {
   'X-Accel-Buffering': 'no',
 };
 
-/** Deltas and steps: a reply may have many. The few other events are sent even if the buffer is full. */
+/**
+ * Deltas and steps: a reply may have many of them. The other events are few, and are sent even if the buffer is full.
+ */
 const isFrequent = ({ type }: StreamEventBody): boolean =>
   type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
 
@@ -36,8 +40,9 @@ const isFrequent = ({ type }: StreamEventBody): boolean =>
  * Writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a slow or disconnected
  * reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with an error and the
  * reply continues. `done` writes `[DONE]`; later events are dropped.
- * @param recorder of a resumable reply. It gets the events also after the stream has ended for a slow reader. The error
- * for that reader has the number of the last event before it, so that the client can resume after it.
+ * @param recorder the recorder of a resumable reply. It also gets the events after the stream has ended for a slow
+ *   reader. The error for that reader has the number of the last event before it, so that the client can resume after
+ *   it
  */
 export function openEventStream(
   stream: Writable,
@@ -108,7 +113,7 @@ export async function writeStoredStream(
   let isOpen = false;
   try {
     for (; text.done !== true && !isOver; text = await texts.next()) {
-      // The headers are sent with the first bytes, so a client that has to wait for an event gets a ping at once.
+      // The headers are sent with the first bytes. So a client that must wait for an event gets a ping at once.
       const bytes = text.value === '' && !isOpen ? ping : text.value;
       isOpen = true;
       if (bytes !== '' && !writer.write(bytes))

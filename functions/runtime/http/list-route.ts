@@ -14,13 +14,13 @@ interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
   /** Number of all matching items; undefined for a list without pagination. */
   total?: number;
-  /** Of a list whose links have cursors. */
+  /** Only for a list whose links have cursors. */
   ends?: PageEnds | undefined;
 }
 
 /**
- * The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. Its reads start after the
- * check of the rate limit, because a page may cost a hundred times the check.
+ * The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. Its reads start after
+ * the check of the rate limit, because a page may cost a hundred times as much as the check.
  */
 export const listRoute = <R extends Route, Item>(
   route: R,
@@ -66,7 +66,9 @@ const paginationOf = async (
   return paginate({ limit, offset, total, ends, address: await request.address() });
 };
 
-/** Milliseconds that a reader may keep an execution waiting before it counts. */
+/**
+ * Milliseconds that a reader may keep an execution waiting. After them, the execution counts as one with a slow reader.
+ */
 const patience = 1000;
 
 /** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's slots. */

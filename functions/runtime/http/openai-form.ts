@@ -18,7 +18,10 @@ interface ErrorObject {
   code: string | null;
 }
 
-/** Only a 429 has it with 0: promptfoo takes every response with 0 for a rejection, and repeats a run that is paid. */
+/**
+ * Only a 429 has this header, with the value 0. promptfoo treats every response with 0 as a rejection, and would repeat
+ * a reply that is already paid.
+ */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 
 /** The form of the OpenAI-compatible routes. */
@@ -91,24 +94,24 @@ function openAiErrorOf(error: unknown): OpenAiError {
 }
 
 /**
- * Milliseconds of silence before an empty chunk, and also how long the status waits for the model's first part. Proxies
- * may close connections after 30 s of silence.
+ * Milliseconds of silence before an empty chunk, and milliseconds that the status waits for the model's first part.
+ * Proxies may close connections after 30 s of silence.
  */
 const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
-  /** @throws the error, if the status is not sent yet; Error if the reader was too slow */
+  /** @throws the error if the status is not sent yet; Error if the reader was too slow */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** Ends it for a reader that is gone. */
+  /** Ends the response when its reader is gone. */
   drop(): void;
 }
 
 /**
- * Writes the chunks of one response. The status is sent with the first part of the reply, so that a failure before it
- * has a status of its own.
- * @param given.onSlowReader called if too much waits for the reader. The response must then end incomplete: clients
- * take a stream that ends as it should for the whole text, with or without its last line.
+ * Writes the chunks of one response. The status is sent with the first part of the reply, so that an earlier failure
+ * has its own status.
+ * @param given.onSlowReader called if too much is buffered for the reader. The response must then end incomplete:
+ *   clients treat a stream that ends normally as the whole text, with or without its last line
  */
 export function openCompletionStream(given: {
   open: () => Writable;

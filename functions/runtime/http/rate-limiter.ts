@@ -5,7 +5,7 @@ import { rateLimits } from '#runtime/composition/services.ts';
 
 /** The rate limit check of one request. Reads may run concurrently with it; writes and the response must await it. */
 export interface RateLimiter {
-  /** Before it resolves, nothing may be written and no response may leave. */
+  /** Before it resolves, nothing may be written and no response may be sent. */
   readonly awaitRateLimit: AwaitRateLimit;
   /**
    * The rate limit headers of the response.
@@ -23,7 +23,7 @@ export interface RateLimiter {
    * @throws rateLimited; badRequest if the limit never allows so many at once
    */
   takeMore(tokens: Tokens): Promise<void>;
-  /** Charges what the request has used, however much that is. The next request of its key pays. */
+  /** Charges further usage of the request, however much it is. The next request of the same key pays for it. */
   charge(tokens: Tokens): void;
 }
 

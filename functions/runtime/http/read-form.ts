@@ -40,7 +40,7 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser drops what is beyond its limits, so one more than the form may have.
+      // The parser drops what is beyond its limits. So its limits are one more than those of a form.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);
@@ -56,8 +56,8 @@ export async function* readForm(
     };
     dicer.on('part', (stream) => {
       count.part();
-      // A part that is cut off emits an error. Without this listener it would end the process; the form's own error is
-      // thrown later.
+      // A part that is cut off emits an error. Without this listener, the error would end the process. The error of the
+      // form is thrown later.
       stream.on('error', () => {});
       stream.on('header', (headers) => {
         count.headers(headers as PartHeaders);
@@ -116,8 +116,9 @@ function partCounter() {
 }
 
 /**
- * A body of which fewer bytes arrive in a minute holds a place of the environment for nothing: the slowest mobile networks
- * send some KB a second. Time in which the service itself does not read on, because it stores, does not count.
+ * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a place in the environment for
+ * nothing. The slowest mobile networks send some KB a second. Time in which the service stores and does not read does
+ * not count.
  */
 const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
 
@@ -126,7 +127,8 @@ const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
  * Reads the body and resolves at its end.
- * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload or comes too slowly
+ * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload, or arrives too
+ *   slowly
  */
 export function readToEnd(body: Readable): Promise<void> {
   const existing = endings.get(body);

@@ -17,7 +17,10 @@ import { clock } from '#runtime/environment/invocation-context.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { isFromDistribution } from './caller-secrets.ts';
 
-/** Decodes UTF-8 and removes a leading byte order mark, unless it is kept. Undefined if the bytes are not valid UTF-8. */
+/**
+ * Decodes UTF-8. Removes a leading byte order mark, unless `retainsMark` is set. Undefined if the bytes are not valid
+ * UTF-8.
+ */
 export function readUtf8(bytes: Uint8Array, { retainsMark = false } = {}): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: retainsMark }).decode(bytes);
@@ -35,7 +38,7 @@ interface RequestOfChat {
 }
 
 /**
- * The chat of a request, and its external user, whom the request may name in its body, or as a query parameter or in a
+ * The chat of a request, and its external user. The request may name the user in its body, in a query parameter or in a
  * header.
  * @throws badRequest if query and header name different users; clientNotAllowed
  */
@@ -80,7 +83,9 @@ export function idempotencyKeyOf(
   };
 }
 
-/** The key of a request without the header: what the request creates is created once, even if the gateway repeats it. */
+/**
+ * The key of a request without the header Idempotency-Key. If the gateway repeats the request, its work is done once.
+ */
 export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
   workspaceId: request.workspaceId,
   hash: `request ${request.gatewayId}`,
@@ -92,7 +97,7 @@ export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }
 export const replayHeaders = (replayed: boolean): Record<string, string> =>
   replayed ? { [replayedHeader]: 'true' } : {};
 
-/** What routes read of a request, however it came. The names of headers are in lower case. */
+/** What routes read of a request, from a Lambda event or over HTTP. The names of headers are in lower case. */
 export interface Request {
   /** The `x-request-id` of the response. */
   readonly id: string;
@@ -105,23 +110,23 @@ export interface Request {
   readonly path: string;
   /** The gateway's own name, for a request without the header Host. */
   readonly gatewayHost: string | undefined;
-  /** Undefined if the authorizer has let in a request without one. */
+  /** Undefined if the authorizer has accepted a request without a caller. */
   readonly caller: Caller | undefined;
   /** Why there is no caller. */
   readonly rejection?: string | undefined;
-  /** The body: bytes, or the text that the gateway has made of them. */
+  /** The body: its bytes, or the text that the gateway has made of them. */
   body(): Promise<string | Buffer>;
-  /** An upload as it arrives, in place of the body. */
+  /** The stream of an upload, in place of the body. */
   readonly upload?: Readable;
 }
 
-/** The last value of a header, as Node.js and API Gateway take it. */
+/** The last value of a header. Node.js and API Gateway use the same one. */
 export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
   headers.get(name)?.at(-1);
 
 /**
- * The caller in the authorizer's context; undefined without one. `limits` is absent if the workspace has none, or if the
- * cached context is from before the deployment that added limits.
+ * The caller in the authorizer's context. Undefined if there is none. `limits` is absent if the workspace has none, or
+ * if the gateway cached the context before the deployment that added limits.
  */
 export function callerIn(context: Readonly<Record<string, unknown>>): Caller | undefined {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = context as Partial<Record<string, string>>;
@@ -149,7 +154,7 @@ export interface ValidRequest<R extends Route> {
   parameters: z.output<R['parameters']>;
   query: z.output<R['query']>;
   headers: z.output<R['headers']>;
-  /** Undefined for a route with a form, which reads it itself. */
+  /** Undefined for a route with a form, because the route reads the form itself. */
   body: R extends { multipart: true } ? undefined : z.output<R['body']>;
 }
 
@@ -173,7 +178,8 @@ export async function readRequest<R extends Route>(
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   const sent = await request.body();
-  // A body sent to a route without a JSON body is ignored. That it is not JSON takes precedence over all other errors.
+  // A route without a JSON body ignores the body. For other routes, the error that the body is not JSON takes
+  // precedence over all other errors.
   const isJson = route.body.type !== 'unknown' && !route.multipart;
   const body = isJson ? parseBody(route, request, sent) : undefined;
   try {
@@ -247,8 +253,8 @@ function singles(
 }
 
 /**
- * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte order
- * mark stays: with it, a user is another one.
+ * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte
+ * order mark is kept, because it makes the user another one.
  */
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);

@@ -13,7 +13,7 @@ export interface WholeResponse {
   body: string;
 }
 
-/** How the routes of one interface say who calls, what succeeded and what failed. */
+/** How the routes of one interface read the caller, and how they report success and failure. */
 export interface ResponseForm {
   /** @throws ServiceError without a caller */
   callerOf(request: Request): Caller;
@@ -36,7 +36,7 @@ export function headersOf(requestId: string, contentType = 'application/json'): 
   };
 }
 
-/** The response to a failed request. The text of a 5xx is only logged; the client gets the request id. */
+/** The response to a failed request. The text of a 5xx is only logged, and the client gets the request id. */
 export function failureResponse(
   error: unknown,
   requestId: string,

@@ -13,11 +13,14 @@ export interface ResponseWriter {
   open(statusCode: number, headers: Record<string, string>): Writable;
   /** Milliseconds until the function's timeout. */
   remainingMilliseconds(): number;
-  /** Calls the listener if the client disconnects. A Lambda function does not know whether its client is there. */
+  /**
+   * Calls the listener if the client disconnects. It is missing in a Lambda function, which does not know whether its
+   * client is connected.
+   */
   onGone?(listener: () => void): void;
 }
 
-/** Serves a request of one route. Rejects if the response is incomplete. */
+/** Serves a request of one route. Rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
 /** Sends the success status and the headers. Returns the stream of the body, whose chunks are sent without buffering. */
@@ -28,17 +31,17 @@ interface Success {
   data: unknown;
   message?: string;
   headers?: Record<string, string>;
-  /** By default the route's status of success. */
+  /** The default is the route's success status. */
   status?: number;
 }
 
-/** What a route's work has of its request, apart from the valid values. */
+/** What the work of a route gets, in addition to the valid values of the request. */
 interface Work extends Pick<RateLimiter, 'awaitRateLimit' | 'takeMore' | 'charge'> {
   request: Request;
   open: OpenResponse;
   /** Milliseconds until the function's timeout. */
   remainingMilliseconds: () => number;
-  /** The response ends without waiting for this work; the function ends after it. */
+  /** Registers work for which the response does not wait. The function ends after this work. */
   finishAfterResponse: (work: Promise<unknown>) => void;
   onGone: NonNullable<ResponseWriter['onGone']>;
 }
@@ -49,12 +52,12 @@ interface Options {
    * Otherwise the work starts after the check. Default: true for GET and for streamed responses.
    */
   awaitsRateLimit?: boolean;
-  /** For routes with an external user. */
+  /** Only for routes with an external user. */
   checkUsers?: CheckUsers;
   form?: ResponseForm;
 }
 
-/** A request on its way through the steps of its route. */
+/** A request, its writer, and what the steps of its route add. */
 interface Exchange {
   readonly request: Request;
   readonly writer: ResponseWriter;
@@ -66,8 +69,8 @@ interface Exchange {
 
 /**
  * Serves a route: checks the request, lets `work` respond, and ends the response. The work returns a JSON response, or
- * opens one and writes it. An error before the status is sent becomes an error response. A later one ends the response
- * early: its JSON stays incomplete, so that clients notice the error.
+ * opens a response and writes it. An error before the status is sent becomes an error response. A later error ends the
+ * response early: its JSON stays incomplete, so that clients notice the error.
  */
 export function serveRoute<R extends Route>(
   route: R,
@@ -108,7 +111,7 @@ export function serveRoute<R extends Route>(
         JSON.stringify(form.success(success.data, success.message ?? null)),
       );
   };
-  // Errors pass the steps from the last to the first.
+  // An error passes through the steps in reverse order.
   const served = middy<Exchange, 'responded'>()
     .use(requestEnd(route))
     .use(responseEnd)
@@ -166,7 +169,7 @@ function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>)
   };
 }
 
-/** Ends a stream. Resolves when everything is sent, or the reader is gone. */
+/** Ends a stream. Resolves when everything is sent, or when the reader is gone. */
 export async function endOf(stream: Writable): Promise<void> {
   if (stream.destroyed) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -189,7 +192,7 @@ export async function wholeResponse(
   return response;
 }
 
-/** A stream that gives all of its text at its end. */
+/** A stream that passes its whole text to `give` at its end. */
 export function collectText(give: (text: string) => void): Writable {
   let text = '';
   return new Writable({

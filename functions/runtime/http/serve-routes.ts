@@ -12,20 +12,22 @@ import { failureResponse, type ResponseForm } from './response-form.ts';
 import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
-/** The gateway sends a request when it has received all of it: 6 MB in this time are 1.6 Mbit/s within a Region. */
+/**
+ * The gateway sends a request only after it has received all of it. 6 MB in this time are 1.6 Mbit/s within a Region.
+ */
 const requestMilliseconds = 30_000;
 
 /** A route of the gateway that a web function serves. */
 interface ServedRoute {
   route: Route;
   serve: Serve;
-  /** The form of a rejection while the process ends; by default an envelope. */
+  /** The form of a rejection while the process ends. The default is an envelope. */
   form?: () => Promise<ResponseForm>;
 }
 
 /**
- * Serves routes of the gateway over HTTP. The gateway authorizes and throttles each request, and sends the caller that
- * its authorizer has signed. A request without a signed caller is rejected before its body is read.
+ * Serves routes of the gateway over HTTP. The gateway authorizes and throttles each request, and adds the signed
+ * caller. A request without a signed caller is rejected before its body is read.
  */
 export function serveRoutes(served: readonly ServedRoute[]): void {
   const routes = served.map((one) => ({ ...one, path: pathPattern(one.route.path) }));
@@ -64,7 +66,7 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
           return sendWhole(request, response, (await form?.())?.failure(processEnds(), id) ?? ending);
         let leave: Leave = () => undefined;
         const body = (async () => {
-          // The route rejects a request without a caller, whatever its body says.
+          // Without a caller, the route rejects the request and does not need its body.
           if (caller === undefined) return '';
           leave = shares().take('replies', caller.workspaceId);
           return readBody(request, route);
@@ -106,7 +108,7 @@ function queryOf({ searchParams }: URL): Map<string, string[]> {
 }
 
 function writerOf(request: IncomingMessage, response: ServerResponse, deadline: number): ResponseWriter {
-  // A client that is gone does not end its reply: writes to it have no effect.
+  // If a client is gone, its reply continues: writes to the client have no effect.
   response.on('error', () => undefined);
   return {
     open(statusCode, headers) {
@@ -122,7 +124,7 @@ function writerOf(request: IncomingMessage, response: ServerResponse, deadline: 
   };
 }
 
-/** @throws badRequest for a body that is larger than the route's, or that a Lambda function would not get */
+/** @throws badRequest for a body that is larger than the route allows, or that a Lambda function would not get */
 async function readBody(request: IncomingMessage, route: Route): Promise<string> {
   const { bytes: mostBytes } = hasBody(route) ? (route.largestBody ?? shortBody) : longBody;
   const chunks: Buffer[] = [];

@@ -23,12 +23,14 @@ import {
   sendWhole,
 } from './web-server.ts';
 
-/** The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends slower ones earlier. */
+/**
+ * The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends slower uploads earlier.
+ */
 const requestMilliseconds = 900_000;
 
 type Authorize = (apiKey: string) => Promise<Caller>;
 
-/** Serves the upload uploadFileRoute over HTTP, at the host and port that Lambda sets for web functions. */
+/** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(authorize: Authorize, serve: Serve): void {
   listen((request, response) => respond(authorize, serve, request, response), requestMilliseconds);
 }
@@ -65,8 +67,8 @@ async function respond(
       return responseTo(serve, request, id, caller);
     },
   );
-  // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
-  // than the largest upload, a client without a valid key, and one that has no slot but sends slowly.
+  // A web function of Lambda is half-duplex, so it must read the whole body before it responds. Exceptions: a body that
+  // is longer than the largest upload, a client without a valid key, and a client that has no slot but sends slowly.
   if (caller !== undefined)
     await Promise.race([
       readToEnd(request),
@@ -76,7 +78,7 @@ async function respond(
   sendWhole(request, response, result, caller !== undefined && !request.complete);
 }
 
-/** @throws notFound for any other request than an upload; unauthenticated */
+/** @throws notFound for any request that is not an upload; unauthenticated */
 async function callerOf(authorize: Authorize, request: IncomingMessage): Promise<Caller> {
   const { pathname } = new URL(request.url ?? '', 'http://any');
   if (request.method !== uploadFileRoute.method || !pathname.endsWith(uploadFileRoute.path))

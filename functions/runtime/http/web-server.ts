@@ -10,7 +10,10 @@ import { headersOf, type WholeResponse } from './response-form.ts';
 
 let active = 0;
 
-/** Counts a request of a web function. @returns ends it */
+/**
+ * Counts a request of a web function.
+ * @returns a function that ends the request
+ */
 function startRequest(): () => void {
   active += 1;
   return () => {
@@ -18,17 +21,17 @@ function startRequest(): () => void {
   };
 }
 
-/** Requests of this process that have not ended, with what they do after their responses. */
+/** Number of requests of this process that have not ended. A request ends after the work that follows its response. */
 const activeRequests = (): number => active;
 
-/** A Lambda function serves one request at a time and counts none. */
+/** Whether no other request runs. A Lambda function serves one request at a time and does not count. */
 export const isOnlyRequest = (): boolean => active <= 1;
 
 const runningReplies = new Set<AbortController>();
 
 /**
- * Aborts a reply when the process must end, so that its text is stored as far as it came.
- * @returns call it when the reply has ended
+ * Aborts a reply when the process must end, so that its text so far is stored.
+ * @returns a function to call when the reply has ended
  */
 export function abortOnShutdown(reply: AbortController): () => void {
   runningReplies.add(reply);
@@ -40,13 +43,15 @@ function abortReplies(): void {
   for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
 }
 
-/** The default of Node.js. */
+/** The timeout of headers: the default of Node.js. */
 const headersMilliseconds = 60_000;
 
-/** How often Node.js compares open requests with their time. */
+/** The interval at which Node.js checks open requests for a timeout. */
 const checkMilliseconds = 30_000;
 
-/** Longer than the proxy in front keeps an idle connection, so that the proxy closes it and not this server. */
+/**
+ * An idle connection stays open longer than the proxy in front keeps it. So the proxy closes it, and not this server.
+ */
 const keepAliveMilliseconds = 600_000;
 
 /**
@@ -59,7 +64,7 @@ export const drainMilliseconds = 3000;
 /** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
 const rejectedMilliseconds = 500;
 
-/** After an error outside of any request, the requests in progress have this time to end: replies are aborted and stored. */
+/** Time for the requests in progress after an error outside of any request. Their replies are aborted and stored. */
 const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */
@@ -77,7 +82,7 @@ export function listen(respond: Respond, requestMilliseconds: number): void {
   process.on('unhandledRejection', endAfter);
 }
 
-/** @param requestMilliseconds the time in which a request must arrive as a whole, however slowly its client sends */
+/** @param requestMilliseconds maximum time in which the whole request must arrive */
 export const webServer = (respond: Respond, requestMilliseconds: number): Server =>
   createServer(
     {
@@ -101,14 +106,14 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
     },
   );
 
-/** The state of the process is unknown after an error outside of any request, so it ends as at SIGTERM. */
+/** After an error outside of any request, the state of the process is unknown. So the process ends as at SIGTERM. */
 function endAfter(error: unknown): void {
   log.error('The process ends: an error occurred outside of any request', { error });
   end();
   setTimeout(() => process.exit(1), endMilliseconds).unref();
 }
 
-/** New requests are rejected, and running replies are stored as far as they came. */
+/** Rejects new requests, and stores the texts so far of running replies. */
 function end(): void {
   isEnding = true;
   abortReplies();
@@ -147,9 +152,9 @@ export const headersIn = ({ headersDistinct }: IncomingMessage): Map<string, str
   new Map(Object.entries(headersDistinct) as [string, string[]][]);
 
 /**
- * Ends a response whose headers have its length. The client has the whole response at once, but if it is still sending,
- * the connection ends only when it has sent everything, at the latest after 3 s: a connection that is closed with unread
- * bytes is reset, and the reset may overtake the response.
+ * Ends a response whose headers contain its length. The client gets the whole response at once. If the client is still
+ * sending, the connection ends when everything was received, at the latest after 3 s: a connection that is closed with
+ * unread bytes is reset, and the reset may overtake the response.
  */
 export function endResponse(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);
@@ -167,9 +172,9 @@ const directRequests = new Measurements();
 let isScheduled = false;
 
 /**
- * Rejects a request that did not come through the distribution or the gateway, and counts it. Nothing of its body is
- * read, and its connection is closed. The response has a status, because Lambda would respond with 502 in its place, and
- * would count a failure of this function.
+ * Rejects and counts a request that came neither through the distribution nor through the gateway. Its body is not
+ * read, and its connection is closed. The response has a status, because otherwise Lambda would respond with 502 and
+ * count a failure of this function.
  */
 export function rejectDirectRequest(request: IncomingMessage, response: ServerResponse): void {
   countDirectRequest();
@@ -181,7 +186,9 @@ export function rejectDirectRequest(request: IncomingMessage, response: ServerRe
   response.once('close', () => clearTimeout(timer));
 }
 
-/** At most one log line a second, because anyone can send any number of such requests and each line costs money. */
+/**
+ * Writes at most one log line a second, because anyone can send any number of such requests, and each line costs money.
+ */
 function countDirectRequest(): void {
   directRequests.add('requestsWithoutOriginSecret', 1, {});
   if (isScheduled) return;

@@ -29,7 +29,7 @@ function mapOf(module: string): SourceMap | undefined {
   return maps.get(module);
 }
 
-/** Undefined if the module has no source map or it cannot be read: the stack is logged in any case. */
+/** Undefined if the module has no source map, or if the map cannot be read. The stack is logged in any case. */
 function readMap(module: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(module)}.map`, 'utf8')));
@@ -43,7 +43,7 @@ const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.servic
 
 type Fields = Record<string, unknown>;
 
-/** Replaces an error by its harmless properties: others may contain data of the request. */
+/** Replaces an error by its harmless properties. The other properties may contain data of the request. */
 const withoutContents = ({ error, ...fields }: Fields): Fields =>
   error === undefined ? fields : { ...fields, error: describe(error) };
 

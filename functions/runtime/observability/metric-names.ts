@@ -53,40 +53,45 @@ export const metrics = {
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
   /** Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
-  /** Responses with a 5xx status because a model failed: no fault of the service, and so of no new code. */
+  /** Responses with a 5xx status because a model failed. Neither the service nor a new release of it is the cause. */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
-  /** Streamed replies that a fault of the service has failed: the status of their responses is 200. */
+  /** Streamed replies that failed because of the service. The status of their responses is 200. */
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /**
-   * Requests that reached a web function directly: without the distribution's secret, or without a caller that the
-   * authorizer has signed. The web function rejects them unread.
+   * Requests that reached a web function directly, without the distribution's secret or without a caller that the
+   * authorizer has signed. The web function rejects them and does not read them.
    */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
-  /** From the start of `send-message` or `complete-chat` to the first delta of the reply; without the cold start and the authorizer. */
+  /**
+   * From the start of `send-message` or `complete-chat` to the first delta of the reply. The cold start and the
+   * authorizer are not included.
+   */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
-  /** From the start of `send-message` or `complete-chat` until the reply is stored, if it is, and sent. */
+  /**
+   * From the start of `send-message` or `complete-chat` until the reply is sent, and stored if it belongs to a chat.
+   */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
   /** Turns whose reply failed: the client got `response.error` or 500. */
   failedReplies: { name: 'FailedReplies', unit: 'Count', dimensions: one('route') },
-  /** The size of each stored file: one value a file, so the sample count is the number of files. */
+  /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Model calls of replies in chats and batches, titles excepted. */
+  /** Model calls of replies in chats and batches. Calls for titles are not counted. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
   /** Retries of model calls that were throttled or unavailable before their first output. */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
   /**
-   * Replies that ended with a model failure after all retries. Such replies in batches count too, although a later
-   * attempt may succeed.
+   * Replies that ended with a model failure after all retries. Replies in batches count too, although a later attempt
+   * may succeed.
    */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
 
-  /** Events in responses of models that were not understood. A reply does not fail because of them. */
+  /** Events in responses of models that the service did not understand. The reply does not fail because of them. */
   modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
   /** Ended reasoning steps. */
@@ -94,10 +99,12 @@ export const metrics = {
   /** Ended reasoning steps with `success: false`. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
-  /** Batch items that a worker ended. Items that a cancel or a timeout ended had no worker and are not counted. */
+  /**
+   * Batch requests that a worker ended. Requests that a cancel or a timeout ended had no worker and are not counted.
+   */
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
-  /** Batch items returned to the queue, because the model was busy or the chat was in use. */
+  /** Batch requests whose retry was scheduled, because the model was busy, its reply failed, or the chat was in use. */
   batchRequestsDelayed: {
     name: 'BatchRequestsDelayed',
     formerName: 'BatchRequestsPutOff',
@@ -108,8 +115,8 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request of all open batches has waited that a worker could process, but that none has started.
-   * The reconciler emits it every minute; 0 if none waits.
+   * How long the oldest request of all open batches has waited, among those that a worker could process and none has
+   * started. The reconciler emits it every minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
@@ -129,7 +136,7 @@ export const metrics = {
   },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
-  /** Usage writes that failed after all retries. `agentctl usage` does not count the work of these writes. */
+  /** Usage writes that failed after all retries. `agentctl usage` does not include the usage of these writes. */
   lostUsage: { name: 'LostUsage', unit: 'Count', dimensions: [[]] },
 } as const satisfies Record<string, Metric>;
 

@@ -34,8 +34,8 @@ export const observed =
     );
 
 /**
- * Lambda logs a thrown error with all its properties, and AWS's errors may contain items of the table. So only name,
- * message and stack remain. The workflow decides by the name whether to retry.
+ * Lambda logs a thrown error with all its properties, and errors of AWS may contain items of the table. So this
+ * function keeps only name, message and stack. The workflow decides by the name whether to retry.
  */
 function withoutProperties(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -43,7 +43,7 @@ function withoutProperties(error: unknown): unknown {
   return Object.assign(new Error(message), { name: isTransient(error) ? serviceUnavailable : name, stack });
 }
 
-/** AWS throttled or failed, or a conflict with concurrent writes of the same items lasted through all attempts. */
+/** Whether AWS throttled or failed, or concurrent writes of the same items conflicted in all attempts. */
 function isTransient(error: Error): boolean {
   const ofSdk = error as Parameters<typeof isTransientError>[0];
   return isThrottlingError(ofSdk) || isTransientError(ofSdk) || isServerError(ofSdk) || isConflict(error);

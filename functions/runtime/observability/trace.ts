@@ -56,13 +56,15 @@ export async function sendTrace(
   await send(`{"format": "json", "version": 1}\n${JSON.stringify(document)}`, host, Number(port));
 }
 
-/** The share of the invocations that are logged beyond the first one of a second, as in X-Ray's default rule. */
+/**
+ * The share of invocations that are logged, except the first one in each second. It is that of X-Ray's default rule.
+ */
 const sampledShare = 0.05;
 let lastSampledSecond = 0;
 
 /**
- * Logs the parts of an invocation of a web function, which X-Ray does not trace: of each failure of the service, of the
- * first invocation in each second, and of 5 % of the others.
+ * Logs the parts of an invocation of a web function, because X-Ray does not trace these. Logs each failure of the
+ * service, the first invocation in each second, and 5 % of the others.
  */
 export function logTrace({ start, end, outcome }: TracedPart, parts: readonly TracedPart[]): void {
   const second = Math.floor(end / 1000);

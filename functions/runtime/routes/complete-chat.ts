@@ -51,7 +51,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** The completeChatRoute of complete-chat, for the Lambda function and for the web function. */
+/** The route complete-chat, for the Lambda function and for the web function. */
 export const serve = serveRoute(
   completeChatRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
@@ -65,7 +65,7 @@ export const serve = serveRoute(
       awaitRateLimit,
       deadline: () => timeForModel(completeChatRoute, isStreamed, remainingMilliseconds()),
     });
-    // Nobody can read the reply later, so it ends with its reader.
+    // Nobody can read the reply later, so the reply ends when its reader is gone.
     const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));
     if (gone.signal.aborted) abandon();
     gone.signal.addEventListener('abort', abandon);
@@ -99,7 +99,10 @@ export const serve = serveRoute(
   { form: openAiForm },
 );
 
-/** @throws openAiDisabled and clientNotAllowed, which come before errors of parameters; OpenAiError that names the first wrong parameter */
+/**
+ * @throws openAiDisabled and clientNotAllowed, which come before errors of parameters; OpenAiError that names the first
+ *   wrong parameter
+ */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
   if (partsOf(body.messages) > mostParts) {
     await checkCaller(workspaceId, body);
@@ -118,7 +121,7 @@ async function checkCaller(workspaceId: string, body: Record<string, unknown>): 
   await checkUsers(workspaceId, [body.user]);
 }
 
-/** The number of messages and of their parts, of a body that is not validated. */
+/** The number of messages and of their parts in a body that is not validated yet. */
 function partsOf(messages: unknown): number {
   if (!Array.isArray(messages)) return 0;
   let count = messages.length;
@@ -126,7 +129,7 @@ function partsOf(messages: unknown): number {
   return count;
 }
 
-/** The issues of the parts in a list of parts, which are more exact than one of the whole list. */
+/** The issues of the parts in a list of parts. They are more exact than one issue of the whole list. */
 function issuesOfParts(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(issue.input)) return [issue];
   const inner = issue.errors.flat().filter(({ path }) => path.length > 0);

@@ -14,7 +14,7 @@ const services = {
 };
 
 /**
- * The createChatRoute of create-chat, for the Lambda function and for the web function.
+ * The route create-chat, for the Lambda function and for the web function.
  * @param onCreated called for each new chat
  */
 export const serveWith = (onCreated: (chat: Chat) => void) =>

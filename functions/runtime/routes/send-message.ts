@@ -54,7 +54,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** The sendMessageRoute of send-message, for the Lambda function and for the web function. */
+/** The route send-message, for the Lambda function and for the web function. */
 export const serve = serveRoute(
   sendMessageRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
@@ -107,7 +107,7 @@ export const serve = serveRoute(
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);
     finishAfterResponse(finished);
-    // A reply that its model has ended may fail when it is stored.
+    // The model has ended the reply, but the service may fail to store it.
     const byModel = isFailedByModel(await started.running.completed);
     if (!body.stream) {
       const position = started.turn.position + 1;
@@ -139,14 +139,14 @@ function sendWhole(
     content,
     ...reply
   }: Pick<AssistantMessage, 'position' | 'content' | 'tokenUsage' | 'error' | 'incomplete' | 'responseId'>,
-  // The model may have failed a replayed reply hours ago: its failure tells nothing about this code either.
+  // For a replayed reply, the model may have failed hours ago: its failure tells nothing about this release either.
   { replayed = false, byModel = replayed }: { replayed?: boolean; byModel?: boolean },
 ): void {
   const headers = {
     ...replayHeaders(replayed),
     [replyHeaders.messageId]: String(messageId(chatId, reply.position)),
     [replyHeaders.tokenUsage]: JSON.stringify(reply.tokenUsage),
-    // An earlier version stored no id. The stream of such a reply gets a new one too.
+    // An earlier release stored no response id, so the response gets a new one, as in the stream of such a reply.
     [replyHeaders.responseId]: reply.responseId ?? responseIdOf({ id: identifiers.uuid() }),
     ...(reply.incomplete !== null && { [replyHeaders.incomplete]: reply.incomplete }),
   };

@@ -22,7 +22,10 @@ const services = {
   usage: usage(),
 };
 
-/** As large as those of a connection: the parser leaves out what follows the end of a form, but not within a chunk. */
+/**
+ * Chunks as large as those of a connection. The parser leaves out what follows the end of a form, but not within a
+ * chunk.
+ */
 const chunkBytes = 64 * 1024;
 
 function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
@@ -30,7 +33,7 @@ function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
     yield body.subarray(start, start + chunkBytes);
 }
 
-/** The uploadFileRoute of upload-file, for the Lambda function and for the web function. */
+/** The route upload-file, for the Lambda function and for the web function. */
 export const serve = serveRoute(uploadFileRoute, async ({ workspaceId, apiKeyId }, { request, charge }) => {
   const body = request.upload ?? Readable.from(inChunks(Buffer.from(await request.body())));
   const form = readForm(headerIn(request, 'content-type'), body);

@@ -13,7 +13,7 @@ import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
-/** @param most the condition fails if there are so many already */
+/** @param most the condition fails if the workspace already has this many open batches */
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
     Key: keys.openBatches(workspaceId),
@@ -49,8 +49,8 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
       ...changing({ status, completed, failed, ...times, slots: null }, { ':before': batch.status }),
-      // A cancel changes the final status, and another completion may have been first. A stop after the last result
-      // changes nothing.
+      // A cancel may have changed the final status, or another completion may have been first. A stop after the last
+      // result changes nothing.
       ConditionExpression: '#status = :before',
     },
   };
@@ -61,7 +61,10 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
     ? []
     : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
-/** With the delays about 4 s. All creations and ends of batches of a workspace change the number of the open ones. */
+/**
+ * With their delays, the attempts take about 4 s. All creations and ends of batches of a workspace change the number of
+ * its open batches.
+ */
 const maxAttempts = 20;
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({

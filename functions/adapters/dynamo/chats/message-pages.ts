@@ -69,13 +69,13 @@ const pagesBetween = (
     ...(range.limit !== undefined && { Limit: range.limit }),
   });
 
-/** Waits for both, also if one fails: nothing may run after the function's end. */
+/** Waits for both, even if one fails, because nothing may run after the function's end. */
 async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
 }
 
-/** Joins each message with its feedback counts, which are the next item, perhaps of the next page. */
+/** Joins each message with its feedback counts. They are the next item, which may be on the next page. */
 async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let waiting: RatedItem | undefined;
   for await (const page of pages) {
@@ -90,7 +90,7 @@ async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<Rat
   if (waiting !== undefined) yield [waiting];
 }
 
-/** Joins each message with its feedback counts, which are the previous item, perhaps of the previous page. */
+/** Joins each message with its feedback counts. They are the previous item, which may be on the previous page. */
 async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let counts: RatedItem['counts'] = {};
   for await (const page of pages) {
@@ -106,7 +106,7 @@ async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<Ra
 
 const isMessage = (item: Item): boolean => item.position !== undefined;
 
-/** The feedback counts without types of count 0: users gave such feedback, but have changed it since. */
+/** The feedback counts without types whose count is 0. Users gave such feedback, but have changed it since. */
 const countsOf = ({ pk, sk, ...counts }: Item): RatedItem['counts'] =>
   Object.fromEntries(Object.entries(counts as RatedItem['counts']).filter(([, count]) => count > 0));
 

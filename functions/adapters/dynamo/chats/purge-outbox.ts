@@ -34,7 +34,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
     await deleteEvents(table, chat, await remainsOf(table, chat));
     for await (const page of itemsOf(table, chat, 'M#')) {
       if (!hasTime()) return false;
-      // The items go last: they name what else there is to delete, also after a crash.
+      // The items are deleted last, because they name the other data to delete, also after a crash.
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));
@@ -56,7 +56,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/** What a deletion leaves of the chat itself: its purge. */
+/** The only item that remains of a deleted chat: its purge. */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 
@@ -84,18 +84,18 @@ async function deleteFeedback(table: Table, { workspaceId, chatId }: Purge, { sk
   ]);
 }
 
-/** Deletes the events of the reply that the item names, a message or what is left of the chat. */
+/** Deletes the events of the reply that the item names. The item is a message, or the purge of the chat. */
 async function deleteEvents(
   table: Table,
   { workspaceId, chatId }: Purge,
   { response_id: responseId }: Item,
 ): Promise<void> {
-  // Only a resumable reply has any.
+  // Only a resumable reply has stored events.
   if (typeof responseId === 'string' && leaseIdOf(responseId) !== undefined)
     await deletePartition(table, keys.replyEvents(workspaceId, chatId, responseId, 0, 0));
 }
 
-/** @param others further items that go with one, before it */
+/** @param others other items that belong to an item, and are deleted before it */
 async function deletePartition(
   table: Table,
   key: Key,
@@ -117,12 +117,12 @@ export const outboxKey = (purge: Purge | Erasure) =>
 
 /**
  * The item of a new purge, for the transaction of the deletion.
- * @param chat the item of the deleted chat: what only it names is purged as well
+ * @param chat the item of the deleted chat. The purge keeps the names that no other item contains
  */
 export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   ...outboxKey(purge),
   ...(chat.created_for !== undefined && { created_for: chat.created_for }),
-  // The events of the reply in progress. No message may ever name them.
+  // The id of the reply in progress, for its events: perhaps no message will ever name them.
   ...(chat.lease_id !== undefined && { response_id: responseIdOf({ id: chat.lease_id as string }) }),
   workspace_id: purge.workspaceId,
   ...('chatId' in purge ? { chat_id: purge.chatId } : { external_user_id: purge.externalUserId }),
@@ -130,7 +130,7 @@ export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   due_at: Date.parse(purge.deletedAt) + requeueAfter,
 });
 
-/** A newer erasure of the same person may have replaced it. */
+/** The condition that the item still belongs to this purge: a newer erasure of the same person may have replaced it. */
 const isSame = ({ deletedAt }: Purge | Erasure) => ({
   ConditionExpression: 'deleted_at = :deleted',
   ExpressionAttributeValues: { ':deleted': deletedAt },
@@ -140,7 +140,7 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,
 
   async *pages(deletedUpTo) {
-    // Sorts after every workspace.
+    // This key sorts after the purges of every workspace.
     const end = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
     for await (const page of table.queryPages(where('sk < :sk', end))) yield page.map(purgeOf);
   },
@@ -183,7 +183,7 @@ export const countItemOf = ({ chats, ratings, batchRequests, others }: ErasedPar
   erased_others: others,
 });
 
-/** An item that earlier code has written has no counts. */
+/** An item of an earlier release has no counts. */
 export const countsOf = (item: Item): ErasedCounts =>
   sumOf(nothingErased, {
     chats: item.erased_chats as number | undefined,

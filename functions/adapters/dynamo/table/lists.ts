@@ -22,7 +22,10 @@ export type ScanKeys = (
 /** Parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: some 200 MB a second at most. */
 const segments = 8;
 
-/** @param client of scans alone: it makes fewer reads at once if the table, the network or the machine is busy */
+/**
+ * @param client a client for scans alone. It makes fewer concurrent reads if the table, the network or the machine is
+ *   busy
+ */
 export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys {
   adaptWidth(client, segments);
   return async (attributes, visit) => {
@@ -73,8 +76,8 @@ const nameOfCount = (first: number): string =>
   `${Math.floor(first / 2 ** groupBits)}#${Math.imul(first, spreading) >>> (32 - shardBits)}`;
 
 /**
- * Gives the next numbers. Numbers and times both rise in the order of the updates, with any clock. A number is given
- * once, and those of a creation that fails are never used.
+ * Returns the next numbers. Numbers and times both rise in the order of the updates, even if clocks differ. Each number
+ * is returned once. The numbers of a failed creation are never used.
  */
 export async function nextNumbers(
   table: Table,
@@ -90,7 +93,7 @@ export async function nextNumbers(
     ConditionExpression: 'attribute_not_exists(last_at) OR last_at <= :now',
     ExpressionAttributeValues: { ...values, ':now': clock.now().toISOString() },
   });
-  // If the condition fails, the clock of this process is behind that of another one.
+  // If the condition fails, the clock of this process is behind that of another one. Then the stored time stays.
   const item = updated.isDone
     ? updated.item
     : await table.update({ ...add, UpdateExpression: 'ADD #id :count', ExpressionAttributeValues: values });
@@ -101,17 +104,20 @@ export async function nextNumbers(
 export interface CountChange {
   list: ListKeys;
   first: number;
-  /** By the name of the attribute: `n` counts all. */
+  /** The changes by the names of attributes. The attribute `n` counts all. */
   added: ReadonlyMap<string, number>;
 }
 
-/** Adds to counts. A creation has one count in each of its lists, spread so that few writers meet, and exact by itself. */
+/**
+ * Adds to counts. A creation has one count in each of its lists. The counts are spread, so that few writers change the
+ * same item, and each of them is exact.
+ */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
   for (const { list, first, added } of changes) {
     const Key = list.count(nameOfCount(first));
     const name = JSON.stringify(Key);
-    // A transaction may contain an item once.
+    // A transaction may contain each item only once.
     const sum = sums.get(name) ?? { Key, added: new Map() };
     sums.set(name, sum);
     for (const [part, number] of added) sum.added.set(part, (sum.added.get(part) ?? 0) + number);
@@ -131,7 +137,7 @@ export function counting(changes: readonly CountChange[]): Write[] {
   });
 }
 
-/** Deletes the counts of 0. A creation that comes in between keeps its count. */
+/** Deletes the counts that are 0. The count of a concurrent creation stays. */
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
   for (const { sk, n } of await table.queryAll(allOf(list.count('')))) {
     if (n !== 0) continue;
@@ -157,7 +163,7 @@ interface Reading {
   numbersIn(entry: Item): number[];
 }
 
-/** One page of a list, and the number of all that it has. */
+/** One page of a list, and the number of all its rows. */
 export async function readPage(
   table: Table,
   list: ListKeys,
@@ -208,7 +214,7 @@ interface Bounds {
   isIn?: (number: number) => boolean;
 }
 
-/** What comes after a number. Its own entry may name some of them. */
+/** The rows after a number. The entry of the number may contain some of them. */
 const beyond = (id: number, ascending: boolean): Bounds =>
   ascending
     ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }

@@ -49,7 +49,7 @@ export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
   },
 
   async markUsed({ hash }, day, signal) {
-    // A concurrent request with this key may have stored its last day of use already.
+    // A concurrent request with this key may have stored its last day of use before.
     await table.updateIf(
       {
         Key: keys.apiKey(hash),
@@ -134,7 +134,7 @@ export const auditBy = (clock: Clock, actor: () => string): Audit =>
     keys.operatorsAudit(at, id),
   ]);
 
-/** Writes the entry for all workspaces alone. */
+/** Writes an audit entry only in the list of all workspaces, and none in the list of its workspace. */
 export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
   auditWith(clock, actor, (_workspaceId, at, id) => [keys.operatorsAudit(at, id)]);
 

@@ -37,7 +37,7 @@ const workspaceOf = (item: Item): Workspace => ({
   enabled: item.enabled as boolean,
   whitelistEnabled: item.whitelist_enabled as boolean,
   titlesEnabled: item.titles_enabled as boolean,
-  // Workspaces from before this attribute do not have it.
+  // Workspaces that are older than this attribute do not have it.
   openAiEnabled: item.openai_enabled === true,
   limits: item.limits as Workspace['limits'],
   ownLimits: ownLimitsOf(item),
@@ -96,7 +96,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
     const change = changing(itemOf(changes));
     const before = await get(table, workspaceId);
     if (before === undefined || change.UpdateExpression === '') return before;
-    // It may have been deleted since: an update would create its item.
+    // The workspace may have been deleted since. Without the condition, an update would create its item.
     const ConditionExpression = 'attribute_exists(pk)';
     const Key = keys.workspace(workspaceId);
     await transactIfFirst(table, () => [
@@ -129,7 +129,10 @@ async function get(table: Table, workspaceId: string): Promise<Workspace | undef
   return item && workspaceOf(item);
 }
 
-/** The write of the entry by which the scheduled function finds the workspace. @param days undefined for no change */
+/**
+ * The write of the index entry by which the scheduled function finds the workspace.
+ * @param days undefined for no change
+ */
 function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
   const Key = keys.operatorsRetention(workspaceId);
   if (days === undefined) return [];
@@ -159,13 +162,13 @@ const changeWhitelist =
     }
   };
 
-/** Ten batch writes. With the eight segments of a scan, at most 80 are under way. */
+/** Number of items in ten batch writes. With the eight segments of a scan, at most 80 batch writes run concurrently. */
 const deletesAtOnce = 250;
 
 /** The action of the audit entry that remains. */
 const deletedAction: AuditAction = 'workspace deleted';
 
-/** @param audit writes entries for all workspaces alone, because nothing of the workspace may remain */
+/** @param audit writes entries only in the list of all workspaces, because no item of the workspace may remain */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
     const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
@@ -178,7 +181,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
           ReturnValues: 'ALL_NEW',
         })
       ).item;
-    // An operator may have enabled the workspace after an earlier start: then functions may have written since.
+    // An operator may have enabled the workspace after an earlier start. Then functions may have written since.
     const item =
       (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
         ':off': false,
@@ -189,7 +192,8 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
         'attribute_exists(pk)',
         {},
       ));
-    // A run that has read it before ends long before the last pass.
+    // Without this entry, the deletion of unused chats does not find the workspace. A run that has read the entry
+    // before ends long before the last pass of the scan.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return (
       item && {
@@ -205,7 +209,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // First, because the key names them.
+      // These index entries are deleted first, because only the items of the keys name them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (let first = 0; first < own.length; first += deletesAtOnce)

@@ -13,10 +13,10 @@ const connectTimeout = 10_000;
  */
 const idleTimeout = 30_000;
 
-/** Redirects of one call: a server that has moved answers with one or two. */
+/** Maximum of redirects of one call. A server that has moved answers with one or two. */
 const mostRedirects = 3;
 
-/** For servers that compress although they are asked not to. */
+/** Decoders for servers that compress although the request asks them not to. */
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
