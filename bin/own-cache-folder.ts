@@ -15,7 +15,7 @@ export function ownCacheFolder(): string | undefined {
   const folder = join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'agentctl');
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Not the target of a link.
+    // `lstat` checks a link itself, and not its target.
     const status = lstatSync(folder);
     const isOwn =
       process.getuid === undefined || (status.uid === process.getuid() && (status.mode & others) === 0);

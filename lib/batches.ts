@@ -45,7 +45,9 @@ const visibilitySeconds = 6 * workerTimeoutSeconds;
  */
 const startsWithin = Duration.seconds(60);
 
-/** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
+/**
+ * The writes that end a batch. They also delete its index entries of open batches, and close the turns of its requests.
+ */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
   UpdateItem: ['batches', 'batchLists', 'chats'],
@@ -91,7 +93,10 @@ export class Batches extends Construct {
     this.watch(platform);
   }
 
-  /** Its messages only offer slots, and the reconciler sends those of silent slots once more: there are no dead letters. */
+  /**
+   * There are no dead letters: a message only offers a slot, and the reconciler sends the messages of silent slots
+   * again.
+   */
   private createQueue(): Queue {
     const queue = new Queue(this, 'Requests', {
       encryption: QueueEncryption.SQS_MANAGED,
@@ -140,8 +145,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * In a separate policy: the dispatcher depends on its role's own policy, and the machine depends on the dispatcher. With
-   * this statement in the role CloudFormation would find a circular dependency.
+   * The statement is in a separate policy: the dispatcher depends on its role's own policy, and the machine depends on
+   * the dispatcher. With this statement in the role CloudFormation would find a circular dependency.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
     new Policy(this, 'DispatcherWakes', {

@@ -58,7 +58,7 @@ const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
 /**
- * Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name.
+ * Forwards the host that the client used in a separate header: in requests to an origin, `Host` is the origin's name.
  */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;

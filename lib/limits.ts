@@ -26,11 +26,12 @@ export const replyLimits = {
    */
   replyBytes: 1024 * 1024,
   /**
-   * Of its agent, of the agents that it calls, of the chat's title, and all retries. Six agents fit that use all 8 calls of
-   * their `max_steps`. Without a limit, agents that call three others in every round make 12,965 calls.
+   * The model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with all retries.
+   * They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that call three
+   * others in every round make 12,965 calls.
    */
   replyModelCalls: 50,
-  /** Four in each of the seven rounds before an agent's last call, and two more. */
+  /** Four tool uses in each of the seven rounds before an agent's last call, and two more. */
   replyToolUses: 30,
   /**
    * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60 MB,
@@ -54,6 +55,9 @@ export const webhookTimeoutSeconds = 15;
  */
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 
-/** Requests at once that the gateway accepts for a route: in the proportion of AWS's quotas, 5,000 to 10,000 a second. */
+/**
+ * The burst of requests that the gateway accepts for a route. Its ratio to the rate is that of AWS's quotas: 5,000 to
+ * 10,000 a second.
+ */
 export const gatewayBurst = (settings: { readonly gatewayRequestsPerSecond: number }): number =>
   Math.ceil(settings.gatewayRequestsPerSecond / 2);

@@ -88,7 +88,7 @@ export function parseSettings(given: Readonly<Record<string, unknown>>): Setting
   return result.data;
 }
 
-/** By id: what is left to do for the operator of a stage with these settings. */
+/** What the operator of a stage with these settings still has to do, by id. */
 export const operatorWarnings = ({
   alarmEmails,
   production,

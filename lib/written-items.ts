@@ -6,8 +6,8 @@ const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
  * The items that functions write, as patterns of partition keys (adapters/dynamo/table/keys.ts). Only operators write
- * the others: workspaces, agents and their knowledge. Of items next to those, and of API keys, functions write only the
- * named `attributes`.
+ * the others: workspaces, agents and their knowledge. Of the items in the same partitions as those, and of API keys,
+ * functions write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },

@@ -22,7 +22,7 @@ export interface RunOptions {
   /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */
   readonly secretValues?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
-  /** What differs between machines, instead of that of this machine. */
+  /** What differs between machines. The default is this machine. */
   readonly platform?: Platform;
   /** The timers of schedules, instead of Node's. */
   readonly timer?: Timer;

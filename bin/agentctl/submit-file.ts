@@ -27,7 +27,7 @@ import type { BatchWatch } from './watch-batches.ts';
 
 export interface SubmitOptions {
   file: string;
-  /** The properties of the submission, from those of an earlier submission of the file. */
+  /** Computes the properties of the submission from those of an earlier submission of the file. */
   submission: (previous: SubmissionState | undefined) => Submission;
   webhookSecret: string | undefined;
   /** Ignores an earlier submission of the file and submits the whole file. */

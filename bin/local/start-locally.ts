@@ -41,8 +41,8 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions of a batch, by the beginnings of their logical ids. Each one begins when the one before has ended, so
- * their loads would add up in the first batch.
+ * The functions of a batch, by the beginnings of their logical ids. A batch calls one after the other, so the times to
+ * load them would add up in the first batch.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
@@ -206,7 +206,7 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   const demo =
     previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
   const { api_key, workspace_id, agent_id, chat_id } = demo;
-  // Nothing else of the previous run: its addresses and settings are not those of this one.
+  // Nothing else of the previous run is used: its addresses and settings are not those of this one.
   return {
     ...{ api_key, workspace_id, agent_id, chat_id },
     data_format: dataFormat,
@@ -241,7 +241,7 @@ function useOperatorTarget(connection: Connection): void {
   useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
 }
 
-/** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
+/** The text and the lines before it fit a terminal of 24 rows and 80 columns. */
 function greeting({
   base_url,
   api_key,

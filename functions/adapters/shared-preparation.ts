@@ -137,7 +137,7 @@ async function prepareWithLease(
   let until: number;
   for (;;) {
     const now = clock.now().getTime();
-    // The fraction makes each attempt another one.
+    // The random fraction gives each attempt another time.
     until = now + leaseMilliseconds + Math.random();
     if (await leases.takeLease(file, until, now)) break;
     await sleep(checkMilliseconds, undefined, { signal });

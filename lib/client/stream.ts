@@ -29,10 +29,12 @@ export interface FinalMessage extends Reply {
   title?: string;
 }
 
-/** How a stream speaks to the service. */
+/** How a stream calls the service. */
 export interface StreamSource {
   chatId: number;
-  /** Sends the message, or opens the stream where a resume starts. A repeated call must be safe if `isResumable`. */
+  /**
+   * Opens the first connection: sends the message, or resumes a stream. If `isResumable`, a repeated call must be safe.
+   */
   open: (signal: AbortSignal) => Promise<OpenResponse>;
   /** Opens the stream after an event. */
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
@@ -52,11 +54,11 @@ export interface StreamSource {
 
 /**
  * A streamed reply: an async iterator of its events, each once and in order. The request is sent at once; events are
- * read as they are iterated. To leave the loop, to abort the signal, or `disconnect()`, only disconnects: the service
+ * read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the service
  * completes the reply and stores it. `stop()` ends the reply.
  *
- * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before
- * `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
+ * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends
+ * before `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
  */
 export class ReplyStream implements AsyncIterable<StreamEvent> {
   readonly #source: StreamSource;
@@ -135,7 +137,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       this.#final.reject(error);
       throw error;
     } finally {
-      // Without effect after the two lines above.
+      // This has no effect if one of the lines above has settled the promise.
       this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
     }
   }
@@ -274,7 +276,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-/** The `data` of each server-sent event. Comments, which keep the connection open, count against silence. */
+/** The `data` of each server-sent event. Comments, which keep the connection open, also end a silence. */
 async function* readEventData(
   connection: OpenResponse,
   silence: number,

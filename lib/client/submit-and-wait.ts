@@ -221,7 +221,7 @@ async function cancelPart(api: BatchApi, part: Part): Promise<void> {
     const batch = part.batch ?? (await api.create(part.params, part.key, { isLast: true }));
     if (!endedStatuses.includes(batch.status)) part.batch = await api.cancel(batch.id);
   } catch {
-    // It has ended, was never made, or the service does not respond.
+    // The batch has ended or was never made, or the service does not respond.
   }
 }
 

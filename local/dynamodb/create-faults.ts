@@ -27,7 +27,7 @@ const READ_UNITS = 0.5;
 
 type Shapes = ReadonlyMap<string, TableShape>;
 
-/** The limits of tables that `faults` names. Without a fault, nothing meets its limit. */
+/** The limits of tables that `faults` names. Without a fault, there is no limit. */
 function createLimits(faults: DynamoFaults) {
   const locks = createTransactionLocks();
   const writes = createPartitionThrottle(UNITS_PER_SECOND.write);

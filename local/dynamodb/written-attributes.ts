@@ -12,7 +12,7 @@ interface ItemWrite {
   readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
 }
 
-/** Of expressions, in lower case. Functions are recognized by their parenthesis. */
+/** The keywords of expressions, in lower case. Functions are recognized by their parenthesis. */
 const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
 
 /**

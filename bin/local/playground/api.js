@@ -112,7 +112,7 @@ async function send({ method, path, body, file }, { signal, idempotencyKey }) {
 async function failureOf(response) {
   /** @type {Partial<Envelope<{ hint?: string } | null>>} */
   const { message, error_code, data } = await response.json().catch(() => ({}));
-  // Of an upload: what to do.
+  // The hint of a failed upload says what to do.
   const hint = data?.hint === undefined ? '' : ` ${data.hint}`;
   return new RequestFailed(
     (message ?? `The response has the status ${response.status}`) + hint,

@@ -150,7 +150,7 @@ export const onEnter = (enter) => (event) => {
 /** @param {unknown} error */
 export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 
-/** What is wrong, once something is. */
+/** An element that shows an error. It is hidden until there is one. */
 export function createProblem(properties = { class: 'error' }) {
   const node = element('p', { ...properties, role: 'alert', hidden: true });
   /** @param {unknown} error */
@@ -176,7 +176,7 @@ export const iconButton = (name, label, properties) =>
   );
 
 /**
- * A button that copies a text, and says so.
+ * A button that copies a text, and then confirms it.
  *
  * @param {() => string} text
  * @param {string} label

@@ -1,7 +1,7 @@
 /** @import { StreamEvent } from './types.d.ts' */
 import { eventsOf, RequestFailed, request } from './api.js';
 
-/** Before the first attempt to come back, in milliseconds. It doubles with each one. */
+/** The wait before the first attempt to reconnect, in milliseconds. It doubles with each attempt. */
 const firstWait = 250;
 const longestWait = 4000;
 

@@ -4,11 +4,14 @@ import type { Extracted } from './extracted.ts';
 
 /** The detector takes 1 s for 1 MB, and is as sure after 64 KB. */
 const sampleBytes = 64 * 1024;
-/** Of texts in other encodings, Thai ones got up to 59 of 100 and Korean ones in Johab 73. Nearly all right ones get more. */
+/**
+ * The least confidence for an encoding of East Asia. Texts in other encodings got less: Thai texts up to 59 of 100,
+ * Korean texts in Johab 73. Nearly all texts in the detected encoding get more.
+ */
 const eastAsianConfidence = 75;
-/** What the detector gives an encoding of East Asia that is possible, and no more. */
+/** The confidence that the detector gives to an encoding of East Asia that is possible but has no evidence. */
 const noEvidence = 10;
-/** Right encodings of other regions have 12 and more. */
+/** The least confidence for other encodings. Right ones have 12 and more. */
 const leastConfidence = 10;
 /** Fewer letters fit an alphabet by chance. */
 const minLetters = 3;
@@ -58,7 +61,8 @@ export interface DetectedEncoding {
 
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
- * letters, and counts no letters that a language does not have. So the first one counts whose letters fit its language.
+ * letters, and ignores letters that a language does not have. So the result is the first encoding whose letters fit its
+ * language.
  */
 export function detectEncoding(bytes: Uint8Array): DetectedEncoding {
   const start = Math.max(
@@ -116,7 +120,7 @@ const byteOrderMarks = [
 ];
 
 /**
- * Decodes a text by its byte order mark; else as declared, if the bytes fit; else as UTF-8, if they nearly do; else as
+ * Decodes a text by its byte order mark; else as declared, if the bytes fit; else as UTF-8, if they nearly fit; else as
  * UTF-16, if it looks so; else by frequent letters. If the result is uncertain, a notice says so.
  * @param declared the name of an encoding; ignored if it is unknown
  */
@@ -167,7 +171,7 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
-/** Of a text in another encoding, no character is common, or some are impossible. */
+/** If the text has another encoding, no character is common, or some are impossible. */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
     bytes.subarray(0, Math.min(bytes.length & ~1, sampleBytes)),

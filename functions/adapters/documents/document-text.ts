@@ -31,7 +31,7 @@ export interface Link {
   address: string;
 }
 
-/** As in Word. */
+/** Word's maximum. */
 const mostColumns = 63;
 
 const join = (before: string, separator: string, after: string): string =>
@@ -46,7 +46,7 @@ export class DocumentText {
   private readonly tables: { text: string; separator: string }[] = [];
   private readonly lines: TableLine[] = [];
   private characters = 0;
-  /** How many fragments with more than space are written. */
+  /** The number of written fragments that are not only white space. */
   visible = 0;
 
   openBlock(isCell = this.blocks.at(-1)?.isCell ?? false): void {

@@ -127,7 +127,10 @@ export function firstFrame(bytes: Uint8Array, mediaType: string): Uint8Array | u
   }
 }
 
-/** Without its animation, a PNG is the image that programs show that know no animation: nearly always the first frame. */
+/**
+ * Without its animation, a PNG is the image that programs without support for animations show: nearly always the first
+ * frame.
+ */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(chunksOf(bytes, 'image/png'), 'acTL') === undefined) return undefined;
   // A file may have millions of chunks, so they are not collected.

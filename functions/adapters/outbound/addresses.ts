@@ -70,8 +70,8 @@ const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
  * Resolves names of operators by the system, which knows the hosts file and search domains, and names of users by DNS
- * alone. The system's resolver holds one of the four threads of the process until it gives up, so that few names that
- * do not resolve would block all reads of files.
+ * alone. The system's resolver holds one of the four threads of the process until it gives up, so a few names that do
+ * not resolve would block all reads of files.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(
@@ -82,7 +82,7 @@ export function hostResolver(
   const resolveOperatorHost = remembered(options.systemLookup ?? resolveBySystem, options.clock);
   return async (host, signal) => {
     if (names.has(host)) return resolveOperatorHost(host);
-    // Never a question for a DNS server (RFC 6761, section 6.3).
+    // A DNS server is never asked for this name (RFC 6761, section 6.3).
     if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1', '::1'];
     return resolveByServers(host, signal, options);
   };

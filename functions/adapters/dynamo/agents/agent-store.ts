@@ -114,7 +114,7 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
         throw changedMeanwhile('deleted');
       for await (const page of versionPages(table, workspaceId, agentId))
         await table.deleteAll(page.map(keyOf));
-      // Last, because a further call finds the versions by it.
+      // This key goes last, because a repeated call finds the versions by it.
       await table.deleteAll([keys.operatorsAgent(agentId)]);
     },
   };

@@ -61,7 +61,10 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
     ? []
     : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
-/** With the delays about 4 s. All creations and ends of batches of a workspace change the number of the open ones. */
+/**
+ * With the delays, all attempts take about 4 s. All creations and ends of batches of a workspace change the number of
+ * the open ones.
+ */
 const maxAttempts = 20;
 
 export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({

@@ -9,7 +9,7 @@ import type { Clock } from '#domain/platform/services.ts';
 import { chatOf, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
-/** A page is read again so often if a chat on it is deleted meanwhile. */
+/** How often a page is read again if a chat on it is deleted meanwhile. */
 const rereads = 3;
 
 export const dynamoChatPages = (table: Table): ChatPages => ({
@@ -30,7 +30,10 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
   },
 });
 
-/** With the delays about 16 s. A creation meets others on one of 64 counts, so two attempts are rare. */
+/**
+ * With the delays, all attempts take about 16 s. A creation conflicts with another one only if both change the same one
+ * of 64 counts, so a second attempt is rare.
+ */
 const maxAttempts = 100;
 
 /** Milliseconds after which a creation takes another id. So a chat appears at most so late, below newer ones. */

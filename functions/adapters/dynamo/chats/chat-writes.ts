@@ -148,7 +148,7 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
     : { Update: { ...asRead, UpdateExpression: 'SET #ids = :after', ExpressionAttributeValues: values } };
 }
 
-/** With the delays about 16 s. */
+/** With the delays, all attempts take about 16 s. */
 const attempts = 100;
 
 /** Chats of one transaction, which may have 100 writes: each has eight, with an entry and a count in three lists. */

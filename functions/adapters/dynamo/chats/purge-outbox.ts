@@ -95,7 +95,7 @@ async function deleteEvents(
     await deletePartition(table, keys.replyEvents(workspaceId, chatId, responseId, 0, 0));
 }
 
-/** @param others further items that go with one, before it */
+/** @param others the further items that are deleted before an item */
 async function deletePartition(
   table: Table,
   key: Key,

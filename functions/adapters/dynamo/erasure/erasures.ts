@@ -24,7 +24,7 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
     await table.transact([
       { Put: { Item: { ...purgeItem(erasure), ...countItemOf(erased) } } },
-      // Anybody with a key may name users that never were: their erasures leave nothing that stays.
+      // Anybody with a key may name users that never existed. Their erasures leave nothing that stays.
       ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
@@ -91,13 +91,13 @@ function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trac
 interface Found {
   item: Item;
   sk: string;
-  /** Of the partition key, after the kind. */
+  /** The rest of the partition key, after the kind. */
   rest: string;
   user: string;
   chatIds: ReadonlySet<number>;
 }
 
-/** By the kind of partition. */
+/** The finder of each kind of partition. */
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
   'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),

@@ -61,7 +61,7 @@ export function adaptWidth(client: DynamoDBClient, most: number): void {
           startNext();
         }
       },
-    // So that each attempt waits for its turn.
+    // This middleware runs after that of retries, so that each attempt waits for its turn.
     { name: 'adaptiveWidth', relation: 'after', toMiddleware: 'retryMiddleware' },
   );
 }

@@ -74,7 +74,7 @@ export interface Table {
   queryAll(input: Query): Promise<Item[]>;
   /** Waits for a random part of the time. */
   pauseUpTo(milliseconds: number): Promise<void>;
-  /** No writes are no call. */
+  /** Makes no call without writes. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
