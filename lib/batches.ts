@@ -74,7 +74,7 @@ export class Batches extends Construct {
     const { settings } = platform;
     this.queue = this.createQueue();
     const slots = Math.max(Math.floor(workspaceShare * platform.concurrency.batchWorkers), 1);
-    /** To offer slots to workers. */
+    /** The needs of a function that offers slots to workers. */
     const offer = allOf(
       sendsTo(this.queue, 'batchQueueUrl'),
       variable('batchWorkspaceSlots', slots),
@@ -182,7 +182,7 @@ export class Batches extends Construct {
       platform.usage,
       platform.stageLimits,
       offer,
-      // How many messages the queue has.
+      // For the number of messages in the queue.
       allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
       completesCallbacksOf(this.machine),
       starts(this.machine),

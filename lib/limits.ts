@@ -49,9 +49,9 @@ export const batchItemSeconds = 240;
 export const webhookTimeoutSeconds = 15;
 
 /**
- * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30 minutes
- * for a deployment, and hours for what needs people. All waits together are 27.6 hours, so that nobody has to get up at
- * night.
+ * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30
+ * minutes for a deployment, and hours for failures that people must repair. All waits together are 27.6 hours, so that
+ * nobody has to work at night.
  */
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 

@@ -300,7 +300,7 @@ function accessLogFormat(): AccessLogFormat {
       responseBytes: '$context.responseLength',
       responseMilliseconds: '$context.responseLatency',
       integrationMilliseconds: '$context.integrationLatency',
-      // First the status of the Lambda service, then the status that the function returned.
+      // The first is the status of the Lambda service, the second the status that the function returned.
       invocationStatus: '$context.integration.integrationStatus',
       integrationStatus: '$context.integration.status',
       authorizerStatus: '$context.authorizer.integrationStatus',

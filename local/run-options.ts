@@ -93,7 +93,8 @@ export interface Faults extends DynamoFaults {
 }
 
 /**
- * Milliseconds before a call reaches the emulator, which responds at once. A transaction's items are locked meanwhile.
+ * Milliseconds before a call reaches the emulator, which responds immediately. A transaction's items are locked
+ * meanwhile.
  */
 export interface DynamoLatency {
   readonly read: number;

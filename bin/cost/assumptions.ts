@@ -19,7 +19,7 @@ export const assumptions = {
   modelSeconds: 5,
   /** The log lines of Lambda and of the service, and the metrics. */
   logBytesPerInvocation: 3000,
-  /** X-Ray samples one of so many requests by default, beyond one request a second. */
+  /** By default, X-Ray samples one request a second, and one of this number of the other requests. */
   requestsPerTrace: 20,
   /** The bytes that CloudFront sends for one client request: a streamed reply of a few hundred words. */
   responseBytes: 10_000,

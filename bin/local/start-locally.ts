@@ -121,7 +121,7 @@ function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A second signal ends the process at once. So does a timeout of 5 s, in case an emulator hangs.
+      // A second signal ends the process immediately. So does a timeout of 5 s, in case an emulator hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
@@ -152,7 +152,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     site: { ...playground, calls: operatorCalls(operatorToken) },
     pageOrigins: await pageOrigins(settings),
     // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
-    // once, the 95th percentile of the first text was 0.65 times as late with one thread (median).
+    // once, the 95th percentile of the time to the first text with one thread was 0.65 times that with two (median).
     environmentsPerThread: { ChatsServer: 2 },
     prewarm: functionsOfBatches,
     clearAuthorizerCacheOnWrite: true,
@@ -163,7 +163,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       accountConcurrency: settings.accountConcurrency,
     }),
     async prepare() {
-      // Before the synthesis, which may take a minute.
+      // The port is checked before the synthesis, which may take a minute.
       await checkPort(options.port);
       await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);

@@ -81,7 +81,8 @@ function s3FileWriter(
   ContentType: string,
 ): FileWriter {
   const attributes = { ...address, ContentType, Tagging: temporary };
-  // Not zeroed, and not from Node's shared pool: memory pages that a small file does not fill are never allocated.
+  // The buffer is neither zeroed nor from Node's shared pool: memory pages that a small file does not fill are never
+  // allocated.
   const buffer = Buffer.allocUnsafeSlow(partBytes);
   let filled = 0;
   let uploadId: string | undefined;
@@ -115,7 +116,7 @@ function s3FileWriter(
 
     async end() {
       if (uploadId === undefined) {
-        // Set before the call, because a failed call may have created the object all the same.
+        // Set before the call, because a failed call may still have created the object.
         isObject = true;
         await client.send(new PutObjectCommand({ ...attributes, Body: buffer.subarray(0, filled) }));
         return;

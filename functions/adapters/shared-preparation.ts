@@ -32,7 +32,7 @@ export function presignedPreparation(retries: StandardRetryStrategy): Preparatio
     async readFile({ file }) {
       const maxBytes = limits.fileBytes;
       const { status, body } = await send(retries, { method: 'GET', url: new URL(file), maxBytes });
-      // Not 403: the caller that has signed the address may list the bucket, so that it gets 404.
+      // A missing object gives 404 and not 403, because the caller that has signed the address may list the bucket.
       if (status === 404) return undefined;
       if (status !== 200) throw failureOf('read', status);
       return body;

@@ -42,7 +42,7 @@ export interface StreamSource {
   isResumable: boolean;
   /** The stream starts after an event, which may be its last one. */
   isContinued: boolean;
-  /** Resumes in a row that bring no event. */
+  /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
   /** The wait before such a resume, in milliseconds. */
   delay: (resume: number) => number;
@@ -53,9 +53,9 @@ export interface StreamSource {
 }
 
 /**
- * A streamed reply: an async iterator of its events, each once and in order. The request is sent at once; events are
- * read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the service
- * completes the reply and stores it. `stop()` ends the reply.
+ * A streamed reply: an async iterator of its events, each once and in order. The request is sent immediately, and
+ * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the
+ * service completes the reply and stores it. `stop()` ends the reply.
  *
  * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends
  * before `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.

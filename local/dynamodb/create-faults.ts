@@ -57,7 +57,10 @@ const accept = (request: DynamoRequest, more: Partial<AcceptedCall> = {}): Accep
   ...more,
 });
 
-/** Checks every call before it reaches the emulator. By `faults`, rejects calls that tables in AWS might reject. */
+/**
+ * Checks every call before it reaches the emulator. If `faults` says so, it rejects calls that tables in AWS might
+ * reject.
+ */
 export function createFaults(shapes: Shapes, faults: DynamoFaults) {
   const limits = createLimits(faults);
   return {

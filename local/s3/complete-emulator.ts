@@ -86,7 +86,7 @@ export function completeEmulator(server: S3rver): void {
     await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), taggingXml(tags));
   };
 
-  // Before s3rver's own routes, which support none of this.
+  // This middleware comes before s3rver's own routes, which support none of this.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
     const { prefix, uploadId, uploads } = context.query;

@@ -29,7 +29,7 @@ export class RequestFailed extends Error {
     this.code = code;
   }
 
-  /** Whether the service has carried out nothing of the request. */
+  /** Whether the service has processed no part of the request. */
   get isRejection() {
     return this.status >= 400 && this.status < 500;
   }

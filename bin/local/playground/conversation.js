@@ -366,7 +366,7 @@ export class Conversation {
     try {
       await call('POST', `/chats/${this.chat.id}/stop`, { body });
     } catch (error) {
-      // Without a service, or without a reply, there is nothing to wait for.
+      // If there is no service or no reply, there is nothing to wait for.
       const isLost = error instanceof RequestFailed && !error.isRejection;
       if (isLost || responseId === undefined) abort.abort(error);
       else this.showError(error);

@@ -40,7 +40,7 @@ export class Markdown {
   #opening = '';
   /** The elements of the last block. @type {Element[]} */
   #last = [];
-  /** The blocks of so many characters have an element of their own, which is not laid out while it is out of view. */
+  /** The blocks of a segment have an element of their own, which is not laid out while it is out of view. */
   #segment = element('div', { class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;

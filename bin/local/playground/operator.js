@@ -1,6 +1,6 @@
 import { storedKey, storedOperatorToken } from './session.js';
 
-/** An operation that was not carried out, with all reasons. */
+/** An operation that failed, with all reasons. */
 export class OperationFailed extends Error {
   /** @param {string[]} reasons */
   constructor(reasons) {

@@ -48,7 +48,10 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/** A capital letter after a small one, or a sign between letters: in another encoding it is a letter. */
+/**
+ * A capital letter after a small one, or a sign between letters. It shows that the text may have another encoding, in
+ * which the character is another letter.
+ */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];

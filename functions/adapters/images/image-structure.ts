@@ -2,10 +2,10 @@ import { crc32, createInflate } from 'node:zlib';
 import type { ImageInspector } from '#domain/completions/read-conversation.ts';
 
 interface ImageChunk {
-  /** Of a JPEG, the segment's name. */
+  /** The chunk's type; for a JPEG, the segment's name. */
   type: string;
   content: Uint8Array;
-  /** With its header, as in the file. */
+  /** The chunk with its header, as in the file. */
   whole: Uint8Array;
 }
 

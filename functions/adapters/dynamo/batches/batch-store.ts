@@ -13,7 +13,7 @@ import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
-/** @param most the condition fails if there are so many already */
+/** @param most the maximum of open batches: with as many, the condition fails */
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
     Key: keys.openBatches(workspaceId),

@@ -65,7 +65,7 @@ async function create(
       const work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt } as const;
       return { writes: [...idempotencyWrites(key, work), ...writes], result: chat };
     },
-    // Only the key has a condition.
+    // Only the write of the idempotency key has a condition that can fail.
     onConditionFailed: () => ({ result: undefined }),
   });
 }

@@ -56,7 +56,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/** What a deletion leaves of the chat itself: its purge. */
+/** The only item that a deletion leaves of the chat itself: its purge. */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 

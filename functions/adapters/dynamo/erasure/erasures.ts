@@ -75,7 +75,7 @@ type Trace =
   /** The next run of the erasure finds a chat, its entry and its counts, and the purge of a chat what belongs to it. */
   | { kind: 'chat' };
 
-/** What the item has of the person. */
+/** The trace of the person in an item; undefined if there is none. */
 function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trace | undefined {
   const { pk, sk } = item as unknown as Key;
   const { users = [] } = (item.changes ?? {}) as { users?: string[] };

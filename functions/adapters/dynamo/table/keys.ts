@@ -35,7 +35,7 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
   if (externalUserId !== undefined)
     return {
       entry: (first) => ({ pk: `${ws}#USER#${externalUserId}`, sk: `CHAT#${tenDigits(first)}` }),
-      // Not after the user, whose id may have any character.
+      // In the key, the mark of a count is before the user, whose id may have any character.
       count: (sk) => ({ pk: `${ws}#USER-N#${externalUserId}`, sk }),
     };
   const of = agentId === undefined ? '' : `#${agentId}`;

@@ -63,7 +63,10 @@ const numbersOfCreation = 30;
  */
 const groupBits = 17;
 
-/** Counts of one group: 64 creators at once meet in one of a hundred pairs. All 64 are 4.5 KB, two read units. */
+/**
+ * Counts of one group. Of the pairs of 64 concurrent creators, one in a hundred changes the same count. All 64 counts
+ * are 4.5 KB, two read units.
+ */
 const shardBits = 6;
 
 /** A factor by which the top bits of consecutive numbers differ: 2^32 over the golden ratio. */
@@ -208,7 +211,7 @@ interface Bounds {
   isIn?: (number: number) => boolean;
 }
 
-/** What comes after a number. Its own entry may name some of them. */
+/** The bounds of the numbers after a number. The entry of that number may name some of them. */
 const beyond = (id: number, ascending: boolean): Bounds =>
   ascending
     ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }

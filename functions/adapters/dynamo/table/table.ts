@@ -146,13 +146,16 @@ const writesPerRequest = 25;
 /** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/** With the delays, about 2.5 s: many transactions on one item may follow each other closely. */
+/** With the delays, all attempts take about 2.5 s: many transactions on one item may follow each other closely. */
 const maxConflictAttempts = 20;
 
-/** With the delays, about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom helps. */
+/**
+ * With the delays, all attempts take about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom
+ * helps.
+ */
 const maxUnprocessedAttempts = 40;
 
-/** With the delays, about 0.6 s: a transaction completes within milliseconds. */
+/** With the delays, all attempts take about 0.6 s: a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /**
