@@ -46,8 +46,8 @@ export function beForOperators(): void {
 }
 
 /**
- * What operators use of a stack: its output, its field in connection.json, the variable of its address, and the service that
- * has it.
+ * The resources of a stack that operators use. Each has an output, a field in connection.json, an environment variable,
+ * and the service that has the resource.
  */
 export const targetResources = [
   { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },

@@ -54,7 +54,10 @@ const readTimeout = Duration.seconds(120);
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/** What Lambda adds to the responses of web functions. Clients need none of it, and it names an implementation. */
+/**
+ * The headers that Lambda adds to the responses of web functions. Clients need none of them, and they name an
+ * implementation.
+ */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
 /**

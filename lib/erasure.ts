@@ -9,8 +9,8 @@ import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * A function deletes some thousand items a second. If a chat has more than it can delete, the next delivery goes on with
- * what is left.
+ * A function deletes some thousand items a second. If a chat has more items than it can delete, the next delivery
+ * deletes the rest.
  */
 const purgeTimeoutSeconds = 300;
 

@@ -12,7 +12,7 @@ const functionsOfAlarm = 10;
 
 /**
  * Watches all functions, and rolls out new code gradually. CodeDeploy stops the roll-out of a function when the alarm
- * of its group is raised. A crash of another function also raises it. That is no loss, because CloudFormation rolls
+ * of its group is raised. A crash of another function also raises it. That does no harm, because CloudFormation rolls
  * back all functions of a deployment together.
  * @param gatewayErrors the alarm that stops the roll-out of every function
  */

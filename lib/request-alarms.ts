@@ -25,7 +25,7 @@ interface Gateway {
 /**
  * Counts the gateway's responses with a 5xx status, with failures of the authorizer, and the streams that failed
  * because of the service, whose status is 200. Failures that models cause have an alarm of their own (`watchReplies`):
- * this alarm stops roll-outs, and a provider's outage is no fault of new code.
+ * this alarm stops roll-outs, and a provider's outage is not the fault of new code.
  */
 export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   const errors = gateway.metricServerErrors({ period: minute });

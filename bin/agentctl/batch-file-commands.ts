@@ -150,7 +150,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/** The lines of a new round; none if an unfinished one goes on. */
+/** The lines of a new round; none if an unfinished round continues. */
 async function findRetry(
   { client, watch, line }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],

@@ -179,7 +179,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
-    // Printed also without --logs, because the call would fail in AWS.
+    // Printed even without --logs, because the call would fail in AWS.
     onDenied: (message) => printError([`Access denied. ${message}`]),
     ...(options.logs && { onLog: ({ functionName, line }) => print([`${functionName}: ${line}`]) }),
     // The file is complete before the service responds to the first request.

@@ -87,7 +87,7 @@ interface Shared {
 
 /**
  * Prepares a file once for all readers: in this process they share one preparation, and processes share it by a lease.
- * It is stopped when none of its readers waits any more.
+ * The preparation is stopped when no reader waits for it any more.
  * @param given.isPrepared also true if another process has prepared the file
  */
 export function sharedPreparation(given: {

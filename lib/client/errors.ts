@@ -1,6 +1,8 @@
 import type { Batch, BatchRequestItem, BatchResult, ResponseErrorEvent } from './schema.ts';
 
-/** The base class of all errors of this library. An aborted signal is no error of it: its reason is thrown as it is. */
+/**
+ * The base class of all errors of this library. An aborted signal is not such an error: its reason is thrown unchanged.
+ */
 export class ChatBatchError extends Error {
   override readonly name: string = 'ChatBatchError';
 }

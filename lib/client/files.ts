@@ -72,8 +72,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response says that the file
-   * is gone, an attempt before it has deleted it: that is a success.
+   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response finds that the
+   * file is gone, an earlier attempt has deleted it. That counts as a success.
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

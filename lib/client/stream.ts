@@ -242,7 +242,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
-    // The service gives up a connection whose reader is slow, with the number of the last event. The reply goes on.
+    // The service ends a connection whose reader is slow, with the number of the last event. The reply continues.
     if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);

@@ -16,11 +16,11 @@ export interface SubmitProgress {
 }
 
 export interface SubmitOptions {
-  /** Ends the waiting. The batches go on, unless `cancelOnAbort` is true. */
+  /** Ends the waiting. The batches continue, unless `cancelOnAbort` is true. */
   signal?: AbortSignal | undefined;
   /** When the signal is aborted, cancels the batches that have not ended, before the reason is thrown. */
   cancelOnAbort?: boolean;
-  /** Called after each batch is created, and after each poll. What it throws ends the waiting; the batches go on. */
+  /** Called after each batch is created, and after each poll. What it throws ends the waiting. The batches continue. */
   onProgress?: (progress: SubmitProgress) => void | Promise<void>;
   /** Called with each result, batch by batch as they end. The next result waits for a returned promise. Throws as `onProgress`. */
   onResult?: (result: BatchResult) => void | Promise<void>;

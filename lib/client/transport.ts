@@ -288,7 +288,7 @@ async function attempt<Result>(
 ): Promise<Result> {
   signal?.throwIfAborted();
   const isForm = body instanceof FormData;
-  // The body is converted before the request, so that a value that is no JSON does not count as a lost connection.
+  // The body is converted before the request, so that a value that is not JSON does not count as a lost connection.
   const content = isForm ? body : JSON.stringify(body);
   const controller = new AbortController();
   const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));

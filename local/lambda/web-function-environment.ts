@@ -18,7 +18,7 @@ export interface Environment {
   readonly address: Address;
   /** Rejects if the server does not listen in time, or if it ends before. */
   readonly listening: Promise<void>;
-  /** Emits SIGTERM inside, and ends the environment a second later. */
+  /** Emits SIGTERM in the environment, and ends it a second later. */
   shutDown(): void;
 }
 

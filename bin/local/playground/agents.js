@@ -250,7 +250,7 @@ class AgentPage {
       return;
     const { id: agent_id } = this.#agent;
     await this.#attempt(() => operate('rollback', { agent_id, to }), true);
-    // The button that was pressed is drawn anew.
+    // The pressed button was replaced, so the first button gets the focus.
     this.#versions.querySelector('button')?.focus();
   }
 

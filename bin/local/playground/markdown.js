@@ -7,7 +7,7 @@ import { copyButton, element, fill, onceAFrame } from './dom.js';
  * The most that a frame parses and draws. It takes a few milliseconds, and 100 ms for texts that are made to be slow.
  */
 const segmentCharacters = 10_000;
-/** A code block is fast to parse. A longer one goes on in a second block. */
+/** A code block is fast to parse. A longer one continues in a second block. */
 const codeCharacters = 200_000;
 /** After a frame of work come three of rest, so that the page responds while a long list or table arrives. */
 const restFactor = 3;
@@ -36,7 +36,7 @@ export class Markdown {
   #text = '';
   /** The characters whose blocks are complete. */
   #drawn = 0;
-  /** The first lines of a block that goes on after a cut, such as the heading of a table. */
+  /** The first lines of a block that continues after a cut, such as the heading of a table. */
   #opening = '';
   /** The elements of the last block. @type {Element[]} */
   #last = [];

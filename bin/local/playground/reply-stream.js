@@ -7,7 +7,7 @@ const longestWait = 4000;
 
 /**
  * The events of a resumable reply, each once, until `[DONE]`, which has no event. If the connection is lost, the stream
- * goes on after the last event as soon as the service is back.
+ * continues after the last event as soon as the service responds again.
  *
  * @param {object} source
  * @param {number} source.chatId

@@ -211,7 +211,7 @@ export class DocumentText {
     this.lines.at(-1)?.cells.push(...empty);
   }
 
-  /** Adds a row that is no row of a table in the document. */
+  /** Adds a row that does not belong to a table of the document. */
   addTableLine(cells: readonly string[]): void {
     this.visible += 1;
     this.count(cells.reduce((characters, cell) => characters + cell.length, 0));

@@ -61,7 +61,8 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   for (let at = 2, left = mostChunks; left > 0 && at + 4 <= bytes.length && bytes[at] === 0xff; left -= 1) {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
-    // The start of a frame, which has the number of components, is one of 0xc0 to 0xcf but for three tables.
+    // The start of a frame, which has the number of components, is one of 0xc0 to 0xcf, except the codes of three
+    // tables.
     const isFrame = code >= 0xc0 && code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code);
     const type = isFrame ? 'SOF' : (segmentNames[code] ?? 'other');
     if (type === 'SOS' || end > bytes.length || end < at + 4) return;
@@ -71,7 +72,8 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
 }
 
 /**
- * The orientation of an image's Exif data: 1 to 8, as in that standard. 1 is upright, also without Exif data.
+ * The orientation of an image's Exif data: 1 to 8, as in that standard. 1 is upright. Images without Exif data have it
+ * too.
  */
 export function orientationOf(bytes: Uint8Array, mediaType: string): number {
   const exif = exifOf(bytes, mediaType);
@@ -203,7 +205,7 @@ interface Size {
 
 /**
  * Reads an image to its end. A provider rejects a message with an image that is cut off or damaged.
- * @returns true also for the other types
+ * @returns true for all other types
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -26,7 +26,7 @@ export function isPublicAddress(text: string): boolean {
   return address.match(globalUnicast) && address.range() === 'unicast';
 }
 
-/** Whether two texts are the same address, also in different notations. */
+/** Whether two texts are the same address, even in different notations. */
 function isSameAddress(one: string, other: string): boolean {
   const address = parse(one);
   return address !== undefined && address.toNormalizedString() === parse(other)?.toNormalizedString();
@@ -38,7 +38,7 @@ function isLoopback(text: string): boolean {
   return range === 'loopback' || range === 'unspecified';
 }
 
-/** Converts an IPv4-mapped IPv6 address to IPv4. Undefined for a text that is no address, or has a zone id. */
+/** Converts an IPv4-mapped IPv6 address to IPv4. Undefined for a text that is not an address, or has a zone id. */
 function parse(text: string): Address | undefined {
   switch (isIP(text)) {
     case 4:

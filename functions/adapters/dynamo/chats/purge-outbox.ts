@@ -34,7 +34,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
     await deleteEvents(table, chat, await remainsOf(table, chat));
     for await (const page of itemsOf(table, chat, 'M#')) {
       if (!hasTime()) return false;
-      // The items go last: they name what else there is to delete, also after a crash.
+      // The items go last: they name what else there is to delete, even after a crash.
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));

@@ -240,7 +240,9 @@ export const keys = {
     pk: 'OPERATOR#PURGES',
     sk: `${deletedAt}#${workspaceId}#${chatId}`,
   }),
-  /** Index of the workspaces that delete unused chats, with their days, and how far their walks are. */
+  /**
+   * Index of the workspaces that delete unused chats, with the days of their retention and the progress of their walks.
+   */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
   /** The slots that a process of any function has given. Functions read and write them. */
   slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),

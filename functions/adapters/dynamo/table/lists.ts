@@ -12,7 +12,8 @@ import { transactIfFirst } from './transact-with-retry.ts';
  * scan that finds nothing proves that nothing was there when it started. DynamoDB bills whole items: one read unit for
  * 4 KB.
  * @param attributes document paths, such as `requests[0].name`
- * @param visit gets the pages, those of different segments concurrently. A segment goes on when its page was visited
+ * @param visit gets the pages, those of different segments concurrently. A segment continues when `visit` has handled
+ * its page
  */
 export type ScanKeys = (
   attributes: readonly string[],

@@ -67,7 +67,7 @@ export interface Table {
   deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
-  /** As `put` and `update`, but a condition that fails is no error. */
+  /** Like `put` and `update`, but a condition that fails is not an error. */
   putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
