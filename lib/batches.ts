@@ -288,7 +288,7 @@ export class Batches extends Construct {
     const maxima = { statistic: 'Maximum' };
     alarms.add('RequestsWait', {
       summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
-      // Not the age of the queue's oldest message: a message only offers a slot.
+      // The metric is not the age of the queue's oldest message, because a message only offers a slot.
       metric: serviceMetric(this, 'oldestRequestWait', {}, maxima),
       threshold: Math.ceil(settings.batchTimeoutSeconds / 4),
     });

@@ -147,7 +147,7 @@ const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
 
-/** Where the objects of a workspace are, by the names of the adapters that write them. */
+/** The prefixes of a workspace's objects, by the names of the adapters that write them. */
 const prefixesOf = (workspaceId: string) => ({
   files: [`files/${workspaceId}/`],
   content: [

@@ -22,7 +22,10 @@ export interface SubmitOptions {
   cancelOnAbort?: boolean;
   /** Called after each batch is created, and after each poll. What it throws ends the waiting. The batches continue. */
   onProgress?: (progress: SubmitProgress) => void | Promise<void>;
-  /** Called with each result, batch by batch as they end. The next result waits for a returned promise. Throws as `onProgress`. */
+  /**
+   * Called with each result, batch by batch as they end. The next result waits for a returned promise. What it throws
+   * has the same effect as for `onProgress`.
+   */
   onResult?: (result: BatchResult) => void | Promise<void>;
   /** Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, every 15 seconds. */
   pollInterval?: number;

@@ -52,7 +52,7 @@ export function inspectCalls(
   }
 
   /**
-   * In AWS, a write whose condition fails and a cancelled transaction consume units as well. Their responses do not tell
+   * In AWS, a write whose condition fails and a cancelled transaction consume units as well. Their responses do not say
    * how many, so the units are estimated.
    */
   const unitsOfRejected = ({ target, input }: WireCall, { __type }: Record<string, unknown>): number =>

@@ -5,13 +5,13 @@ import type { Extracted } from './extracted.ts';
 /** The detector takes 1 s for 1 MB, and is as sure after 64 KB. */
 const sampleBytes = 64 * 1024;
 /**
- * The least confidence for an encoding of East Asia. Texts in other encodings got less: Thai texts up to 59 of 100,
- * Korean texts in Johab 73. Nearly all texts in the detected encoding get more.
+ * The least confidence at which an encoding of East Asia is sure. Texts in other encodings got less: Thai texts up to
+ * 59 of 100, Korean texts in Johab 73. Nearly all texts in the detected encoding get more.
  */
 const eastAsianConfidence = 75;
 /** The confidence that the detector gives to an encoding of East Asia that is possible but has no evidence. */
 const noEvidence = 10;
-/** The least confidence for other encodings. Right ones have 12 and more. */
+/** The least confidence at which any other encoding is sure. Right ones have 12 and more. */
 const leastConfidence = 10;
 /** Fewer letters fit an alphabet by chance. */
 const minLetters = 3;

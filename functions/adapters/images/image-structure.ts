@@ -205,7 +205,7 @@ interface Size {
 
 /**
  * Reads an image to its end. A provider rejects a message with an image that is cut off or damaged.
- * @returns true for all other types
+ * @returns whether the image is whole; true for a type that is not checked here
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

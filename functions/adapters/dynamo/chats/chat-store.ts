@@ -36,7 +36,9 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
  */
 const maxAttempts = 100;
 
-/** Milliseconds after which a creation takes another id. So a chat appears at most so late, below newer ones. */
+/**
+ * Milliseconds after which a creation takes another id. So a chat appears at most this much later, below newer ones.
+ */
 const idLifetime = 2000;
 
 export const dynamoNewChatStore = (table: Table, clock: Clock): NewChatStore => ({

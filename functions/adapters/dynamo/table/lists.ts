@@ -105,11 +105,14 @@ export async function nextNumbers(
 export interface CountChange {
   list: ListKeys;
   first: number;
-  /** By the name of the attribute: `n` counts all. */
+  /** What is added, by the name of the attribute. `n` counts all. */
   added: ReadonlyMap<string, number>;
 }
 
-/** Adds to counts. A creation has one count in each of its lists, spread so that few writers meet, and exact by itself. */
+/**
+ * Adds to counts. A creation has one count in each of its lists, spread so that few writers conflict, and exact by
+ * itself.
+ */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
   for (const { list, first, added } of changes) {
