@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const others = 0o077;
 
 /**
- * A folder for compiled code that only this user can write: Node.js runs what it finds there, so its default, a folder
- * of the shared temporary folder with a known name, would run what another user has put there.
+ * A folder for compiled code that only this user can write, because Node.js runs what it finds there. The default of
+ * Node.js is a folder with a known name in the shared temporary folder: another user could put code there.
  * @returns undefined if there is no such folder
  */
 export function ownCacheFolder(): string | undefined {

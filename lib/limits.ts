@@ -34,10 +34,10 @@ export const replyLimits = {
   /** Four tool uses in each of the seven rounds before an agent's last call, and two more. */
   replyToolUses: 30,
   /**
-   * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60 MB,
-   * and are as many pages as an agent compares. With them a reply has six connections: one to its client, and one to a
-   * model for its title. 128 replies in one environment have 768, and its 1,024 file descriptors leave 256 for the clients
-   * of AWS services, of which each of four has up to 50 connections, and for its own files.
+   * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60
+   * MB, and are as many pages as an agent compares. With them a reply has six connections: one to its client, and one
+   * to a model for its title. 128 replies in one environment have 768 connections. Its 1,024 file descriptors leave 256
+   * for four clients of AWS services, with up to 50 connections each, and for its own files.
    */
   replyToolsAtOnce: 4,
 } as const;

@@ -43,7 +43,7 @@ interface Context {
 
 /**
  * Adds what s3rver lacks: it aborts and lists multipart uploads, and stores tags that are sent with an object. It also
- * makes writes complete: s3rver responds when it has read a body, before the body is on the disk, and completes a
+ * makes writes complete. s3rver responds when it has read a body, before the body is on the disk. It completes a
  * multipart upload while its parts are still being written.
  */
 export function completeEmulator(server: S3rver): void {

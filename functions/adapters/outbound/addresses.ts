@@ -57,8 +57,8 @@ function parse(text: string): Address | undefined {
 type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Milliseconds. A lost packet is repeated after 1 s and after 2 s more. 5 s in all, whatever number of servers the system
- * has: a page's server has 8 s for the head of its response.
+ * Milliseconds. A lost packet is repeated after 1 s and after 2 s more. All queries together may take 5 s, with any
+ * number of servers, because a page's server has 8 s for the head of its response.
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
