@@ -33,7 +33,7 @@ if (firewall !== undefined && hasDistribution)
 const { CDK_DEFAULT_REGION: region } = process.env;
 if (hasDistribution && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });
-// The checks take 3 s, which a local run saves: nothing is deployed from it.
+// The checks take 3 s. A local run leaves them out, because nothing is deployed from it.
 if (app.node.tryGetContext('unchecked') === undefined) {
   // A deferred import, because it takes 0.4 s.
   const { AwsSolutionsChecks } = await import('cdk-nag');

@@ -8,7 +8,7 @@ export const { version } = manifest;
 /** The command line is wrong, so the command did nothing. */
 export class UsageError extends Error {}
 
-/** Something that the command has read is wrong in one place or in several: each is a line. */
+/** What the command has read has one or more mistakes. Each mistake is a line. */
 export class Mistakes extends Error {
   readonly lines: readonly string[];
 
@@ -54,7 +54,7 @@ export const bugReport = `This is a bug of version ${version} (Node.js ${process
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 
-/** Such an error has a stack trace of many lines, other errors have one line. */
+/** A bug is printed with its stack trace of many lines. Other errors are printed as one line. */
 export const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   bugNames.includes(error.name) ||

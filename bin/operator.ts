@@ -11,8 +11,8 @@ import { UsageError } from './failures.ts';
 import type { Connection } from './local/connection.ts';
 
 /**
- * Seconds without any success after which calls to AWS are no longer retried: longer than a table needs to adapt to more load,
- * and than a busy machine leaves a local run without processor time.
+ * Seconds without any success after which calls to AWS are no longer retried. A table adapts to more load in less time,
+ * and a busy machine leaves a local run without processor time for less.
  */
 const defaultRetrySeconds = 120;
 
@@ -23,7 +23,7 @@ function retrySeconds(): number {
   return Number(text);
 }
 
-/** When a call to AWS has succeeded the last time, by `performance.now()`. */
+/** The time of the last successful call to AWS, by `performance.now()`. */
 const noteSuccesses = lazily(() => {
   const last: { success?: number } = {};
   subscribe('http.client.response.finish', (message) => {
@@ -34,8 +34,8 @@ const noteSuccesses = lazily(() => {
 });
 
 /**
- * Calls to AWS may take long, and are retried as long as others succeed: for commands that nobody waits for. Before its first
- * success, a command fails soon: then the address or the credentials are wrong.
+ * For commands that nobody waits for: calls to AWS may take long, and are retried as long as others succeed. A command
+ * without any success fails soon, because its address or its credentials are wrong.
  * @throws UsageError for a wrong time in the environment
  */
 export function beForOperators(): void {
@@ -46,8 +46,8 @@ export function beForOperators(): void {
 }
 
 /**
- * What operators use of a stack: its output, its field in connection.json, the variable of its address, and the service that
- * has it.
+ * The resources of a stack that operators use. Each has an output, a field in connection.json, an environment variable,
+ * and the service that has the resource.
  */
 export const targetResources = [
   { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },

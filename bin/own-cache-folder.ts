@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const others = 0o077;
 
 /**
- * A folder for compiled code that only this user can write: Node.js runs what it finds there, so its default, a folder
- * of the shared temporary folder with a known name, would run what another user has put there.
+ * A folder for compiled code that only this user can write, because Node.js runs what it finds there. The default of
+ * Node.js is a folder with a known name in the shared temporary folder: another user could put code there.
  * @returns undefined if there is no such folder
  */
 export function ownCacheFolder(): string | undefined {
@@ -15,7 +15,7 @@ export function ownCacheFolder(): string | undefined {
   const folder = join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'agentctl');
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Not the target of a link.
+    // `lstat` checks a link itself, and not its target.
     const status = lstatSync(folder);
     const isOwn =
       process.getuid === undefined || (status.uid === process.getuid() && (status.mode & others) === 0);

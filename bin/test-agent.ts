@@ -15,7 +15,7 @@ export async function testAgent(request: AgentTestRequest): Promise<AgentTest> {
   const FunctionName = process.env[variables.testAgentFunction];
   if (FunctionName === undefined)
     throw new Error('The stack has no output TestAgentFunctionArn: deploy this version first');
-  // One attempt: each one calls the model, which is paid.
+  // Only one attempt: each attempt calls the model, which costs money.
   const client = new LambdaClient({ maxAttempts: 1, requestHandler: { ...clientTimeouts, requestTimeout } });
   const { FunctionError, Payload = new Uint8Array() } = await client
     .send(new InvokeCommand({ FunctionName, Payload: JSON.stringify(request) }))

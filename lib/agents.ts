@@ -25,7 +25,7 @@ import type { Settings } from './settings.ts';
 export class Agents extends Construct {
   /** For functions that call models and agents' tools. */
   readonly reply: Need;
-  /** The limits of a reply alone, for functions that plan replies of others. */
+  /** Only the limits of a reply, for functions that plan the replies of other functions. */
   readonly replyLimits: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {

@@ -26,12 +26,12 @@ interface Rule {
   /** Heading in docs/runbook.md; by default the alarm's id in kebab-case. */
   heading?: string;
   metric: IMetric;
-  /** The alarm goes off at or above this value. */
+  /** The alarm is raised at or above this value. */
   threshold: number;
-  /** The alarm goes off if this many of the evaluated periods are bad; one of one by default. */
+  /** The alarm is raised if this many of the evaluated periods are bad; one of one by default. */
   periods?: readonly [bad: number, evaluated: number];
   /**
-   * The alarm goes off below the threshold, and missing data does not change its state. For all other alarms, missing
+   * The alarm is raised below the threshold, and missing data does not change its state. For all other alarms, missing
    * data is good.
    */
   isMinimum?: true;
@@ -67,7 +67,7 @@ export class Alarms extends Construct {
   }
 
   /**
-   * Goes off when three of four periods have no successful run of the function.
+   * Adds an alarm that is raised if three of four periods have no successful run of the function.
    * @param rule with a queue that Lambda polls
    */
   addForSchedule(

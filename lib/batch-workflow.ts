@@ -93,7 +93,10 @@ export class BatchWorkflow extends Construct {
     return this.defineMachine(waits[0], settings);
   }
 
-  /** The states after the end of a batch. The deliverer returns the seconds until the next attempt, if there is one. */
+  /**
+   * The states that deliver the webhook after the end of a batch. The deliverer returns the seconds until the next
+   * attempt, if there is one.
+   */
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const ended = new Succeed(this, 'The batch is over');
     // If all retries fail, the execution fails and the reconciler starts another one.

@@ -45,7 +45,9 @@ const visibilitySeconds = 6 * workerTimeoutSeconds;
  */
 const startsWithin = Duration.seconds(60);
 
-/** To end a batch, which also deletes its index entries of open batches and closes the turns of its requests. */
+/**
+ * The writes that end a batch. They also delete its index entries of open batches, and close the turns of its requests.
+ */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
   UpdateItem: ['batches', 'batchLists', 'chats'],
@@ -72,7 +74,7 @@ export class Batches extends Construct {
     const { settings } = platform;
     this.queue = this.createQueue();
     const slots = Math.max(Math.floor(workspaceShare * platform.concurrency.batchWorkers), 1);
-    /** To offer slots to workers. */
+    /** The needs of a function that offers slots to workers. */
     const offer = allOf(
       sendsTo(this.queue, 'batchQueueUrl'),
       variable('batchWorkspaceSlots', slots),
@@ -91,7 +93,10 @@ export class Batches extends Construct {
     this.watch(platform);
   }
 
-  /** Its messages only offer slots, and the reconciler sends those of silent slots once more: there are no dead letters. */
+  /**
+   * There are no dead letters: a message only offers a slot, and the reconciler sends the messages of silent slots
+   * again.
+   */
   private createQueue(): Queue {
     const queue = new Queue(this, 'Requests', {
       encryption: QueueEncryption.SQS_MANAGED,
@@ -140,8 +145,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * In a separate policy: the dispatcher depends on its role's own policy, and the machine depends on the dispatcher. With
-   * this statement in the role CloudFormation would find a circular dependency.
+   * The statement is in a separate policy: the dispatcher depends on its role's own policy, and the machine depends on
+   * the dispatcher. With this statement in the role CloudFormation would find a circular dependency.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
     new Policy(this, 'DispatcherWakes', {
@@ -177,7 +182,7 @@ export class Batches extends Construct {
       platform.usage,
       platform.stageLimits,
       offer,
-      // How many messages the queue has.
+      // For the number of messages in the queue.
       allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
       completesCallbacksOf(this.machine),
       starts(this.machine),
@@ -283,7 +288,7 @@ export class Batches extends Construct {
     const maxima = { statistic: 'Maximum' };
     alarms.add('RequestsWait', {
       summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
-      // Not the age of the queue's oldest message: a message only offers a slot.
+      // The metric is not the age of the queue's oldest message, because a message only offers a slot.
       metric: serviceMetric(this, 'oldestRequestWait', {}, maxima),
       threshold: Math.ceil(settings.batchTimeoutSeconds / 4),
     });

@@ -55,7 +55,7 @@ export function bedrockStatements(scope: Construct, models: readonly string[]): 
     {
       actions,
       resources: [...new Set(invocable.flatMap(({ routesTo }) => routesTo))],
-      // The key exists.
+      // The condition is met if the key exists.
       conditions: { Null: { 'bedrock:InferenceProfileArn': 'false' } },
     },
   ]

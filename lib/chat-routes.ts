@@ -16,8 +16,8 @@ export interface EntryPointSettings {
 }
 
 /**
- * What a stage has to serve `chatRoutes`. Both only while it changes from one to the other: the gateway calls the one
- * of `webFunctions`, and the other one ends its replies.
+ * The entry points with which a stage serves `chatRoutes`. It has both only while it changes from one to the other: the
+ * gateway calls the one of `webFunctions`, and the other one ends its replies.
  */
 export const entryPointsOfChats = ({ webFunctions, bothEntryPoints }: EntryPointSettings) => ({
   webFunction: webFunctions === 'all' || bothEntryPoints,

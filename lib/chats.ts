@@ -13,13 +13,16 @@ import type { Uploads } from './uploads.ts';
 import { WebServer } from './web-server.ts';
 import type { Writes } from './written-items.ts';
 
-/** To create chats. */
+/** The writes that create chats. */
 export const chatCreations = {
   PutItem: ['chats', 'chatLists', 'users'],
   UpdateItem: ['chatLists', 'lastNumbers', 'users'],
 } as const satisfies Writes;
 
-/** What a list writes, which its client may read slowly. */
+/**
+ * The writes of a function that returns a list. They include reports of slots, because a client may read the list
+ * slowly.
+ */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
 /** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
@@ -104,7 +107,7 @@ export class Chats extends Construct {
     route('resume-stream', platform.data(reads, limited));
   }
 
-  /** What `send-message` needs is enough for the other routes as well, but that one creates no chats. */
+  /** The needs are those of `send-message`, which cover the other routes too, and the writes that create chats. */
   private createServer(platform: Platform, replies: readonly Need[]): WebServer {
     return new WebServer(this, 'Default', {
       function: 'serve-chats',
@@ -133,7 +136,8 @@ export class Chats extends Construct {
         modelFailures.map((failure) => [failure, serviceMetric(this, 'modelFailures', { failure })]),
       ),
     );
-    // Failed replies of chats count twice: with the failures, which those of batches need, and as replies.
+    // The sum contains `failures`, because no other term has the failed replies of batches. So failed replies of chats
+    // count twice.
     const replies = sumOf({
       failures,
       sends: countOf('send-message'),
@@ -142,7 +146,7 @@ export class Chats extends Construct {
     });
     alarms.add('ModelErrors', {
       summary: 'More than 5 % of the replies fail because of models, after all retries.',
-      // A few failures are normal: the provider's own rate of errors is some per thousand.
+      // A few failures are normal: the provider's own rate of errors is a few per thousand.
       metric: formula('IF(failures < 5, 0, 100 * failures / replies)', { failures, replies }),
       threshold: 5,
       periods: [2, 3],

@@ -14,9 +14,9 @@ const usualWorkers = 20;
 const purgers = 2;
 
 /**
- * In an account of 1,000, as all of the following. Executions of the authorizer, which all routes share: twice what 1,000
- * requests a second of an assumed 0.1 s each need. Beyond its reservation the gateway responds to every route with 500,
- * and an unknown key is never cached.
+ * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so it has
+ * twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Beyond its reservation the gateway
+ * responds to every route with 500, and an unknown key is never cached.
  */
 export const usualAuthorizers = 200;
 /** Left unreserved for the short routes: as many as the authorizer has, because each request needs both. */
@@ -59,7 +59,7 @@ const minScale = 0.05;
 export interface ConcurrencyPlan {
   /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
-  /** What some parts may run at once, whether it is reserved or not. */
+  /** How many executions some parts may run at once, reserved or not. */
   readonly shortRoutes: number;
   readonly preparations: number;
   readonly webhooks: number;
@@ -142,7 +142,10 @@ const givenParts = (settings: ConcurrencySettings): (readonly [name: string, exe
     return executions === undefined ? [] : [[name, executions] as const];
   });
 
-/** Which part of its usual size each reservation and the short routes get, unless a setting says it: 1 if all fit. */
+/**
+ * The fraction of its usual size that each reservation and the short routes get, unless a setting gives the size: 1 if
+ * all fit.
+ */
 function scaleOf(settings: ConcurrencySettings): number {
   const { accountConcurrency, preparationConcurrency } = settings;
   const fixed =
@@ -177,7 +180,7 @@ function reservationsOf(settings: ConcurrencySettings, scale: number): Map<Funct
 const wholeOf = (settings: ConcurrencySettings, reserved: ReadonlyMap<FunctionName, number>): number =>
   sumOf(reserved.values()) + usualShortRoutes + ofEventSources(settings) + settings.otherStacksConcurrency;
 
-/** What the maximum concurrency of the event sources lets run at once, in every account. */
+/** The executions that the maximum concurrency of the event sources allows at once, in every account. */
 const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;
 
 function describeUnreserved(settings: ConcurrencySettings): string {

@@ -54,11 +54,14 @@ const readTimeout = Duration.seconds(120);
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/** What Lambda adds to the responses of web functions. Clients need none of it, and it names an implementation. */
+/**
+ * The headers that Lambda adds to the responses of web functions. Clients need none of them, and they name an
+ * implementation.
+ */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
 /**
- * Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name.
+ * Forwards the host that the client used in a separate header: in requests to an origin, `Host` is the origin's name.
  */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;

@@ -9,18 +9,20 @@ import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * A function deletes some thousand items a second. If a chat has more than it can delete, the next delivery goes on with
- * what is left.
+ * A function deletes some thousand items a second. If a chat has more items than it can delete, the next delivery
+ * deletes the rest.
  */
 const purgeTimeoutSeconds = 300;
 
 /** After five failures, the chat itself is probably the cause. The reconciler continues to enqueue its purge. */
 const maxDeliveries = 5;
 
-/** The next run does the work of a lost one. A throttled run may start until the next one is near. */
+/** The next run does the work of a lost one. A throttled run may start until shortly before the next one. */
 const untilNextRun = Duration.minutes(50);
 
-/** To delete chats: each leaves its purge in the outbox. An entry of several chats is updated. */
+/**
+ * The writes that delete chats. Each deletion adds a purge to the outbox. An entry that names several chats is updated.
+ */
 const chatDeletions = {
   PutItem: ['operatorsPurges'],
   UpdateItem: ['chatLists', 'users'],
@@ -44,8 +46,8 @@ export class Erasure extends Construct {
     this.createRoutes(platform, enqueue);
     this.createPurger(platform, enqueue);
     this.scheduleUnusedChats(platform, enqueue);
-    // No alarm for the dead letters: they stay in their queue for 14 days, although the reconciler enqueues each purge
-    // again until it has ended, and they appear after the hour of this alarm.
+    // There is no alarm for dead letters: they appear later than this alarm, which waits for an hour. They also stay in
+    // their queue for 14 days, although the reconciler enqueues each purge again until it has ended.
     platform.alarms.add('PurgesOverdue', {
       summary: 'The data of deleted chats is not purged an hour after the deletion.',
       metric: serviceMetric(this, 'overduePurges', {}, { statistic: 'Maximum' }),
@@ -110,8 +112,9 @@ export class Erasure extends Construct {
     const description = 'Deletes the chats that are unused for longer than their workspace retains them';
     const handler = platform.task(
       'delete-unused-chats',
-      // After four minutes, a run starts no further page. The last one takes seconds. In no alarm group: it runs once an
-      // hour, so an alarm for its crash would be on for hours, and would stop the roll-out of its own repair.
+      // After four minutes, a run starts no further page. The last page takes seconds. The function is in no alarm
+      // group: it runs once an hour, so an alarm for its crash would be on for hours, and would stop the roll-out of
+      // its own repair.
       { description, timeoutSeconds: 300 },
       platform.data(reads, {
         ...chatDeletions,
@@ -119,7 +122,7 @@ export class Erasure extends Construct {
       }),
       enqueue,
     );
-    // A pass over the chats of a workspace is once a day. The other runs go on with those that take longer.
+    // A pass over the chats of a workspace starts once a day. The other runs continue the passes that take longer.
     const rule = { scope: this, id: 'UnusedChats', description, maxEventAge: untilNextRun };
     handler.runsEvery(Duration.hours(1), rule);
     platform.alarms.addForSchedule('RetentionSilent', {

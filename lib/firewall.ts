@@ -157,8 +157,8 @@ const outputName = 'WebAclArn';
 const nameOf = ({ name }: Stage): string => `agent-service-${name}-firewall`;
 
 /**
- * The firewall of a distribution. It has a stack of its own because CloudFront requires it in us-east-1. It has no
- * data.
+ * The stack of a distribution's firewall. It is separate, because CloudFront requires the firewall in us-east-1. The
+ * stack stores no data.
  */
 export class FirewallStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; firewall: FirewallSettings }) {

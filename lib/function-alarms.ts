@@ -11,9 +11,9 @@ import type { ServiceFunction } from './service-function.ts';
 const functionsOfAlarm = 10;
 
 /**
- * Watches all functions, and rolls out new code gradually. CodeDeploy stops the roll-out of a function when the alarm of
- * its group goes off, also for a crash of another function: that is no loss, because CloudFormation rolls back all
- * functions of a deployment together.
+ * Watches all functions, and rolls out new code gradually. CodeDeploy stops the roll-out of a function when the alarm
+ * of its group is raised. A crash of another function also raises it. That does no harm, because CloudFormation rolls
+ * back all functions of a deployment together.
  * @param gatewayErrors the alarm that stops the roll-out of every function
  */
 export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {

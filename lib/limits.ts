@@ -26,17 +26,18 @@ export const replyLimits = {
    */
   replyBytes: 1024 * 1024,
   /**
-   * Of its agent, of the agents that it calls, of the chat's title, and all retries. Six agents fit that use all 8 calls of
-   * their `max_steps`. Without a limit, agents that call three others in every round make 12,965 calls.
+   * The model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with all retries.
+   * They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that call three
+   * others in every round make 12,965 calls.
    */
   replyModelCalls: 50,
-  /** Four in each of the seven rounds before an agent's last call, and two more. */
+  /** Four tool uses in each of the seven rounds before an agent's last call, and two more. */
   replyToolUses: 30,
   /**
-   * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60 MB,
-   * and are as many pages as an agent compares. With them a reply has six connections: one to its client, and one to a
-   * model for its title. 128 replies in one environment have 768, and its 1,024 file descriptors leave 256 for the clients
-   * of AWS services, of which each of four has up to 50 connections, and for its own files.
+   * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60
+   * MB, and are as many pages as an agent compares. With them a reply has six connections: one to its client, and one
+   * to a model for its title. 128 replies in one environment have 768 connections. Its 1,024 file descriptors leave 256
+   * for four clients of AWS services, with up to 50 connections each, and for its own files.
    */
   replyToolsAtOnce: 4,
 } as const;
@@ -48,12 +49,15 @@ export const batchItemSeconds = 240;
 export const webhookTimeoutSeconds = 15;
 
 /**
- * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30 minutes
- * for a deployment, and hours for what needs people. All waits together are 27.6 hours, so that nobody has to get up at
- * night.
+ * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30
+ * minutes for a deployment, and hours for failures that people must repair. All waits together are 27.6 hours, so that
+ * nobody has to work at night.
  */
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 
-/** Requests at once that the gateway accepts for a route: in the proportion of AWS's quotas, 5,000 to 10,000 a second. */
+/**
+ * The burst of requests that the gateway accepts for a route. Its ratio to the rate is that of AWS's quotas: 5,000 to
+ * 10,000 a second.
+ */
 export const gatewayBurst = (settings: { readonly gatewayRequestsPerSecond: number }): number =>
   Math.ceil(settings.gatewayRequestsPerSecond / 2);

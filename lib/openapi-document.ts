@@ -126,7 +126,7 @@ After the last event comes the line \`data: [DONE]\`, which is not JSON. An addi
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   tags: ['Batches'],
-  // Generators would make a method of it that calls the service itself.
+  // Otherwise, generators of clients would make a method that calls the service itself.
   'x-internal': true,
   summary: 'Report the end of a batch',
   description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${webhookTimeoutSeconds} seconds, at most ${webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,

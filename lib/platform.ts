@@ -29,10 +29,10 @@ interface Task {
   throttlesUnseen?: true;
 }
 
-/** What a function writes that only takes from the rate limit. */
+/** The writes of a function that only takes from the rate limit. */
 export const limited: Writes = { UpdateItem: ['rateBuckets'] };
 
-/** What every capability is made with: the stored data, and the functions with their defaults. */
+/** The parts with which every capability is made: the stored data, and the functions with their defaults. */
 export class Platform {
   readonly stack: Stack;
   readonly settings: Settings;

@@ -23,9 +23,9 @@ interface Gateway {
 }
 
 /**
- * Responses of the gateway with a 5xx status, failures of the authorizer included, and streams that a fault of the service
- * has failed, whose status is 200. Those that models cause have an alarm of their own (`watchReplies`), because this one
- * stops roll-outs: a provider's outage is no fault of new code.
+ * Counts the gateway's responses with a 5xx status, with failures of the authorizer, and the streams that failed
+ * because of the service, whose status is 200. Failures that models cause have an alarm of their own (`watchReplies`):
+ * this alarm stops roll-outs, and a provider's outage is not the fault of new code.
  */
 export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   const errors = gateway.metricServerErrors({ period: minute });
@@ -59,8 +59,9 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
 const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses', {}, { period: minute });
 
 /**
- * Responses with 429 that are not of a workspace's own rate limit: of the gateway, beyond its limit for a route, or of
- * Lambda in place of a web function. Neither has a metric for them, so the gateway's log gets one.
+ * Counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond its limit for a
+ * route, and those of Lambda in place of a web function. Neither has a metric for them, so this one is made from the
+ * gateway's log.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { stackName } = Stack.of(alarms);
@@ -86,7 +87,7 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   });
 }
 
-/** Keys that nobody has. Each one runs the authorizer and reads the table, unlike a repeated one. */
+/** Counts requests with unknown keys. Each new key runs the authorizer and reads the table, unlike a repeated key. */
 export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',

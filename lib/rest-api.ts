@@ -56,10 +56,10 @@ export class RestApi extends Construct {
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
   readonly accessLogs: LogGroup;
-  /** Goes off when requests fail, and then stops every roll-out. */
+  /** The alarm for failed requests. When it is raised, it stops every roll-out. */
   readonly errors: Alarm;
   private readonly api: GatewayRestApi;
-  /** The gateway calls functions with this role. Permissions in the functions would be a resource for each method. */
+  /** The gateway calls functions with this role. Permissions of the functions would need a resource for each method. */
   private readonly callerRole: ServiceRole;
 
   constructor(
@@ -79,8 +79,8 @@ export class RestApi extends Construct {
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
-    // The gateway caches results by authorizer. With a web function it is a new one, with another id, so that there are no
-    // results without a signed caller.
+    // The gateway caches results by authorizer. With a web function, the authorizer has another id, so that every
+    // cached result has a signed caller.
     const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
       this.createAuthorizer(prefix + id, header, authorizer, settings.authorizerCacheSeconds);
@@ -91,7 +91,7 @@ export class RestApi extends Construct {
       openAiAuthorizer: authorizerFor('OpenAiAuthorizer', dialects.openai.keyHeader),
       webServer,
     });
-    // A deployment of the gateway is a copy: with another endpoint, a new deployment must take the place of the old one.
+    // A deployment is a copy of the gateway. If the endpoint changes, a new deployment must replace the old one.
     if (webServer !== undefined) api.latestDeployment?.addToLogicalId({ endpoint: webServer.endpointId });
     if (corsOrigins.length > 0) for (const resource of resources) addPreflight(resource, corsOrigin);
     addGatewayResponses(api, corsOrigin);
@@ -300,7 +300,7 @@ function accessLogFormat(): AccessLogFormat {
       responseBytes: '$context.responseLength',
       responseMilliseconds: '$context.responseLatency',
       integrationMilliseconds: '$context.integrationLatency',
-      // First the status of the Lambda service, then the status that the function returned.
+      // The first is the status of the Lambda service, the second the status that the function returned.
       invocationStatus: '$context.integration.integrationStatus',
       integrationStatus: '$context.integration.status',
       authorizerStatus: '$context.authorizer.integrationStatus',

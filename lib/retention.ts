@@ -10,7 +10,7 @@ import type { Settings } from './settings.ts';
 export const removalPolicyOf = ({ production }: Pick<Settings, 'production'>): RemovalPolicy =>
   production ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
 
-/** How long a log group retains its lines, and what becomes of it when its stack is deleted. */
+/** How long a log group retains its lines, and whether it is retained when its stack is deleted. */
 export const logsOf = (settings: Settings) => ({
   retention: settings.logRetentionDays,
   removalPolicy: removalPolicyOf(settings),

@@ -26,7 +26,7 @@ const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> 
 };
 
 /**
- * Shifts the aliases of functions to new versions gradually. If an alarm goes off meanwhile, CodeDeploy shifts the
+ * Shifts the aliases of functions to new versions gradually. If an alarm is raised meanwhile, CodeDeploy shifts the
  * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
  */
 export class Rollout extends Construct {

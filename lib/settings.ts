@@ -79,7 +79,7 @@ export function parseSettings(given: Readonly<Record<string, unknown>>): Setting
     Object.entries(given).filter(([name]) => settingNames.includes(name) === isKnown),
   );
   const problems = (unknown ?? []).map(([name]) => describeUnknown(name, settingNames));
-  // Without the unknown settings, because the rules between settings are not checked if there are any.
+  // The unknown settings are left out, because zod does not check the rules between settings if there are any.
   const result = schema.safeParse(Object.fromEntries(known ?? []));
   if (!result.success)
     problems.push(...describeIssues(result.error.issues, given, Object.values(settingGroups)));
@@ -88,7 +88,7 @@ export function parseSettings(given: Readonly<Record<string, unknown>>): Setting
   return result.data;
 }
 
-/** By id: what is left to do for the operator of a stage with these settings. */
+/** What the operator of a stage with these settings still has to do, by id. */
 export const operatorWarnings = ({
   alarmEmails,
   production,

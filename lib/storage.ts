@@ -82,7 +82,7 @@ function createBucket(
   const logicalId = id === 'Content' ? 'ContentBucket' : 'FileBucket';
   pinLogicalId(bucket, logicalId);
   Validations.of(bucket).acknowledge({ id: 'AwsSolutions-S1', reason: whyNoAccessLogs });
-  // Of each function's role with permissions for objects.
+  // The finding is about each function's role with permissions for objects.
   Validations.of(scope).acknowledge({
     id: `AwsSolutions-IAM5[Resource::<${logicalId}.Arn>/*]`,
     reason: 'Object keys are made at run time, and the bucket contains no other objects.',

@@ -44,8 +44,8 @@ export class Trust {
 
 /**
  * The origins accept three generations: the one that the distribution sends, the one before and the one after it. So a
- * deployment that raises the generation by one can update, or roll back, its resources in any order: the value before
- * and the value after are accepted by the origins of both templates. docs/decisions/022-rotation.md has the reasons.
+ * deployment that raises the generation by one can update, or roll back, its resources in any order: the origins of
+ * both templates accept the old and the new value. docs/decisions/022-rotation.md has the reasons.
  */
 function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
   const create = (of: number) =>

@@ -18,7 +18,8 @@ export class Uploads extends Construct {
     platform.routes('FileAndDeletion')(
       'upload-file',
       platform.data([], { PutItem: ['files'], UpdateItem: ['rateBuckets', 'usage'] }),
-      // No AbortMultipartUpload: one part is larger than a request that the gateway accepts.
+      // No AbortMultipartUpload: the gateway accepts only requests that are smaller than one part, so no upload has
+      // several parts.
       platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'),
       platform.usage,
     );
@@ -32,7 +33,8 @@ export class Uploads extends Construct {
         group: 'FileAndDeletion',
         throttlesUnseen: true,
       },
-      // Its caller signs the address of the one file, and those of the results. It parses hostile files, so nothing else.
+      // The caller signs the address of the one file, and those of the results. The function parses hostile files, so
+      // it has no other permission.
       variable('dataTable', platform.table.tableName),
     );
     const { functionArn } = preparer.aliasByName;

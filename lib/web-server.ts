@@ -94,7 +94,7 @@ export class WebServer extends Construct {
     this.domainName = server.endpoint.domainName;
     const { resource } = server.endpoint;
     this.endpoint = server.endpoint;
-    // Lazy, because code after this may still change the endpoint.
+    // Lazy, because code that runs after this constructor may still change the endpoint.
     this.endpointId = Lazy.string({
       produce: () =>
         [

@@ -49,7 +49,8 @@ export class Webhooks extends Construct {
     );
     alarms.add('WebhooksGivenUp', {
       summary: 'Webhooks were not delivered: every attempt has failed.',
-      // A dead receiver may exhaust a webhook every few minutes. With an hour, that is one notification and not many.
+      // A dead receiver may exhaust a webhook every few minutes. With a period of an hour, that is one notification and
+      // not many.
       metric: serviceMetric(alarms, 'webhooksExhausted', {}, { period: hour }),
       threshold: 1,
     });

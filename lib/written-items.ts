@@ -6,8 +6,8 @@ const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
  * The items that functions write, as patterns of partition keys (adapters/dynamo/table/keys.ts). Only operators write
- * the others: workspaces, agents and their knowledge. Of items next to those, and of API keys, functions write only the
- * named `attributes`.
+ * the others: workspaces, agents and their knowledge. Of the items in the same partitions as those, and of API keys,
+ * functions write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },
@@ -30,7 +30,7 @@ const kinds = {
   operatorsBatches: { keys: 'OPERATOR#BATCH#*' },
   operatorsOpenBatches: { keys: 'OPERATOR#OPEN-BATCHES' },
   operatorsPurges: { keys: 'OPERATOR#PURGES' },
-  /** For the progress of a walk. `days` are only in its condition. */
+  /** For the progress of a walk. `days` is only in the condition of the write. */
   operatorsRetention: { keys: 'OPERATOR#RETENTION', attributes: ['days', 'walked_at', 'walked_to'] },
   operatorsWebhooks: { keys: 'OPERATOR#WEBHOOKS' },
   slotReports: { keys: 'SLOTS' },
@@ -57,7 +57,7 @@ export const writeStatements = (table: ITableV2, writes: Writes): PolicyStatemen
         conditions: {
           'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys },
           ...(attributes && {
-            // With those of the key, which DynamoDB counts as well.
+            // The attributes of the key are in the list, because DynamoDB counts them too.
             'ForAllValues:StringEquals': { 'dynamodb:Attributes': ['pk', 'sk', ...attributes] },
           }),
         },

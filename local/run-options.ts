@@ -22,7 +22,7 @@ export interface RunOptions {
   /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */
   readonly secretValues?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
-  /** What differs between machines, instead of that of this machine. */
+  /** What differs between machines. The default is this machine. */
   readonly platform?: Platform;
   /** The timers of schedules, instead of Node's. */
   readonly timer?: Timer;
@@ -93,7 +93,8 @@ export interface Faults extends DynamoFaults {
 }
 
 /**
- * Milliseconds before a call reaches the emulator, which responds at once. A transaction's items are locked meanwhile.
+ * Milliseconds before a call reaches the emulator, which responds immediately. A transaction's items are locked
+ * meanwhile.
  */
 export interface DynamoLatency {
   readonly read: number;

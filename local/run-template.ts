@@ -11,7 +11,10 @@ export interface RunningTemplate extends StartedEmulators {
   readonly physicalIds: Record<string, string>;
   /** Ends the threads of functions whose logical id has this prefix, busy ones too. Returns how many. */
   killWorkers(logicalIdPrefix: string): number;
-  /** Ends the oldest environments of such web functions as Lambda does, by SIGTERM and SIGKILL. Returns how many. */
+  /**
+   * Ends the oldest environments of the web functions whose logical id has this prefix. It uses SIGTERM and SIGKILL,
+   * like Lambda. Returns how many.
+   */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
   /** What would fail in AWS, such as a request after the handler has resolved, and calls that no policy allows. */

@@ -121,7 +121,7 @@ async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Prom
   return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
 }
 
-/** DynamoDB has no order of fields. Always the same one lets a person compare files. */
+/** DynamoDB does not keep the order of fields. A fixed order lets a person compare files. */
 const inOrder = (definition: AgentDefinition): AgentDefinition => ({
   ...Object.fromEntries(Object.keys(agentDefinition.shape).map((name) => [name, undefined])),
   ...definition,

@@ -28,7 +28,7 @@ async function test(agentId: string, message: string, { published }: { published
   return { json: tested, lines: linesOf(tested) };
 }
 
-/** For a person: who has replied, the steps, the text, and what it took. */
+/** The lines for a person: version and model, the steps, the text, the tokens and the time. */
 function linesOf({ version, model, reply, provider, milliseconds }: AgentTest): string[] {
   const { reasoning_steps = [], token_usage, error, incomplete } = reply.meta;
   return [

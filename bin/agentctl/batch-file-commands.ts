@@ -150,7 +150,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/** The lines of a new round; none if an unfinished one goes on. */
+/** The lines of a new round; none if an unfinished round continues. */
 async function findRetry(
   { client, watch, line }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],
@@ -169,7 +169,7 @@ async function findRetry(
   return findFailedLines(client, input, state, watch, line.log);
 }
 
-/** What a retry would send: a new round, or what is left of an unfinished one. */
+/** What a retry would send: a new round, or the rest of an unfinished one. */
 async function dryRetry(file: string, run: FileRun, service: ServiceAddress): Promise<Result> {
   const state = await readSubmission(await checkRegular(file));
   if (state === undefined) throw notSubmitted(file);
@@ -262,7 +262,7 @@ class FileRun {
     }, work).finally(this.line.clear);
   }
 
-  /** What goes on in the service, and what does not. */
+  /** Says which batches the service continues after an interruption, and which requests it has not received. */
   #describeOpen(): string[] {
     if (this.#progress === undefined) return ['Stopped before anything was sent.'];
     const { state, requests } = this.#progress;
@@ -309,10 +309,10 @@ class FileRun {
   }
 }
 
-/** The requests of all rounds that are batches. */
+/** The number of submitted requests of all rounds. */
 const submittedOf = ({ rounds }: SubmissionState): number =>
   rounds.reduce((sum, round) => sum + submittedRequests(round), 0);
 
-/** The requests of all rounds, of a file with so many rows. */
+/** The number of requests of all rounds. `requests` is the number of rows of the file. */
 const totalOf = ({ rounds }: SubmissionState, requests: number): number =>
   rounds.reduce((sum, { lines }) => sum + (lines?.length ?? requests), 0);

@@ -4,7 +4,7 @@ import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
 import type { Result } from './result.ts';
 
-/** What has become of requests: of each one, by its last attempt. */
+/** The outcome of requests. The last attempt of each request counts. */
 export class Outcome {
   total = 0;
   succeeded = 0;
@@ -25,7 +25,7 @@ export class Outcome {
     this.#reasons.set(key, reason);
   }
 
-  /** The most frequent one first. */
+  /** The reasons of failures, the most frequent one first. */
   get reasons(): Reason[] {
     return [...this.#reasons.values()].sort((one, other) => other.requests - one.requests);
   }
@@ -72,7 +72,7 @@ export function countRequests(batches: readonly Batch[]) {
   return { completed, failed, ended: completed + failed, total: sum(({ total_requests }) => total_requests) };
 }
 
-/** How many reasons a person is shown. The others are counted. */
+/** The number of reasons that are shown to a person. The others are only counted. */
 const reasonsShown = 10;
 
 export function outcomeResult({ total, succeeded, failed, reasons }: Outcome): Result {

@@ -36,7 +36,7 @@ valid for some minutes only.`;
 async function exportAll({ workspace, user, out }: ExportOptions): Promise<Result> {
   const parsed = externalUserId.optional().safeParse(user);
   if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
-  // The empty address becomes null in the file.
+  // An export has no addresses of files: the empty address becomes null in the file.
   const services = {
     chatPages: chatPages(),
     chats: chats(),

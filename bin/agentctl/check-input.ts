@@ -7,11 +7,11 @@ import type { Accepted } from './submission-journal.ts';
 export interface InputSize {
   requests: number;
   batches: number;
-  /** Of all messages, in Unicode code points. */
+  /** The length of all messages, in Unicode code points. */
   characters: number;
 }
 
-/** Mistakes of which a person gets a line each. The others are counted. */
+/** The number of mistakes that are shown, each as a line. The others are only counted. */
 const mistakesShown = 20;
 
 /**

@@ -37,7 +37,7 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [noTls, 'Check whether the address is http or https'],
 ];
 
-/** Of the connections that failed: the errors of timeouts do not name the address. */
+/** The address of each failed connection, by its error. Errors of timeouts do not name the address. */
 const addresses = new WeakMap<object, string>();
 let newestAddress: string | undefined;
 
@@ -68,7 +68,7 @@ export interface ConnectionFailure {
   remedy: string | undefined;
 }
 
-/** Undefined if the error is none of a connection. */
+/** Undefined if no connection has failed. */
 export function connectionFailureOf(error: Error): ConnectionFailure | undefined {
   const { code = '', name } = error as NodeJS.ErrnoException;
   const reason = reasons[code] ?? reasons[name] ?? (code.startsWith('ERR_SSL_') ? noTls : undefined);

@@ -56,7 +56,7 @@ export function describeAwsFailure(error: unknown, stack: string | undefined): s
   return describeConnection(error, stack) ?? describeResponse(error, $metadata);
 }
 
-/** Of most services, the text names who may not do what. */
+/** The messages of most services name the caller, the action and the resource. */
 function describeDenial(message: string): string {
   const [, user = 'the credentials'] = /User: (\S+)/.exec(message) ?? [];
   const [, action = 'this'] = /not authorized to perform: (\S+)/.exec(message) ?? [];

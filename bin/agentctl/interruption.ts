@@ -3,7 +3,7 @@ import { exitCodes } from '../failures.ts';
 import { printError } from '../terminal.ts';
 
 /**
- * Does work that Ctrl-C ends. The process then prints what is going on without it.
+ * Does work that Ctrl-C ends. The process then prints the state of the work.
  * @param describe gives the lines to print
  */
 export async function interruptible<Value>(
@@ -22,11 +22,11 @@ export async function interruptible<Value>(
   }
 }
 
-/** Options whose values no output may have. */
+/** Options whose values must not be in any output. */
 const secrets = ['--key', '--webhook-secret'];
 
 /**
- * The command line of this process, to be typed again.
+ * The command line of this process, so that a person can repeat it.
  * @param left options without a value that are left out
  */
 export function ownCommandLine(left: readonly string[] = []): string {
@@ -45,6 +45,6 @@ export function ownCommandLine(left: readonly string[] = []): string {
   return [...typed, ...hidden.filter((word) => !left.includes(word))].map(quote).join(' ');
 }
 
-/** A word as shells read it. */
+/** Quotes a word for a shell. */
 const quote = (word: string): string =>
   /^[\w./:=@%+,…-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -74,7 +74,7 @@ async function* resultsOf(
   }
 }
 
-/** Tells the rows that a round has submitted. */
+/** Returns a predicate: whether a round has submitted a row. */
 function coverOf({ lines, accepted }: Round): (record: InputRecord) => boolean {
   const lastLine = accepted.at(-1)?.toLine ?? 0;
   const chosen = lines === undefined ? undefined : new Set(lines);

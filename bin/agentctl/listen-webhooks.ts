@@ -148,7 +148,7 @@ function parse(body: Buffer): WebhookPayload {
     const event = JSON.parse(body.toString()) as WebhookPayload;
     if (typeof event.data.id === 'string') return event;
   } catch {
-    // The next line says it.
+    // The error below reports it.
   }
   throw new Rejected(400, 'The body is no event of a batch');
 }
@@ -163,10 +163,10 @@ interface Forwarded {
 const resultOf = (forwarded: Forwarded | undefined): string =>
   forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
 
-/** Headers of one connection, which the next one has its own of. */
+/** Headers of one connection. They are not forwarded, because the next connection has its own. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
-/** Sends the call on: the same bytes, and the same headers in the same order. */
+/** Forwards the call: the same bytes, and the same headers in the same order. */
 async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer): Promise<Forwarded> {
   const kept = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 && !ofConnection.has(name.toLowerCase()) ? [name, rawHeaders[index + 1] ?? ''] : [],

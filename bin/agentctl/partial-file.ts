@@ -3,8 +3,8 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { reasonOf } from '#local/data/state-file.ts';
 
 /**
- * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure or the end of
- * the process removes. Only its owner may read it.
+ * Writes a file as `<out>.partial`, and renames it when it is complete. A failure or the end of the process removes the
+ * partial file. Only the owner may read the file.
  * @param write gets the file in append mode: after a truncation the next write continues at the new end
  */
 export async function writeWhole<Value>(

@@ -20,15 +20,18 @@ export interface ProgressLine {
 
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
-/** A person cannot read more updates. */
+/** More updates a second cannot be read. */
 const drawingsPerSecond = 10;
-/** Without a terminal: a short command prints none, and a command of an hour prints 360 lines. */
+/**
+ * The seconds between two lines without a terminal. A short command prints no line, and a command of an hour prints
+ * 360.
+ */
 const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
 /**
- * A progress line on standard error that is redrawn and never goes back. If standard error is not a terminal, it is a
- * line of its own every ten seconds, without control codes.
+ * A progress line on standard error. It is redrawn, and its count never decreases. If standard error is not a terminal,
+ * a new line is printed every ten seconds, without control codes.
  */
 export function progressLine(
   terminal: Terminal = process.stderr,
@@ -64,7 +67,7 @@ export function progressLine(
   };
 }
 
-/** In characters: with the longest counts the line still fits into 80 columns. */
+/** The length of the bar in characters. With the longest counts, the line still fits into 80 columns. */
 const barLength = 12;
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 

@@ -33,13 +33,16 @@ export function rejectUnlisted(where: string, definition: AgentDefinition): void
   if (lines.length > 0) throw new Mistakes(lines);
 }
 
-/** What the target's roles may use of Bedrock; undefined if the target's version has no such output. */
+/**
+ * The models and knowledge bases of Bedrock that the target's roles may use; undefined if the target's version has no
+ * such output.
+ */
 const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonly string[] | undefined } = {};
 
-/** Says what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
+/** Sets what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
 export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** What is wrong if the target's roles may not use the agent's model or a knowledge base of it. */
+/** Names the agent's model and knowledge bases, if the target's roles may not use them. */
 const unlisted = (where: string, { llm_model, unified_tools }: AgentDefinition): string[] => [
   ...(llm_model.startsWith('bedrock:')
     ? mistakesOf(
@@ -61,7 +64,7 @@ const unlisted = (where: string, { llm_model, unified_tools }: AgentDefinition):
 const bedrockModel = (id: string): string => `bedrock:${id}`;
 
 /**
- * @param at names file or agent, and the field
+ * @param at the file or agent, and the field
  * @param output of the stack, which has the stage setting of the same name
  */
 function mistakesOf(

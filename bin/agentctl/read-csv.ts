@@ -7,13 +7,13 @@ import { describeIssues } from '#contract/describe-issues.ts';
 import { createBatchBody } from '#contract/routes/batches.ts';
 import type { Describe, OnMistake } from './input-mistakes.ts';
 
-/** The fields of a request, which a column can have. */
+/** The fields of a request. Each can be a column. */
 export const requestFields = Object.keys(createBatchBody.shape.requests.element.shape);
 
 export const csvColumns = z.object({
-  /** The name of a field's column, if it is another one. */
+  /** The name of a field's column, if it differs from the field's name. */
   names: z.record(z.string(), z.string()),
-  /** Whether columns that are no field are left out. */
+  /** Whether columns that do not belong to a field are left out. */
   ignoreOthers: z.boolean(),
 });
 export type CsvColumns = z.infer<typeof csvColumns>;
@@ -33,21 +33,24 @@ interface Column {
 }
 
 const options = {
-  // Cells are decoded here, so that a wrong byte is found.
+  // Cells are not decoded by the parser but below, so that a wrong byte is found.
   encoding: null,
-  // Excel writes CRLF, and a line feed inside of a cell. By default the first line break of the file decides.
+  // Excel ends rows with CRLF, and writes a line feed inside of a cell. By default, the parser would take the first
+  // line break of the file as the end of every row.
   record_delimiter: ['\r\n', '\n', '\r'],
   // Rows of another length are reported here, with their column.
   relax_column_count: true,
   skip_empty_lines: true,
 };
 
-/** Longer than any row may be, so that a quotation mark that is never closed does not fill the memory. */
+/**
+ * More characters than a row may have. Without a limit, a quotation mark that is never closed would fill the memory.
+ */
 const recordCharacters = 8 * 1024 * 1024;
 
 /**
- * Reads a CSV file with a header, as RFC 4180 has it. Commas, semicolons or tabs separate cells, whichever gives the
- * header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
+ * Reads a CSV file with a header, in the format of RFC 4180. Commas, semicolons or tabs separate cells, whichever gives
+ * the header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
  * @throws Error if the header or a quotation mark is wrong
  */
 export async function* readCsv(
@@ -141,7 +144,7 @@ async function formOf(file: string): Promise<Form> {
     const hex = head.toString('hex', 0, 3);
     if (/^(fffe|feff)/.test(hex))
       throw new Error(`${file} line 1, column 1 is UTF-16: save the file as CSV in UTF-8`);
-    // The parser's option for the mark would decode cells.
+    // The parser's own option for the byte order mark would decode cells.
     const start = hex === 'efbbbf' ? 3 : 0;
     const cellsWith = delimiters.map((delimiter) => countCells(head.subarray(start), delimiter));
     return { delimiter: delimiters[cellsWith.indexOf(Math.max(...cellsWith))] ?? ',', start };

@@ -11,7 +11,10 @@ export interface ResultsOptions {
   log: (line: string) => void;
 }
 
-/** Pages in a row without a result. If their connections were lost, the pauses between them take 31 s in all. */
+/**
+ * The maximum of consecutive pages without a result. If their connections were lost, the pauses between them take 31 s
+ * in all.
+ */
 const fruitlessPages = 6;
 
 /**

@@ -45,7 +45,7 @@ export function submissionResult(file: string, state: SubmissionState, submitted
   };
 }
 
-/** The last retry. */
+/** The output of the last retry. */
 export function retryResult(file: string, { rounds }: SubmissionState, submittedBefore: number): Result {
   const last = rounds.at(-1);
   const previous = rounds.slice(0, -1).reduce((sum, { accepted }) => sum + accepted.length, 0);
@@ -95,7 +95,7 @@ export function checkResult(
   };
 }
 
-/** Results one after another. */
+/** Joins results, one after another. */
 export const mergeResults = (...results: readonly Result[]): Result => ({
   json: Object.assign({}, ...results.map(({ json }) => json)),
   lines: results.flatMap(({ lines }) => lines),

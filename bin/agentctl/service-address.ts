@@ -9,7 +9,7 @@ import { readOutputs, serves, type TargetOptions } from './target.ts';
 export interface ServiceAddress {
   baseUrl: string;
   key: string;
-  /** Identifies the service, also if a local run restarts on another port. */
+  /** Identifies the service, even if a local run restarts on another port. */
   identity: string;
   /** The demo agent of a local run. */
   demoAgent?: string;

@@ -17,7 +17,7 @@ export interface SmokeStep {
 
 export interface SmokeClients {
   client: ChatBatchClient;
-  /** Has a key that does not exist. */
+  /** A client whose key does not exist. */
   stranger: ChatBatchClient;
   /** The body of the client's last response, as far as the client has read it. */
   lastBody(): string;
@@ -25,7 +25,7 @@ export interface SmokeClients {
   agentId: string;
 }
 
-/** A batch of one request ends within seconds, after cold starts within some ten. */
+/** A batch of one request ends within seconds, and after cold starts within about ten seconds. */
 const batchSeconds = 120;
 
 const message = 'What can you do?';
@@ -101,7 +101,7 @@ async function rejectStranger(stranger: ChatBatchClient): Promise<Finding> {
     const { requestId } = await stranger.agents.list().withResponse();
     return { requestId, problem: 'the key is accepted' };
   } catch (error) {
-    // The class of an envelope with the code for a wrong key.
+    // The client throws this class for the error code of a wrong key.
     if (error instanceof AuthenticationError) return { requestId: error.requestId };
     throw error;
   }

@@ -77,7 +77,7 @@ export class SubmissionState {
     this.submission = submission;
   }
 
-  /** All batches, in the order of their submission within each round. */
+  /** The batches of all rounds. Those of a round are in the order of their submission. */
   get accepted(): Accepted[] {
     return this.rounds.flatMap(({ accepted }) => accepted);
   }
@@ -126,7 +126,7 @@ export class SubmissionJournal {
 
   /**
    * @param file the file that is submitted
-   * @param submission its properties, from those of an earlier submission of the file
+   * @param submission computes its properties from those of an earlier submission of the file
    * @param discard empties the journal
    * @throws Error if the journal belongs to another submission, or the file is not a journal
    */
@@ -210,8 +210,9 @@ export async function adoptJournal(file: string): Promise<string> {
 }
 
 /**
- * @returns the state, and the bytes of complete lines: the process may have died while it wrote the last one. A journal
- * without a batch, such as that of a file with a mistake, counts as empty: the next run may have other properties.
+ * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
+ * it wrote it. A journal without a batch, such as that of a file with a mistake, counts as empty, so the next run may
+ * have other properties.
  */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);

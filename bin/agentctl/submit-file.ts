@@ -27,7 +27,7 @@ import type { BatchWatch } from './watch-batches.ts';
 
 export interface SubmitOptions {
   file: string;
-  /** The properties of the submission, from those of an earlier submission of the file. */
+  /** Computes the properties of the submission from those of an earlier submission of the file. */
   submission: (previous: SubmissionState | undefined) => Submission;
   webhookSecret: string | undefined;
   /** Ignores an earlier submission of the file and submits the whole file. */
@@ -209,7 +209,7 @@ async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitErr
   await watch.read(
     journal.state.accepted.filter(({ isRetried }) => !isRetried).map(({ batchId }) => batchId),
   );
-  // 10 to 25 % jitter: clients that were rejected at the same time do not come back at the same time.
+  // 10 to 25 % jitter: clients that were rejected at the same time do not retry at the same time.
   const wait = Math.max((error.retryAfter ?? 1) * 1000, shortestWait) * (1.1 + 0.15 * Math.random());
   const room = watch.open.length > 0 ? ', or when a batch has ended' : '';
   log(`${describeServiceFailure(error)}; trying again in ${(wait / 1000).toFixed(1)} s${room}`);

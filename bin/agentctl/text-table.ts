@@ -21,7 +21,7 @@ export function textTable(
 
 /**
  * A table whose columns have these titles and cells.
- * @returns lays out items; without a item, the text `none` in place of the table
+ * @returns a function that lays out items; without an item it returns the text `none`
  */
 export const tableWith =
   <Item>(columns: Readonly<Record<string, (item: Item) => string | number>>) =>

@@ -65,8 +65,8 @@ export class BatchWatch {
   }
 
   /**
-   * Waits until one more batch has ended, but no longer than some milliseconds.
-   * @param longest 0 or more
+   * Waits until one more batch has ended.
+   * @param longest the maximum wait in milliseconds, 0 or more
    */
   async untilOneHasEnded(longest: number): Promise<void> {
     const until = performance.now() + longest;

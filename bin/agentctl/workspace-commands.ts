@@ -177,7 +177,10 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
   return { ...previous, [rateClass]: value === 'default' ? 'stage' : valid(rateLimit, value) };
 }
 
-/** An idempotency key lasts for a day, and a repeated request should find its chat. Ten years are as good as `off`. */
+/**
+ * An idempotency key lasts for a day, and a repeated request should find its chat. A longer time than ten years has no
+ * use: `off` does the same.
+ */
 const [minDays, maxDays] = [1, 3650];
 
 function retentionDays(text: string): number | 'off' {

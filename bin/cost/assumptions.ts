@@ -6,32 +6,33 @@ export const assumptions = {
   /** The setting requestsPerEnvironment: the maximum of requests that are in an environment at the same time. */
   requestsPerEnvironment: 64,
   /**
-   * The requests in an environment of a web function, as the mean from its start to its end, in figures that name no
-   * other concurrency.
+   * The mean number of concurrent requests in an environment of a web function, from its start to its end. Figures that
+   * name no other concurrency use it.
    */
   usualConcurrency: 20,
   /**
-   * The processor time of a request to a web function: that of a streamed reply in `docs/performance.md`, 16 at once. It
-   * includes the gateway and the emulators of a local run.
+   * The processor time of a request to a web function: that of a streamed reply in `docs/performance.md`, with 16
+   * replies at once. It includes the gateway and the emulators of a local run.
    */
   processorMilliseconds: 8.8,
-  /** The duration of a model's reply, seconds. Lambda bills the time that a function waits. */
+  /** The duration of a model's reply, seconds. Lambda bills the time that a function waits for the reply. */
   modelSeconds: 5,
-  /** Log lines of Lambda and of the service, and metrics. */
+  /** The log lines of Lambda and of the service, and the metrics. */
   logBytesPerInvocation: 3000,
-  /** X-Ray samples one of so many requests by default, beyond one request a second. */
+  /** By default, X-Ray samples one request a second, and one of this number of the other requests. */
   requestsPerTrace: 20,
   /** The bytes that CloudFront sends for one client request: a streamed reply of a few hundred words. */
   responseBytes: 10_000,
   /** A message with its reply, as stored in the table. */
   storedBytesPerTurn: 2000,
   /**
-   * Write units that a batch request takes by writes that fail, such as cancelled transactions. DynamoDB bills them too.
-   * The minimum and the maximum of local runs: they depend on how many requests meet, so no budget contains them.
+   * The write units of a batch request for writes that fail, such as cancelled transactions. DynamoDB bills them too.
+   * These are the minimum and the maximum of local runs. They depend on how many requests conflict, so no budget
+   * contains them.
    */
   minimumFailedWrites: 0,
   maximumFailedWrites: 0.003,
-  /** The setting requestsPerWorker: batch requests that one worker processes at once, the maximum. */
+  /** The setting requestsPerWorker: the maximum of batch requests that one worker processes at once. */
   requestsPerWorker: 25,
 } as const;
 

@@ -1,6 +1,6 @@
 import { routes } from '#contract/routes.ts';
 
-/** Each route has an alarm with one metric. */
+/** The metrics of all alarms but those of routes. Each route has an alarm with one metric. */
 const metricsWithoutRoutes = 59;
 
 /**
@@ -23,7 +23,7 @@ export const fixedCosts = {
   retentionHours: 1,
 } as const;
 
-/** With the setting `firewall`: the rules of each web ACL. With `webFunctions: none` there is the first one alone. */
+/** The rules of each web ACL with the setting `firewall`. With `webFunctions: none` there is only the first web ACL. */
 export const firewallRules = { firewall: 4, originFirewall: 1 } as const;
 
 export const daysPerMonth = 30;

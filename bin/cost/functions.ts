@@ -37,11 +37,11 @@ export function breakEvenConcurrency(factor = 1): number {
   return (factor * memoryAlone) / (dollarsOfInvocation('SendMessage') - factor * withoutMemory);
 }
 
-/** The messages of a month by which one environment that exists all month has this concurrency. */
+/** The number of messages a month that gives one environment, which exists all month, this concurrency. */
 export const messagesAt = (concurrency: number): number => (concurrency * monthSeconds) / replySeconds;
 
 /**
- * The concurrency if the messages of a month come evenly spread: there are as few environments as can serve them, and
+ * The concurrency if the messages of a month are evenly spread: there are as few environments as can serve them, and
  * always at least one.
  */
 export function evenConcurrency(messages: number): number {

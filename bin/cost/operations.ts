@@ -31,7 +31,7 @@ const callsOf = (
   transitions: 0,
 });
 
-/** The calls of a batch. What is named here is the same for each number of requests. */
+/** The calls of a batch. The calls that are listed here are the same for each number of requests. */
 const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): OperationCalls => ({
   invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
   dynamodb: { BatchWriteItem: 1, ...dynamodb },
@@ -61,7 +61,8 @@ export const operations = {
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 5 },
     [4, 7],
   ),
-  // Without the cache of histories, which a stage with many environments cannot use. With it there is no query.
+  // The calls without the cache of histories, which pauses in a stage with many environments. With the cache there is
+  // no query.
   'send-message, streamed': callsOf(
     'SendMessage',
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
@@ -84,7 +85,8 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // With the first run of the purge, of a chat without messages or files. The second run costs as much again.
+  // The calls include the first run of the purge, for a chat without messages or files. The second run costs as much
+  // again.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
@@ -94,7 +96,7 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // With the first run of the erasure, of a user without data. The second run costs as much again.
+  // The calls include the first run of the erasure, for a user without data. The second run costs as much again.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,
@@ -154,7 +156,7 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
 /**
- * What a workspace with retention adds each day, with each old chat that is used, and each chat that is deleted
+ * What a workspace with retention adds: each day, for each old chat that is used, and for each chat that is deleted
  * (`test/service/unused-chats.test.ts`).
  */
 export const retention = {

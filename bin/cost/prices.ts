@@ -1,4 +1,7 @@
-/** What AWS bills, the dollars for so many units of it, and AWS's live price page, which may have changed. */
+/**
+ * What AWS bills, its price in dollars, the number of units at that price, and AWS's live price page, which may have
+ * changed.
+ */
 type Price = readonly [what: string, dollars: number, units: number, page: string];
 
 /**

@@ -27,7 +27,7 @@ const figures: Readonly<Record<string, string | number>> = {
     ((million * storedBytesPerTurn) / 1e9) * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte')),
   ),
   breakEven: money(breakEvenConcurrency()),
-  // An environment that exists for so long after its only reply costs as much as a Lambda function.
+  // The time after its only reply at which an environment has cost as much as a Lambda function.
   idleSeconds: (secondsOf('SendMessage') * (1 / breakEvenConcurrency() - 1)).toFixed(1),
   messagesAtBreakEven: roughly(messagesAt(breakEvenConcurrency())),
   environmentMonth: money(environmentMonthDollars()),

@@ -11,7 +11,7 @@ import { priceOf, prices } from './prices.ts';
 const million = 1e6;
 const { usualConcurrency, requestsPerEnvironment } = assumptions;
 
-/** One request at a time, the usual, and the maximum by default. */
+/** One request at a time, the usual number of requests, and the default maximum. */
 const concurrencies = [1, usualConcurrency, requestsPerEnvironment];
 
 /** Dollars with `all`, and with `uploads`: then Lambda functions serve all routes. */

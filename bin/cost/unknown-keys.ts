@@ -3,15 +3,18 @@ import { assumptions, secondsOf } from './assumptions.ts';
 import { dollarsOf, totalOf } from './dollars-of.ts';
 import { priceOf } from './prices.ts';
 
-/** What AWS's quota allows an account in a Region, for all gateways, a second. */
+/** AWS's quota of requests a second, for all gateways of an account in a Region. */
 const gatewayQuota = 10_000;
-/** Of an environment of a web function. */
+/** The processors of an environment of a web function. */
 const processors = 2;
 
 const nothing = { invocations: {}, dynamodb: {}, readUnits: 0, writeUnits: 0, requests: {}, transitions: 0 };
-/** Of a request that the gateway rejects: without CloudFront, whose address an attacker need not use. */
+/**
+ * The dollars of a request that the gateway rejects. CloudFront is not included, because an attacker can call the
+ * gateway directly.
+ */
 const { gateway, logs } = dollarsOf(nothing);
-/** Of an invocation of the authorizer, which reads one item. */
+/** The dollars of an invocation of the authorizer, which reads one item. */
 const authorizerDollars = totalOf(
   dollarsOf({ ...nothing, invocations: { AuthorizeRequest: 1 }, readUnits: 1 }, undefined, 0),
 );

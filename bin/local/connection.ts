@@ -32,8 +32,9 @@ export interface Connection {
   /** The function that `agentctl agents test` invokes. */
   test_agent_function?: string;
   lambda_endpoint?: string;
-  /** The secret that `agentctl secrets rotate caller` replaces, and how long the gateway caches signed callers. */
+  /** The secret that `agentctl secrets rotate caller` replaces. */
   caller_secret?: string;
+  /** How long the gateway caches signed callers. */
   authorizer_cache_seconds?: string;
   secretsmanager_endpoint?: string;
   /** The key that encrypts the addresses and secrets of webhooks. */
@@ -54,7 +55,7 @@ const fileOf = (folder: string): string => join(folder, 'connection.json');
 export const readConnection = (folder: string): Promise<Connection | undefined> =>
   readState(fileOf(folder), readText);
 
-/** Raise it when an earlier version could not read the files of a run any more. This version reads this format alone. */
+/** Raise it if earlier versions cannot read the files of a run any more. This version reads this format alone. */
 export const dataFormat = 2;
 
 export class PreviousFormat extends Error {}

@@ -46,7 +46,9 @@ const operation = <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promi
   run: (input: unknown) => run(input as Input),
 });
 
-/** What the playground's page of agents does, by the names of agentctl's commands. */
+/**
+ * The operations of the playground's page of agents. Each has the name of the command of agentctl that does the same.
+ */
 const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
   list: operation(ofKey, async ({ api_key }) => ({
     agents: (await agentStore().list(await workspaceOf(api_key))).map(agentResource),

@@ -22,6 +22,9 @@ export const playground: Site = {
   },
 };
 
-/** With the key and the operator's token in the fragment, which a browser sends to no server. */
+/**
+ * The address of the playground, with the key and the operator's token in the fragment. A browser sends the fragment to
+ * no server.
+ */
 export const playgroundAddress = (baseUrl: string, apiKey: string, operatorToken = ''): string =>
   `${new URL(baseUrl).origin}/#key=${apiKey}&operator=${operatorToken}`;

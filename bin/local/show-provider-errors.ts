@@ -4,10 +4,10 @@ import { type ProviderError, providerErrorsChannel } from '#runtime/observabilit
 const minute = 60_000;
 
 /**
- * Shows errors of model providers that functions send, at most one a minute of each status. The first says what is wrong;
- * a batch may get a thousand of them.
+ * Shows errors of model providers that functions send, at most one a minute of each status. A batch may get a thousand
+ * of them, and the first one says what is wrong.
  * @param now milliseconds
- * @returns ends it
+ * @returns a function that ends it
  */
 export function showProviderErrors(
   show: (line: string) => void,

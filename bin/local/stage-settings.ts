@@ -35,7 +35,10 @@ export function stageSettings(
     : given;
 }
 
-/** The setting corsOrigins: of the command line, or else of cdk.json. Empty if it is no list: the synthesis reports that. */
+/**
+ * The setting corsOrigins of the command line, or else of cdk.json. Empty if it is not a list: the synthesis reports
+ * that.
+ */
 export async function pageOrigins(settings: Settings): Promise<string[]> {
   const text = await readFile(new URL('../../cdk.json', import.meta.url), 'utf8');
   const { corsOrigins } = { ...localStage(text), ...settings };

@@ -41,8 +41,8 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions of a batch, by the beginnings of their logical ids. Each one begins when the one before has ended, so
- * their loads would add up in the first batch.
+ * The functions of a batch, by the beginnings of their logical ids. A batch calls one after the other, so the times to
+ * load them would add up in the first batch.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
@@ -121,7 +121,7 @@ function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A second signal ends the process at once. So does a timeout of 5 s, in case an emulator hangs.
+      // A second signal ends the process immediately. So does a timeout of 5 s, in case an emulator hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
@@ -152,7 +152,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     site: { ...playground, calls: operatorCalls(operatorToken) },
     pageOrigins: await pageOrigins(settings),
     // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
-    // once, the 95th percentile of the first text was 0.65 times as late with one thread (median).
+    // once, the 95th percentile of the time to the first text with one thread was 0.65 times that with two (median).
     environmentsPerThread: { ChatsServer: 2 },
     prewarm: functionsOfBatches,
     clearAuthorizerCacheOnWrite: true,
@@ -163,7 +163,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       accountConcurrency: settings.accountConcurrency,
     }),
     async prepare() {
-      // Before the synthesis, which may take a minute.
+      // The port is checked before the synthesis, which may take a minute.
       await checkPort(options.port);
       await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);
@@ -179,7 +179,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
-    // Printed also without --logs, because the call would fail in AWS.
+    // Printed even without --logs, because the call would fail in AWS.
     onDenied: (message) => printError([`Access denied. ${message}`]),
     ...(options.logs && { onLog: ({ functionName, line }) => print([`${functionName}: ${line}`]) }),
     // The file is complete before the service responds to the first request.
@@ -206,7 +206,7 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   const demo =
     previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
   const { api_key, workspace_id, agent_id, chat_id } = demo;
-  // Nothing else of the previous run: its addresses and settings are not those of this one.
+  // Nothing else of the previous run is used: its addresses and settings are not those of this one.
   return {
     ...{ api_key, workspace_id, agent_id, chat_id },
     data_format: dataFormat,
@@ -241,7 +241,7 @@ function useOperatorTarget(connection: Connection): void {
   useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
 }
 
-/** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
+/** The text and the lines before it fit a terminal of 24 rows and 80 columns. */
 function greeting({
   base_url,
   api_key,

@@ -2,13 +2,13 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
 export interface StartSteps {
   start(step: string): void;
-  /** After it, others may print. */
+  /** After this call, others may print. */
   end(): void;
 }
 
 /**
- * Prints each step of a start with the seconds since its beginning. On a terminal they go on, so that a slow step does
- * not look dead.
+ * Prints each step of a start with the seconds since the start began. On a terminal the number is updated every second,
+ * so that a slow step does not look stuck.
  */
 export function startSteps(terminal: Terminal = process.stdout): StartSteps {
   const startedAt = performance.now();

@@ -8,7 +8,7 @@ import { closeTree } from './data-folder.ts';
 const project = resolve(import.meta.dirname, '../..');
 /** The sources of the template, in addition to the packages that the lock file names. */
 const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
-/** No part of the template, although it is in `lib`. */
+/** This folder is in `lib`, but it is not a source of the template. */
 const clientLibrary = join('lib', 'client', '/');
 
 /**
@@ -74,7 +74,7 @@ async function filesOf(source: string): Promise<string[]> {
 
 async function runApp(folder: string, context: string): Promise<void> {
   const child = spawn(process.execPath, [join(project, 'bin/app.ts')], {
-    // Without a Region, because in other Regions than us-east-1 the app has a further stack.
+    // The app gets no Region, because in other Regions than us-east-1 it has a further stack.
     env: { ...process.env, CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context, CDK_DEFAULT_REGION: undefined },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -55,7 +55,7 @@ interface Fields {
 }
 
 class PreparedParser {
-  /** The fields before the text; undefined until they have arrived, and if the attachment is no text. */
+  /** The fields before the text; undefined until they have arrived, and if the attachment is not a text. */
   private fields: Fields | undefined;
   private readonly segments: string[] = [];
   private length = 0;

@@ -84,7 +84,8 @@ function s3FileWriter(
   ContentType: string,
 ): FileWriter {
   const attributes = { ...address, ContentType, Tagging: temporary };
-  // Not zeroed, and not from Node's shared pool: memory pages that a small file does not fill are never allocated.
+  // The buffer is neither zeroed nor from Node's shared pool: memory pages that a small file does not fill are never
+  // allocated.
   const buffer = Buffer.allocUnsafeSlow(partBytes);
   let filled = 0;
   let uploadId: string | undefined;
@@ -118,7 +119,7 @@ function s3FileWriter(
 
     async end() {
       if (uploadId === undefined) {
-        // The flag is set before the call, because a failed call may still have created the object.
+        // Set before the call, because a failed call may still have created the object.
         isObject = true;
         await client.send(new PutObjectCommand({ ...attributes, Body: buffer.subarray(0, filled) }));
         return;
@@ -149,7 +150,7 @@ const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
 
-/** Where the objects of a workspace are, by the names of the adapters that write them. */
+/** The prefixes of a workspace's objects, by the names of the adapters that write them. */
 const prefixesOf = (workspaceId: string) => ({
   files: [`files/${workspaceId}/`],
   content: [

@@ -36,7 +36,8 @@ export const cachedVersions = (
   cached(async () => {
     const { value: current, since } = await readVersion(client(), name(), 'AWSCURRENT');
     if (Date.now() - since >= overlap()) return { current, since, previous: undefined };
-    // Not concurrently with the first read: before a rotation, the label of the previous value is on an older one.
+    // This read is not concurrent with the first one: before a rotation, the label of the previous value is on an older
+    // value.
     const previous = await readVersion(client(), name(), 'AWSPREVIOUS').catch((error: unknown) => {
       if (error instanceof ResourceNotFoundException) return undefined;
       throw error;

@@ -32,7 +32,7 @@ export function presignedPreparation(retries: StandardRetryStrategy): Preparatio
     async readFile({ file }) {
       const maxBytes = limits.fileBytes;
       const { status, body } = await send(retries, { method: 'GET', url: new URL(file), maxBytes });
-      // Not 403: the caller that has signed the address may list the bucket, so that it gets 404.
+      // A missing object gives 404 and not 403, because the caller that has signed the address may list the bucket.
       if (status === 404) return undefined;
       if (status !== 200) throw failureOf('read', status);
       return body;
@@ -87,7 +87,7 @@ interface Shared {
 
 /**
  * Prepares a file once for all readers: in this process they share one preparation, and processes share it by a lease.
- * It is stopped when none of its readers waits any more.
+ * The preparation is stopped when no reader waits for it any more.
  * @param given.isPrepared also true if another process has prepared the file
  */
 export function sharedPreparation(given: {
@@ -137,7 +137,7 @@ async function prepareWithLease(
   let until: number;
   for (;;) {
     const now = clock.now().getTime();
-    // The fraction makes each attempt another one.
+    // The random fraction gives each attempt another time.
     until = now + leaseMilliseconds + Math.random();
     if (await leases.takeLease(file, until, now)) break;
     await sleep(checkMilliseconds, undefined, { signal });

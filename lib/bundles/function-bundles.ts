@@ -179,7 +179,7 @@ function writeBundles(
   }
 }
 
-/** Retains the bundles that were used last. The others are not in use: a synth copies its bundles at once. */
+/** Retains the bundles that were used last. The others are not in use: a synth copies its bundles immediately. */
 function removeOldBundles(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));

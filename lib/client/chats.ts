@@ -124,7 +124,7 @@ export class Chats {
 
   /**
    * Deletes a chat with its messages and ratings, and with the files that no other chat has. If a retry finds that the
-   * chat is gone, an attempt before it has deleted it: that is a success.
+   * chat is gone, an earlier attempt has deleted it. That counts as a success.
    */
   delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
     return this.#transport.request<DeletedChat>(

@@ -1,6 +1,8 @@
 import type { Batch, BatchRequestItem, BatchResult, ResponseErrorEvent } from './schema.ts';
 
-/** The base class of all errors of this library. An aborted signal is no error of it: its reason is thrown as it is. */
+/**
+ * The base class of all errors of this library. An aborted signal is not such an error: its reason is thrown unchanged.
+ */
 export class ChatBatchError extends Error {
   override readonly name: string = 'ChatBatchError';
 }
@@ -27,7 +29,7 @@ export class ApiError extends ChatBatchError {
   readonly retryAfter: number | undefined;
   /** The error of an earlier request with the same idempotency key: a retry gets the same one. */
   readonly isReplayed: boolean;
-  /** Whether the service may have carried the request out, in this attempt or in one before it. */
+  /** Whether the service may have processed the request, in this attempt or in an earlier one. */
   readonly mayBeProcessed: boolean;
   readonly headers: Headers;
 
@@ -130,7 +132,7 @@ function retryAfterSeconds(headers: Headers): number | undefined {
 export class ConnectionError extends ChatBatchError {
   override readonly name: string = 'ConnectionError';
   /**
-   * Whether the service may have carried the request out, in this attempt or in one before it. False: no connection was
+   * Whether the service may have processed the request, in this attempt or in an earlier one. False: no connection was
    * opened, so it has done nothing.
    */
   readonly mayBeProcessed: boolean;
@@ -159,8 +161,8 @@ export interface PartialReply {
 }
 
 /**
- * The stream has ended before `[DONE]`, or was silent for too long. The service completes the reply all the same, and
- * stores it in the history: do not send the message once more.
+ * The stream has ended before `[DONE]`, or was silent for too long. The service still completes the reply, and stores
+ * it in the history, so do not send the message again.
  */
 export class StreamInterruptedError extends ConnectionError {
   override readonly name: string = 'StreamInterruptedError';
@@ -198,7 +200,7 @@ export class WebhookVerificationError extends ChatBatchError {
   override readonly name = 'WebhookVerificationError';
 }
 
-/** Requests of a submission that were not carried through. */
+/** Requests of a submission that were not completed. */
 export interface FailedPart {
   requests: readonly BatchRequestItem[];
   /** Undefined if the service has not accepted the batch. */
@@ -206,7 +208,7 @@ export interface FailedPart {
   error: unknown;
 }
 
-/** Parts of a submission were not carried through. The results of the others are here. */
+/** Parts of a submission were not completed. The error has the results of the other parts. */
 export class BatchSubmissionError extends ChatBatchError {
   override readonly name = 'BatchSubmissionError';
   readonly batches: readonly Batch[];

@@ -62,7 +62,7 @@ export class Files {
         ? file.slice(0, file.size, contentType)
         : new Blob([file as Uint8Array<ArrayBuffer> | ArrayBuffer], { type: contentType });
     const form = new FormData();
-    // Before the file, so that a server that reads the form as a stream knows it first.
+    // The scope comes before the file, so that a server that reads the form as a stream knows the scope first.
     if (scope !== undefined) form.append('data', JSON.stringify({ scope }));
     form.append('file', content, name);
     return this.#transport.request(
@@ -72,8 +72,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response says that the file
-   * is gone, an attempt before it has deleted it: that is a success.
+   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response finds that the
+   * file is gone, an earlier attempt has deleted it. That counts as a success.
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

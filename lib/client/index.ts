@@ -32,7 +32,7 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** A client of the service. One is enough for a program: its only state is which agents the latest chats have. */
+/** A client of the service. One is enough for a program: its only state is the agents of the latest chats. */
 export class ChatBatchClient {
   readonly chats: Chats;
   readonly messages: Messages;

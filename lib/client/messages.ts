@@ -46,7 +46,7 @@ export interface StreamDefaults {
 const pickUser = ({ external_user_id }: OfUser): OfUser =>
   external_user_id === undefined ? {} : { external_user_id };
 
-/** What the body of a JSON response has no place for is in its headers. */
+/** The headers of a JSON response have the values for which its body has no field. */
 function replyOf(chatId: number, text: string, headers: Headers): Reply {
   const incomplete = headers.get('x-reply-incomplete');
   return {

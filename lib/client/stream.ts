@@ -29,10 +29,12 @@ export interface FinalMessage extends Reply {
   title?: string;
 }
 
-/** How a stream speaks to the service. */
+/** How a stream calls the service. */
 export interface StreamSource {
   chatId: number;
-  /** Sends the message, or opens the stream where a resume starts. A repeated call must be safe if `isResumable`. */
+  /**
+   * Opens the first connection: sends the message, or resumes a stream. If `isResumable`, a repeated call must be safe.
+   */
   open: (signal: AbortSignal) => Promise<OpenResponse>;
   /** Opens the stream after an event. */
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
@@ -40,7 +42,7 @@ export interface StreamSource {
   isResumable: boolean;
   /** The stream starts after an event, which may be its last one. */
   isContinued: boolean;
-  /** Resumes in a row that bring no event. */
+  /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
   /** The wait before such a resume, in milliseconds. */
   delay: (resume: number) => number;
@@ -51,12 +53,12 @@ export interface StreamSource {
 }
 
 /**
- * A streamed reply: an async iterator of its events, each once and in order. The request is sent at once; events are
- * read as they are iterated. To leave the loop, to abort the signal, or `disconnect()`, only disconnects: the service
- * completes the reply and stores it. `stop()` ends the reply.
+ * A streamed reply: an async iterator of its events, each once and in order. The request is sent immediately, and
+ * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the
+ * service completes the reply and stores it. `stop()` ends the reply.
  *
- * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before
- * `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
+ * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends
+ * before `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
  */
 export class ReplyStream implements AsyncIterable<StreamEvent> {
   readonly #source: StreamSource;
@@ -135,7 +137,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       this.#final.reject(error);
       throw error;
     } finally {
-      // Without effect after the two lines above.
+      // This has no effect if one of the lines above has settled the promise.
       this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
     }
   }
@@ -240,7 +242,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
-    // The service gives up a connection whose reader is slow, with the number of the last event. The reply goes on.
+    // The service ends a connection whose reader is slow, with the number of the last event. The reply continues.
     if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);
@@ -274,7 +276,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-/** The `data` of each server-sent event. Comments, which keep the connection open, count against silence. */
+/** The `data` of each server-sent event. Comments, which keep the connection open, also end a silence. */
 async function* readEventData(
   connection: OpenResponse,
   silence: number,

@@ -16,13 +16,16 @@ export interface SubmitProgress {
 }
 
 export interface SubmitOptions {
-  /** Ends the waiting. The batches go on, unless `cancelOnAbort` is true. */
+  /** Ends the waiting. The batches continue, unless `cancelOnAbort` is true. */
   signal?: AbortSignal | undefined;
   /** When the signal is aborted, cancels the batches that have not ended, before the reason is thrown. */
   cancelOnAbort?: boolean;
-  /** Called after each batch is created, and after each poll. What it throws ends the waiting; the batches go on. */
+  /** Called after each batch is created, and after each poll. What it throws ends the waiting. The batches continue. */
   onProgress?: (progress: SubmitProgress) => void | Promise<void>;
-  /** Called with each result, batch by batch as they end. The next result waits for a returned promise. Throws as `onProgress`. */
+  /**
+   * Called with each result, batch by batch as they end. The next result waits for a returned promise. What it throws
+   * has the same effect as for `onProgress`.
+   */
   onResult?: (result: BatchResult) => void | Promise<void>;
   /** Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, every 15 seconds. */
   pollInterval?: number;
@@ -221,7 +224,7 @@ async function cancelPart(api: BatchApi, part: Part): Promise<void> {
     const batch = part.batch ?? (await api.create(part.params, part.key, { isLast: true }));
     if (!endedStatuses.includes(batch.status)) part.batch = await api.cancel(batch.id);
   } catch {
-    // It has ended, was never made, or the service does not respond.
+    // The batch has ended or was never made, or the service does not respond.
   }
 }
 

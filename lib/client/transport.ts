@@ -12,13 +12,13 @@ import { onAbort, sleep, startTimer } from './waiting.ts';
 
 /** Options of one request. */
 export interface RequestOptions {
-  /** Ends the request. Its reason is thrown. The service may still carry the request out. */
+  /** Ends the request. Its reason is thrown. The service may still process the request. */
   signal?: AbortSignal | undefined;
   /** Milliseconds for each attempt. */
   timeout?: number | undefined;
   maxRetries?: number | undefined;
   waitForRateLimit?: boolean | undefined;
-  /** Throws the rejection by a rate limit at once: the caller waits itself. */
+  /** Throws the rejection by a rate limit immediately, because the caller itself waits. */
   throwsRateLimit?: boolean | undefined;
 }
 
@@ -100,7 +100,7 @@ export function createTransport(defaults: TransportOptions): Transport {
       retryAfter === undefined
         ? Math.min(defaults.retryDelay * 2 ** (retry - 1), longestDelay)
         : Math.max(retryAfter * 1000, defaults.retryDelay);
-    // 10 to 25 % jitter: clients that were rejected at the same time do not come back at the same time.
+    // 10 to 25 % jitter: clients that were rejected at the same time do not retry at the same time.
     return wait * (1.1 + 0.15 * Math.random());
   };
 
@@ -214,7 +214,7 @@ class Failures {
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
 
-/** Whether the service may have carried the request out although it failed. */
+/** Whether the service may have processed the request although it failed. */
 const mayHaveWorked = (error: unknown): boolean =>
   (error instanceof ConnectionError || error instanceof ApiError) && error.mayBeProcessed;
 
@@ -288,7 +288,7 @@ async function attempt<Result>(
 ): Promise<Result> {
   signal?.throwIfAborted();
   const isForm = body instanceof FormData;
-  // Before the request, so that a value that is no JSON is not a lost connection.
+  // The body is converted before the request, so that a value that is not JSON does not count as a lost connection.
   const content = isForm ? body : JSON.stringify(body);
   const controller = new AbortController();
   const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));

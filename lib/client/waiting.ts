@@ -13,7 +13,7 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** The longest time that a timer can have, 24.8 days. Longer ones, and Infinity, would end at once. */
+/** The longest time that a timer can have, 24.8 days. Longer timers, and Infinity, would end immediately. */
 const longestTimer = 2 ** 31 - 1;
 
 /** @returns a function that ends the timer */

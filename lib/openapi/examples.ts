@@ -249,7 +249,7 @@ export const responseExamples = {
   'cancel-batch': success({ ...batch, status: 'cancelling' as const }),
 } satisfies Partial<Responses>;
 
-/** Undefined for a response that is no JSON. */
+/** Undefined for a response that is not JSON. */
 export function responseExampleOf(name: RouteName): unknown {
   const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};
   return (

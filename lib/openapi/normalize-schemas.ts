@@ -16,7 +16,7 @@ export function normalizeSchema(_key: string, value: unknown): unknown {
   delete value.propertyNames;
   if ('format' in value || value.type === 'integer') delete value.pattern;
   const schema = withoutAnyOf(value);
-  // Of `anyOf`, the inner schema already has its format.
+  // In an `anyOf`, the inner schema already has its format.
   if ([schema.type].flat().includes('integer') && schema.format === undefined) addIntegerFormat(schema);
   return schema;
 }
@@ -27,7 +27,7 @@ function withoutAnyOf(value: JsonObject): JsonObject {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
   const [schema, nothing] = anyOf as [JsonObject, JsonObject];
   if (nothing.type !== 'null' || typeof schema.type !== 'string') return value;
-  // null means absent. Of an enum with null and a default, openapi-generator's Go does not compile.
+  // null means absent. For an enum with null and a default, the Go code of openapi-generator does not compile.
   if ('enum' in schema) return { ...schema, ...others };
   return { ...schema, ...others, type: [schema.type, 'null'] };
 }

@@ -77,7 +77,7 @@ function defaultOf(setting: SettingSchema): string {
 const code = (value: unknown): string =>
   `\`${typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ')}\``;
 
-/** Limits of a value's size; of a list's length and of each of its values. */
+/** The limits of a value's size; for a list, of its length and of each of its values. */
 function limitsOf(setting: SettingSchema): string[] {
   const items = rangeOf(setting.minItems, setting.maxItems);
   const each = setting.items === undefined ? '' : limitsOf(setting.items).join(', ');

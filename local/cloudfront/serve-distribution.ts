@@ -64,7 +64,7 @@ export async function serveDistribution(
 
 function statusOfRejection({ method = '', headers }: IncomingMessage, { methods }: Behavior) {
   if (!methods.includes(method)) return 403;
-  // By the host, CloudFront finds the distribution. Only HTTP/1.0 allows a request without a host.
+  // CloudFront finds the distribution by the host. Only HTTP/1.0 allows a request without a host.
   return headers.host === undefined ? 400 : undefined;
 }
 

@@ -18,8 +18,8 @@ const sqliteBusy = 5;
 
 /**
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
- * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
- * id of the process.
+ * next to the file, so the kernel releases it when the process ends, even when it is killed. The file contains the id
+ * of the process.
  * @param inUse the error if another process owns the lock
  * @throws Error if another process owns the lock after 2 s
  */

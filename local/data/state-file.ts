@@ -56,7 +56,7 @@ export async function openStoredValues(dataDir: string, name: string) {
   return {
     file,
     get: (key: string): string | undefined => values.get(key),
-    /** `get` returns the new value at once; the value is on disk when the promise resolves. */
+    /** `get` returns the new value immediately. The value is on disk when the promise resolves. */
     put,
     /** The value under this key. If there is none yet, it is generated and stored. */
     async getOrCreate(key: string, generate: () => string): Promise<string> {

@@ -5,7 +5,7 @@ import { reasonOf } from '../data/state-file.ts';
 /** The DynamoDB of a run: another program's address, or the program of the embedded emulator. */
 export type DynamoDbChoice = { readonly endpoint: string } | { readonly program: string };
 
-/** How a person gets a DynamoDB where there is no embedded one. */
+/** How a person starts a DynamoDB on a platform without the embedded emulator. */
 const startDynamoDbLocal =
   'Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
 

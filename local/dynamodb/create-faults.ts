@@ -27,7 +27,7 @@ const READ_UNITS = 0.5;
 
 type Shapes = ReadonlyMap<string, TableShape>;
 
-/** The limits of tables that `faults` names. Without a fault, nothing meets its limit. */
+/** The limits of tables that `faults` names. Without a fault, there is no limit. */
 function createLimits(faults: DynamoFaults) {
   const locks = createTransactionLocks();
   const writes = createPartitionThrottle(UNITS_PER_SECOND.write);
@@ -57,7 +57,10 @@ const accept = (request: DynamoRequest, more: Partial<AcceptedCall> = {}): Accep
   ...more,
 });
 
-/** Checks every call before it reaches the emulator. By `faults`, rejects calls that tables in AWS might reject. */
+/**
+ * Checks every call before it reaches the emulator. If `faults` says so, it rejects calls that tables in AWS might
+ * reject.
+ */
 export function createFaults(shapes: Shapes, faults: DynamoFaults) {
   const limits = createLimits(faults);
   return {

@@ -52,7 +52,7 @@ export function inspectCalls(
   }
 
   /**
-   * In AWS, a write whose condition fails and a cancelled transaction consume units as well. Their responses do not tell
+   * In AWS, a write whose condition fails and a cancelled transaction consume units as well. Their responses do not say
    * how many, so the units are estimated.
    */
   const unitsOfRejected = ({ target, input }: WireCall, { __type }: Record<string, unknown>): number =>
@@ -89,7 +89,7 @@ export function inspectCalls(
     const { target, functionName, input } = call;
     const isRejected = faults.reject?.({ target, functionName, body: input });
     const checked = isRejected ? internalServerError : checkCall(target, input);
-    // The locks of a transaction last as long.
+    // The locks of a transaction last for this time too.
     if (faults.latency) await sleep(latencyOf(target, faults.latency));
     if ('status' in checked) {
       recordCall(call, checked.status, unitsOfRejected(call, checked.body));

@@ -43,7 +43,7 @@ export async function serveWire(options: WireOptions): Promise<Listening> {
       if (!inspect) return await forwarder.forward(request, body);
       return await inspect({ request, target, functionName, input, at });
     } finally {
-      // Also after a call without a response, because the emulator may have written the item all the same.
+      // Called even after a call without a response, because the emulator may still have written the item.
       if (!READS.has(target) && functionName === undefined) onOperatorWrite();
     }
   }

@@ -64,7 +64,8 @@ async function startAt({ host, port }: Address, program: string, databaseFile: s
     ],
     {
       stdio: ['pipe', 'pipe', 'pipe'],
-      // In its own session, so that Ctrl-C reaches this process only, which then ends the emulator after its callers.
+      // The emulator has its own session, so that Ctrl-C reaches only this process. This process then ends the emulator
+      // after its callers.
       detached: true,
       // The emulator runs on Tokio and has one connection to SQLite, so a second thread only adds context switches:
       // with three concurrent calls, a call took 0.31 ms of processor time on two threads, 0.23 ms on one.

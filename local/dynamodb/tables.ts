@@ -168,7 +168,7 @@ function tableInput(TableName: string, properties: TableProperties): CreateTable
     AttributeDefinitions,
     KeySchema,
     BillingMode: 'PAY_PER_REQUEST',
-    // Without capacity and warm throughput, which have no effect on one machine.
+    // Capacity and warm throughput are left out, because they have no effect on one machine.
     ...(GlobalSecondaryIndexes && {
       GlobalSecondaryIndexes: GlobalSecondaryIndexes.map(({ IndexName, KeySchema: keys, Projection }) => ({
         IndexName,

@@ -12,7 +12,7 @@ interface ItemWrite {
   readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
 }
 
-/** Of expressions, in lower case. Functions are recognized by their parenthesis. */
+/** The keywords of expressions, in lower case. Functions are recognized by their parenthesis. */
 const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
 
 /**
@@ -25,7 +25,7 @@ export function writtenAttributes(request: DynamoRequest): string[] {
   );
   const { Item, Key, ConditionExpression = '', UpdateExpression = '', ExpressionAttributeNames = {} } = write;
   const expressions = `${UpdateExpression} ${ConditionExpression}`;
-  // Not the values, and not what follows the dot of a path.
+  // The pattern matches neither values nor what follows the dot of a path.
   const named = [...expressions.matchAll(/(?<![\w.:#])(#?[A-Za-z_]\w*)\b(?!\s*\()/g)].flatMap(
     ([, name = '']) => {
       if (name.startsWith('#')) return ExpressionAttributeNames[name] ?? [];

@@ -19,7 +19,7 @@ export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'we
 // the body a third longer.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
-/** Calls the integration of a request's method. */
+/** Returns a function that calls the integration of a request's method. */
 export function createIntegrate(
   api: ApiModel,
   { functions, webFunctions, access, options }: GatewayContext,

@@ -46,7 +46,7 @@ export async function respondHttp(
     status,
     rawHeaders.map((text, index) => (index % 2 === 0 ? remapped(text) : text)),
   );
-  // With the first part of the body, if it is there already.
+  // The headers are sent with the first part of the body, if it is there already.
   if (integration.streamed) setImmediate(() => response.flushHeaders());
   body.on('data', () => idleTimeout.refresh());
   body.once('error', () => response.destroy());

@@ -19,7 +19,7 @@ export type PermissionNote =
 /** The environment variable with the path of a folder. Each run writes its permission notes to a new file in it. */
 export const PERMISSION_NOTES = 'PERMISSION_NOTES';
 
-/** Writes each note at once, so that the notes of a killed run are complete. */
+/** Writes each note immediately, so that the notes of a killed run are complete. */
 export function openPermissionNotes(stack: string) {
   const folder = process.env[PERMISSION_NOTES];
   if (!folder) return { grant: () => {}, use: () => {} };

@@ -81,7 +81,7 @@ async function openKey(
   return { id, arn, material };
 }
 
-/** The permission that IAM checks for a call. A ciphertext names its key. */
+/** The permission that IAM checks for a call. Its resource is the key that the ciphertext names, or else `KeyId`. */
 function neededPermission(
   operation: string,
   { KeyId, CiphertextBlob, EncryptionContext }: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 import type { InvocationResult, InvokableFunction, ThrottleReason } from './invokable-function.ts';
 
-// Lambda's default quota of an account, and the minimum that must stay unreserved.
+// Lambda's default quota of concurrent executions in an account, and the minimum that must stay unreserved.
 const DEFAULT_EXECUTIONS = 1000;
 const UNRESERVED_AT_LEAST = 100;
 

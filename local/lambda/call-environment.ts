@@ -20,7 +20,7 @@ export interface WebResponse {
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
   readonly body: Readable;
-  /** The function has responded before it has read the request, and does not read the rest. */
+  /** True if the function has responded before it has read the whole request. It does not read the rest. */
   readonly closesConnection: boolean;
 }
 
@@ -92,7 +92,9 @@ export function callEnvironment(
   return promise;
 }
 
-/** Passes a body on. What an environment does not read is read and dropped, so that the client gets the response. */
+/**
+ * Forwards a body. What an environment does not read is read here and dropped, so that the client gets the response.
+ */
 function pass(body: Readable, outgoing: ClientRequest): void {
   body.pipe(outgoing);
   body.once('error', () => outgoing.destroy());

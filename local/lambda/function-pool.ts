@@ -26,8 +26,9 @@ const SHUT_DOWN: InvocationResult = {
  * runs on the first that is idle: on the new one, or on one whose call has ended meanwhile. One thread at a time loads,
  * because two that load concurrently slow each other.
  *
- * `maxConcurrency` is the only limit. A lower one, such as the number of processors, would stop calls that wait: a
- * streamed reply, a worker of a batch and a webhook occupy their threads for seconds or minutes without computing.
+ * `maxConcurrency` is the only limit. A lower limit, such as the number of processors, would block calls behind others
+ * that only wait: a streamed reply, a worker of a batch and a webhook occupy their threads for seconds or minutes
+ * without computing.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
   const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;

@@ -100,7 +100,7 @@ export function createWebEnvironments(definition: WebFunctionDefinition) {
     /** Whether each environment has requests. */
     environments: (): readonly { readonly busy: boolean }[] =>
       [...slots].map(({ requests }) => ({ busy: requests > 0 })),
-    /** Ends all environments at once, busy ones too. Returns how many. */
+    /** Ends all environments immediately, busy ones too. Returns how many. */
     kill: (): number =>
       endOldest(slots.size, (slot) => void slot.starting.then(({ worker }) => worker.terminate())),
     /** Ends the oldest environments as Lambda does: SIGTERM, and the end a second later. Returns how many. */

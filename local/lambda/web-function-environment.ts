@@ -18,7 +18,7 @@ export interface Environment {
   readonly address: Address;
   /** Rejects if the server does not listen in time, or if it ends before. */
   readonly listening: Promise<void>;
-  /** Emits SIGTERM inside, and ends the environment a second later. */
+  /** Emits SIGTERM in the environment, and ends it a second later. */
   shutDown(): void;
 }
 
@@ -28,9 +28,9 @@ const START_MILLISECONDS = 10_000;
 // Lambda sends SIGKILL about this long after SIGTERM.
 const SHUTDOWN_MILLISECONDS = 1000;
 
-// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap. V8 lets a heap
-// with a limit of 2 GB or more grow to four times what it needs before it collects garbage: measured, 155 MB after a
-// run instead of 90, for the same processor time.
+// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap.
+// V8 lets a heap with a limit of 2 GB or more grow to four times what it needs before it collects garbage. Measurements
+// gave 155 MB after a run instead of 90, for the same processor time.
 const HEAP_MEGABYTES = 1024;
 
 // An environment serves many requests at once. V8 then promotes what a smaller young generation cannot hold to the old

@@ -38,7 +38,7 @@ const CODE_COPY = 'Custom::S3ObjectCopy';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_CONCURRENCY = 64;
 
-// Of an environment of a web function. No template can change it.
+// The memory of an environment of a web function. No template can change it.
 const MEMORY_MEGABYTES = 2048;
 
 /** Web functions: HTTP servers, whose environments are threads. */
@@ -88,7 +88,7 @@ export const webFunctions: ResourceKind = {
   },
 };
 
-/** Passes a request of the distribution on while it arrives, and the response to the client. */
+/** Forwards a request of the distribution while it arrives, and then the response to the client. */
 async function respond(
   server: WebFunctionServer,
   request: IncomingMessage,

@@ -43,7 +43,7 @@ interface Context {
 
 /**
  * Adds what s3rver lacks: it aborts and lists multipart uploads, and stores tags that are sent with an object. It also
- * makes writes complete: s3rver responds when it has read a body, before the body is on the disk, and completes a
+ * makes writes complete. s3rver responds when it has read a body, before the body is on the disk. It completes a
  * multipart upload while its parts are still being written.
  */
 export function completeEmulator(server: S3rver): void {
@@ -86,7 +86,7 @@ export function completeEmulator(server: S3rver): void {
     await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), taggingXml(tags));
   };
 
-  // Before s3rver's own routes, which support none of this.
+  // This middleware comes before s3rver's own routes, which support none of this.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
     const { prefix, uploadId, uploads } = context.query;

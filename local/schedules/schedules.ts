@@ -66,7 +66,7 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
         context.options.onLog?.({ functionName: target.function.functionName, line: rejected.message });
         continue;
       }
-      // As in AWS, without waiting for the previous call to end.
+      // As in AWS, a call does not wait for the end of the previous one.
       call(target, target.payload(at));
     }
   }

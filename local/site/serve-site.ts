@@ -42,8 +42,8 @@ const headers = {
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**
- * Lists the files once: a request finds its file by the exact path, so that no path leads out of the folder. Other
- * methods than GET and HEAD, and other paths, are not the site's, but for its calls.
+ * Lists the files once: a request finds its file by the exact path, so that no path leads out of the folder. Except for
+ * its calls, the site has no other paths, and no other methods than GET and HEAD.
  */
 export async function openSite(site: Site | undefined): Promise<ServeSite> {
   if (site === undefined) return () => false;
@@ -106,7 +106,7 @@ export interface CallResult {
   readonly body: object;
 }
 
-/** More than an agent may have, twice. */
+/** More than twice the size that an agent may have. */
 const mostBytes = 1024 * 1024;
 
 const path = /^\/operator\/([a-z-]+)$/;
@@ -167,7 +167,7 @@ async function readText(request: IncomingMessage): Promise<string | undefined> {
   return bytes > mostBytes ? undefined : Buffer.concat(chunks).toString();
 }
 
-/** In a time that does not depend on how much of the token is right. */
+/** Takes a time that does not depend on how much of the token is right. */
 const isEqual = (sent: string, token: string): boolean => timingSafeEqual(digestOf(sent), digestOf(token));
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -57,7 +57,7 @@ export async function openExecutionLog(dataDir: string) {
       [...executions.values()]
         .filter((execution) => execution.machineArn === machineArn)
         .sort((one, other) => other.startedAt - one.startedAt),
-    /** `find` returns the execution at once; it is on disk when the promise resolves. */
+    /** `find` returns the execution immediately. It is on disk when the promise resolves. */
     put(execution: Execution): Promise<void> {
       executions.set(execution.arn, execution);
       const written = writing.then(() => append(`${JSON.stringify(execution)}\n`));

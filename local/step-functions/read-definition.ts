@@ -29,7 +29,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 // Node's timers take at most 2^31 - 1 ms, 24 days, which is longer than a run. AWS's default, 99,999,999 s, would fire
-// at once.
+// immediately.
 const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 /**

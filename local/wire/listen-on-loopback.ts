@@ -25,15 +25,16 @@ export interface LoopbackPort {
   /** 0, which is the default, takes any free port. */
   readonly port?: number;
   /**
-   * Only of ports for clients: origins whose pages may send requests, besides the port's own. `*`, the default of such a
-   * port, allows every origin and host, as in AWS.
+   * Only for the ports that clients call: origins whose pages may send requests, besides the port's own. `*`, the
+   * default of such a port, allows every origin and host, as in AWS.
    */
   readonly pageOrigins?: readonly string[] | undefined;
 }
 
 /**
- * Listens on 127.0.0.1, for programs of this machine: pages of browsers are rejected.
- * @throws UnusablePort if the port is in use, or only for root
+ * Listens on 127.0.0.1, for programs of this machine. Requests of pages in browsers are rejected, except those of
+ * `pageOrigins`.
+ * @throws UnusablePort if the port is in use, or if only root may listen on it
  */
 export async function listenOnLoopback(
   server: Server,

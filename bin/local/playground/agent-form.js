@@ -16,7 +16,7 @@ export const newDefinition = {
 };
 
 /**
- * The fields of an agent: those of texts, and JSON for the others.
+ * The form of an agent: an input for each field with a text, and JSON for all other fields.
  *
  * @param {() => void} onInput
  */
@@ -50,7 +50,7 @@ export function createAgentForm(onInput) {
     /** @param {AgentDefinition} definition */
     fill({ name, description, llm_model, system_prompt, ...others }) {
       const values = { name, description, llm_model, system_prompt, others: orderedJson(others) };
-      // A value that is set anew moves the cursor to its end.
+      // Setting a value moves the cursor to its end, even if the value stays the same.
       for (const [field, value] of Object.entries(values)) {
         const node = fields[/** @type {keyof typeof fields} */ (field)];
         if (node.value !== value) node.value = value;

@@ -33,7 +33,7 @@ export function textOf({ name, description, llm_model, system_prompt, ...others 
 }
 
 /**
- * What is different, line by line.
+ * The differences of two texts, line by line.
  *
  * @param {string} before
  * @param {string} after

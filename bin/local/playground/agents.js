@@ -10,9 +10,9 @@ import { OperationFailed, ofKey, operate } from './operator.js';
 export class Agents {
   #list = byId('agent-list', HTMLUListElement);
   #view = byId('agents-view', HTMLElement);
-  /** With what is not saved. @type {Map<string, AgentPage>} */
+  /** The pages of agents, with their unsaved changes. @type {Map<string, AgentPage>} */
   #pages = new Map();
-  /** Which page is to be shown, however long another one takes to load. */
+  /** The page that was opened last. A page that was opened before it and loads later is not shown. */
   #openKey = '';
   #onPublished;
 
@@ -21,7 +21,7 @@ export class Agents {
     this.#onPublished = onPublished;
   }
 
-  /** Another key may be one of another workspace. */
+  /** The new key may belong to another workspace. */
   forget() {
     this.#pages.clear();
   }
@@ -80,7 +80,7 @@ class AgentPage {
   #agent;
   #onSaved;
   #form;
-  /** Of the draft as it was saved. */
+  /** The text of the saved draft. */
   #savedText = '';
   #heading = element('h1', {});
   #state = element('span', { class: 'hint', role: 'status' });
@@ -151,7 +151,7 @@ class AgentPage {
     return this.#agent?.versions.find(({ published }) => published);
   }
 
-  /** Of the fields; undefined if their JSON cannot be read. */
+  /** The text of the fields; undefined if their JSON cannot be read. */
   #text() {
     try {
       return textOf(this.#form.read());
@@ -197,7 +197,7 @@ class AgentPage {
     );
   }
 
-  /** What depends on the fields. */
+  /** Draws what depends on the fields. */
   #drawDraft() {
     const text = this.#text();
     const published = this.#publishedVersion;
@@ -250,7 +250,7 @@ class AgentPage {
       return;
     const { id: agent_id } = this.#agent;
     await this.#attempt(() => operate('rollback', { agent_id, to }), true);
-    // The button that was pressed is drawn anew.
+    // The pressed button was replaced, so the first button gets the focus.
     this.#versions.querySelector('button')?.focus();
   }
 
@@ -263,7 +263,7 @@ class AgentPage {
     try {
       const agent = await operation();
       this.#mistakes.hidden = true;
-      // With what the run has added, unless something was typed meanwhile.
+      // Shows also what the run has added to the definition, unless a person has typed meanwhile.
       if (this.#text() === before) this.#form.fill(agent.definition);
       this.#show(agent);
       this.#onSaved(agent, isPublished);

@@ -29,7 +29,7 @@ export class RequestFailed extends Error {
     this.code = code;
   }
 
-  /** Whether the service has carried out nothing of the request. */
+  /** Whether the service has processed no part of the request. */
   get isRejection() {
     return this.status >= 400 && this.status < 500;
   }
@@ -112,7 +112,7 @@ async function send({ method, path, body, file }, { signal, idempotencyKey }) {
 async function failureOf(response) {
   /** @type {Partial<Envelope<{ hint?: string } | null>>} */
   const { message, error_code, data } = await response.json().catch(() => ({}));
-  // Of an upload: what to do.
+  // The hint of a failed upload says what to do.
   const hint = data?.hint === undefined ? '' : ` ${data.hint}`;
   return new RequestFailed(
     (message ?? `The response has the status ${response.status}`) + hint,

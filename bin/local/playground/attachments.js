@@ -55,7 +55,7 @@ export class Attachments {
     return item;
   }
 
-  /** Removes all files here, and what is said of rejected ones. */
+  /** Removes all files from the form, and the messages about rejected files. */
   clear() {
     this.#files.clear();
     fill(this.node);
@@ -69,7 +69,7 @@ export class Attachments {
   #remove(item, file) {
     const neighbour = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
-    // The pressed button is gone.
+    // The pressed button is gone, so another element gets the focus.
     (neighbour?.querySelector('button') ?? this.node.closest('form')?.querySelector('textarea'))?.focus();
     if (file !== undefined) this.#files.delete(file);
     this.node.hidden = this.node.childElementCount === 0;

@@ -41,7 +41,7 @@ function fromJson({ line, number }) {
     if (typeof value === 'string') return { message: value };
     if (typeof value?.message === 'string') return value;
   } catch {
-    // As below.
+    // The error below also reports invalid JSON.
   }
   throw new Error(`Line ${number} is no JSON object with a message`);
 }
@@ -59,7 +59,7 @@ function recordsOf(text) {
   });
 }
 
-/** Other columns stay in the file. */
+/** Other columns are ignored. */
 const csvColumns = ['custom_id', 'message', 'name', 'external_user_id'];
 
 /**

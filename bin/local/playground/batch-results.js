@@ -19,7 +19,7 @@ export function createResults(id, userOf, onError) {
   const results = element('ol', { class: 'results' });
   const pages = element('div', {});
   const failedOnly = element('input', { type: 'checkbox', change: () => open(0).catch(onError) });
-  /** What is shown, so that a result that has not changed stays. @type {Map<string, HTMLElement>} */
+  /** The shown items. An item whose result has not changed stays. @type {Map<string, HTMLElement>} */
   let shown = new Map();
   let offset = 0;
   const questions = watchQuestions(userOf);

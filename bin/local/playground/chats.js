@@ -28,7 +28,7 @@ export class Chats {
   #agents = [];
   /** The shown conversation, and those whose reply is running. @type {Map<number, Conversation>} */
   #conversations = new Map();
-  /** Chats of the lists so far: a chat is found only with its user. @type {Map<number, Chat>} */
+  /** The chats of all lists so far, because the service finds a chat only with its user. @type {Map<number, Chat>} */
   #known = new Map();
   /** @type {Conversation | undefined} */
   #shown;

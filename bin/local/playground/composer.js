@@ -5,7 +5,7 @@ import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
 
-/** The form for a message with files. What is not sent stays in the tab's session, for each chat. */
+/** The form for a message with files. The unsent message of each chat stays in the tab's session. */
 export class Composer {
   #input = element('textarea', {
     'aria-label': 'Message',
@@ -110,7 +110,7 @@ export class Composer {
     this.#chatId = chatId;
   }
 
-  /** The service has the message: until now, a reload would have brought it back. */
+  /** Removes the message from the session when the service has it. Until then, a reload restores it. */
   forgetSent() {
     this.#store();
   }

@@ -12,9 +12,12 @@ import { pause, replyEvents } from './reply-stream.js';
 import { runningReply, storedUser, storeRunningReply } from './session.js';
 
 const messagesPerPage = 20;
-/** Of a new chat's name, until the model gives the chat another one. */
+/** The maximum length of a new chat's name, until the model gives the chat another one. */
 const nameCharacters = 60;
-/** Between two looks for a reply that cannot be followed, and how many: longer than any reply takes. */
+/**
+ * The time between two polls for a reply without a stream, and the number of polls. Together they take longer than any
+ * reply.
+ */
 const pollMilliseconds = 1000;
 const polls = 140;
 
@@ -177,7 +180,8 @@ export class Conversation {
   }
 
   /**
-   * Sends a suggested question, or the answers of a form. The button that was pressed vanishes, and so would the focus.
+   * Sends a suggested question, or the answers of a form. The pressed button disappears, so another element gets the
+   * focus.
    *
    * @param {string} text
    */
@@ -219,7 +223,7 @@ export class Conversation {
       (error) => {
         if (responseId === undefined) this.showError(error);
         else {
-          // It is older than its events, or of another workspace.
+          // The stored events of the reply have expired, or the reply belongs to another workspace.
           storeRunningReply(chatId, undefined);
           void this.#follow(chatId);
         }
@@ -362,7 +366,7 @@ export class Conversation {
     try {
       await call('POST', `/chats/${this.chat.id}/stop`, { body });
     } catch (error) {
-      // Without a service, or without a reply, there is nothing to wait for.
+      // If there is no service or no reply, there is nothing to wait for.
       const isLost = error instanceof RequestFailed && !error.isRejection;
       if (isLost || responseId === undefined) abort.abort(error);
       else this.showError(error);

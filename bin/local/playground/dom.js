@@ -150,7 +150,7 @@ export const onEnter = (enter) => (event) => {
 /** @param {unknown} error */
 export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 
-/** What is wrong, once something is. */
+/** An element that shows an error. It is hidden until there is one. */
 export function createProblem(properties = { class: 'error' }) {
   const node = element('p', { ...properties, role: 'alert', hidden: true });
   /** @param {unknown} error */
@@ -176,7 +176,7 @@ export const iconButton = (name, label, properties) =>
   );
 
 /**
- * A button that copies a text, and says so.
+ * A button that copies a text, and then confirms it.
  *
  * @param {() => string} text
  * @param {string} label
@@ -218,7 +218,7 @@ export function sizeOf(bytes) {
 }
 
 /**
- * Draws a list's buttons for the previous and the next page. Without content if there is one page only.
+ * Draws a list's buttons for the previous and the next page. Draws nothing if there is only one page.
  *
  * @param {Element} node
  * @param {import('./types.d.ts').Pagination} pagination
@@ -241,7 +241,7 @@ export function drawPager(node, { limit, offset, total_pages, current_page }, op
     node,
     total_pages > 1 && element('nav', { class: 'pager', 'aria-label': 'Pages' }, previous, position, next),
   );
-  // The first and the last page disable a button, which then cannot have the focus.
+  // On the first and on the last page, a button is disabled and cannot have the focus.
   const usable = [buttons[focused], ...buttons].find((each) => each?.disabled === false);
   if (focused >= 0) usable?.focus({ preventScroll: true });
 }

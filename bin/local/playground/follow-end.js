@@ -1,4 +1,4 @@
-/** A browser rounds what it scrolls by. */
+/** Browsers round the position of a scroll, so up to this distance counts as the end. */
 const endPixels = 2;
 
 /**
@@ -30,7 +30,7 @@ export function followEnd(scroller, content) {
     if (isNear && hasLeft) isAtEnd = true;
     hasLeft ||= !isNear;
   });
-  // After the layout of a frame, so that to read a height computes no layout of its own.
+  // The observer runs after the layout of a frame, so a read of a height causes no further layout.
   const observer = new ResizeObserver(() => isAtEnd && toEnd());
   observer.observe(content);
   observer.observe(scroller);

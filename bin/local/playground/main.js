@@ -28,7 +28,7 @@ let agents;
 /** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/agents/ID, #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
-  // Batches create chats.
+  // Batches create chats, so the list of chats is loaded again after this view.
   const isBack = document.body.dataset.view === 'batches';
   showView(view);
   batches.stopWatching();
@@ -106,7 +106,10 @@ async function changeKey(hint) {
   return true;
 }
 
-/** A page that links to this one chooses the address, so its key replaces another one only if the person says so. */
+/**
+ * A page that links to this one chooses the address. So the key of the address replaces another key only if the person
+ * agrees.
+ */
 async function useKeyOfAddress() {
   const key = takeKeyFromAddress();
   if (key === null || key === storedKey()) return;
@@ -123,7 +126,7 @@ async function useKeyOfAddress() {
   forget();
 }
 
-/** Another key may be one of another workspace. */
+/** The new key may belong to another workspace. */
 function forget() {
   agents = undefined;
   editor.forget();
@@ -217,7 +220,7 @@ keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
 });
 byId('side', HTMLElement).addEventListener('click', ({ target }) => {
-  // A link to what is shown already changes no address.
+  // A link to the current view does not change the address, so the list is closed here too.
   if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
 });
 // On a phone, the list covers a part of the rest.

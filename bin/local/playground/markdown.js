@@ -3,9 +3,11 @@
 import MarkdownIt from '/markdown-it.js';
 import { copyButton, element, fill, onceAFrame } from './dom.js';
 
-/** A frame parses and draws at most this much: a few milliseconds, and 100 ms for texts that are made to be slow. */
+/**
+ * The most that a frame parses and draws. It takes a few milliseconds, and 100 ms for texts that are made to be slow.
+ */
 const segmentCharacters = 10_000;
-/** A code block is fast to parse. A longer one goes on in a second block. */
+/** A code block is fast to parse. A longer one continues in a second block. */
 const codeCharacters = 200_000;
 /** After a frame of work come three of rest, so that the page responds while a long list or table arrives. */
 const restFactor = 3;
@@ -34,11 +36,11 @@ export class Markdown {
   #text = '';
   /** The characters whose blocks are complete. */
   #drawn = 0;
-  /** The first lines of a block that goes on after a cut, such as the heading of a table. */
+  /** The first lines of a block that continues after a cut, such as the heading of a table. */
   #opening = '';
-  /** Of the last block. @type {Element[]} */
+  /** The elements of the last block. @type {Element[]} */
   #last = [];
-  /** The blocks of so many characters have an element of their own, which is not laid out while it is out of view. */
+  /** The blocks of a segment have an element of their own, which is not laid out while it is out of view. */
   #segment = element('div', { class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;
@@ -217,7 +219,7 @@ function nodeOf(token) {
     case 'link_open':
       return link(attribute(token, 'href'));
     case 'image':
-      // A picture would be a request that the model chooses.
+      // A picture would send a request to an address that the model chooses.
       return link(attribute(token, 'src'), content);
     case 'table_open':
       return element(

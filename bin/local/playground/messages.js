@@ -89,7 +89,7 @@ export function createReply(ratingOf, onResponse) {
     },
 
     /**
-     * Without an id, it cannot be rated.
+     * A message without an id cannot be rated.
      *
      * @param {Pick<Message, 'content' | 'meta'> & Partial<Message>} message
      * @param {number} [seconds] that it took

@@ -18,7 +18,7 @@ export function newBatchForm(agents) {
   const file = element('input', { type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
   const problem = createProblem();
   const count = element('span', { class: 'hint', role: 'status' });
-  /** Of the file, instead of those of the text. @type {BatchRequest[] | undefined} */
+  /** The requests of the file. They replace those of the text. @type {BatchRequest[] | undefined} */
   let fromFile;
 
   const requests = () => fromFile ?? (linesOf(input.value).length === 0 ? [] : requestsOf('', input.value));

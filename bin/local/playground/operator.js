@@ -1,6 +1,6 @@
 import { storedKey, storedOperatorToken } from './session.js';
 
-/** An operation that was not carried out, with all reasons. */
+/** An operation that failed, with all reasons. */
 export class OperationFailed extends Error {
   /** @param {string[]} reasons */
   constructor(reasons) {
@@ -10,7 +10,8 @@ export class OperationFailed extends Error {
 }
 
 /**
- * Does what an operator may do on this machine. The run takes it only with its token, from a page of its own address.
+ * Runs an operation of the operator on this machine. The run accepts it only with its token, and from a page of its own
+ * address.
  *
  * @template Result
  * @param {'list' | 'get' | 'create' | 'update' | 'publish' | 'rollback' | 'test'} name

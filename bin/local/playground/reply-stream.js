@@ -1,13 +1,13 @@
 /** @import { StreamEvent } from './types.d.ts' */
 import { eventsOf, RequestFailed, request } from './api.js';
 
-/** Before the first attempt to come back, in milliseconds. It doubles with each one. */
+/** The wait before the first attempt to reconnect, in milliseconds. It doubles with each attempt. */
 const firstWait = 250;
 const longestWait = 4000;
 
 /**
  * The events of a resumable reply, each once, until `[DONE]`, which has no event. If the connection is lost, the stream
- * goes on after the last event as soon as the service is back.
+ * continues after the last event as soon as the service responds again.
  *
  * @param {object} source
  * @param {number} source.chatId

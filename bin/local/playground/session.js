@@ -10,7 +10,7 @@ const OPERATOR_TOKEN = 'operator-token';
 const USER = 'external-user-id';
 const DRAFT = 'draft-';
 const RUNNING = 'running-';
-/** The service takes no longer message, and the browser stores 5 MB in all. */
+/** The maximum length of a message in the service. The browser stores 5 MB in all. */
 const draftCharacters = 262_144;
 
 /**
@@ -33,7 +33,7 @@ export const storedKey = () => sessionStorage.getItem(KEY) ?? '';
 
 /** @param {string} key */
 export function storeKey(key) {
-  // Another key may be one of another workspace, and unsent messages have files of theirs.
+  // The new key may belong to another workspace, and the files of unsent messages belong to the old one.
   for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFT)) sessionStorage.removeItem(name);
   sessionStorage.setItem(KEY, key.trim());
 }

@@ -18,7 +18,7 @@ export type {
   UploadedFile,
 } from '../../../lib/client/schema.ts';
 
-/** Of a stream, or of a stored reply. */
+/** A step of a stream, or of a stored reply. */
 export type Step = Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args' | 'result'>;
 
 export type BatchRequest = Pick<BatchRequestItem, 'custom_id' | 'message'>;

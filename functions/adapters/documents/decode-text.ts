@@ -5,13 +5,13 @@ import type { Extracted } from './extracted.ts';
 /** The detector takes 1 s for 1 MB. Its result after 64 KB is as certain. */
 const sampleBytes = 64 * 1024;
 /**
- * Least confidence, out of 100, for an encoding of East Asia. For texts in other encodings, the detector gave wrong
- * Thai ones up to 59, and wrong Korean ones in Johab up to 73. Nearly all right encodings get more.
+ * The least confidence at which an encoding of East Asia is sure. Texts in other encodings got less: Thai texts up to
+ * 59 of 100, Korean texts in Johab 73. Nearly all texts in the detected encoding get more.
  */
 const eastAsianConfidence = 75;
-/** The confidence of an encoding of East Asia that is only possible. */
+/** The confidence that the detector gives to an encoding of East Asia that is possible but has no evidence. */
 const noEvidence = 10;
-/** Right encodings of other regions have a confidence of 12 or more. */
+/** The least confidence at which any other encoding is sure. Right ones have 12 and more. */
 const leastConfidence = 10;
 /** Fewer letters fit an alphabet by chance. */
 const minLetters = 3;
@@ -48,7 +48,10 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/** A capital letter after a small one, or a sign between letters. In the right encoding, it is a letter. */
+/**
+ * A capital letter after a small one, or a sign between letters. It shows that the text may have another encoding, in
+ * which the character is another letter.
+ */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];
@@ -61,8 +64,8 @@ export interface DetectedEncoding {
 
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
- * letters. It does not notice letters that the language does not have. So the result is the first encoding whose
- * letters fit its language.
+ * letters, and ignores letters that a language does not have. So the result is the first encoding whose letters fit its
+ * language.
  */
 export function detectEncoding(bytes: Uint8Array): DetectedEncoding {
   const start = Math.max(
@@ -120,9 +123,8 @@ const byteOrderMarks = [
 ];
 
 /**
- * Decodes a text. The encoding is the first of: its byte order mark; the declared one, if the bytes fit; UTF-8, if
- * nearly all bytes fit; UTF-16, if the text looks like it; the one that its frequent letters show. If the result is
- * uncertain, a notice says so.
+ * Decodes a text by its byte order mark; else as declared, if the bytes fit; else as UTF-8, if they nearly fit; else as
+ * UTF-16, if it looks so; else by frequent letters. If the result is uncertain, a notice says so.
  * @param declared the name of an encoding; ignored if it is unknown
  */
 export function decodeText(bytes: Uint8Array, declared?: string): DecodedText {
@@ -175,7 +177,7 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
-/** In a text of another encoding, nearly no character is common, or some characters are impossible. */
+/** If the text has another encoding, no character is common, or some are impossible. */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
     bytes.subarray(0, Math.min(bytes.length & ~1, sampleBytes)),

@@ -31,7 +31,7 @@ export interface Link {
   address: string;
 }
 
-/** As in Word. */
+/** Word's maximum. */
 const mostColumns = 63;
 
 const join = (before: string, separator: string, after: string): string =>
@@ -46,7 +46,7 @@ export class DocumentText {
   private readonly tables: { text: string; separator: string }[] = [];
   private readonly lines: TableLine[] = [];
   private characters = 0;
-  /** How many fragments with more than space are written. */
+  /** The number of written fragments that are not only white space. */
   visible = 0;
 
   openBlock(isCell = this.blocks.at(-1)?.isCell ?? false): void {
@@ -211,7 +211,7 @@ export class DocumentText {
     this.lines.at(-1)?.cells.push(...empty);
   }
 
-  /** Adds a row that is no row of a table in the document. */
+  /** Adds a row that does not belong to a table of the document. */
   addTableLine(cells: readonly string[]): void {
     this.visible += 1;
     this.count(cells.reduce((characters, cell) => characters + cell.length, 0));

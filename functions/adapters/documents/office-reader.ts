@@ -192,7 +192,7 @@ export class OfficeReader {
     };
   }
 
-  /** Embedded files. Their previews are no pictures of their own. */
+  /** Embedded files. Their previews do not count as pictures. */
   private objectElements(): XmlElements {
     const object = during((isOpen) => {
       this.uncounted += isOpen ? 1 : -1;

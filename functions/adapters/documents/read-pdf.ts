@@ -126,10 +126,10 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   return { text, pageOffsets, notices };
 }
 
-/** Number of ranges that fit in a notice. */
+/** The number of ranges that fit in a notice. */
 const rangesNamed = 12;
 
-/** Such as `pages 2, 4-7`. */
+/** Page numbers as text, such as `pages 2, 4-7`. */
 function pagesNamed(numbers: readonly number[]): string {
   const ranges: [first: number, last: number][] = [];
   for (const number of numbers) {

@@ -99,7 +99,8 @@ export class WordDocument {
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
       'w:subDoc': () => reader.count('linked document'),
       'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
-      // What was deleted or moved away, the pronunciation of ruby text, earlier properties, and positions of tabs.
+      // Not read: what was deleted or moved away, the pronunciation of ruby text, earlier properties, and positions of
+      // tabs.
       'w:del': () => {
         if (inLineProperties) text.deleteTableLine();
         return false;

@@ -55,7 +55,7 @@ export class WordNumbering {
     for (const part of opened.related(opened.main, 'numbering')) opened.read(part, this.numberingElements());
   }
 
-  /** 1 to 6, or undefined if paragraphs of this style and outline level are no heading. */
+  /** The level of a heading, 1 to 6; undefined if paragraphs of this style and outline level are not headings. */
   heading(style: string | undefined, headingLevel: number | undefined): number | undefined {
     const level = headingLevel ?? this.headingLevelOf(style);
     return level === undefined || level > lastLevel ? undefined : Math.min(level + 1, 6);

@@ -2,7 +2,7 @@ import { crc32, createInflate } from 'node:zlib';
 import type { ImageInspector } from '#domain/completions/read-conversation.ts';
 
 interface ImageChunk {
-  /** The type of a chunk. For a JPEG, the name of the segment. */
+  /** The chunk's type; for a JPEG, the segment's name. */
   type: string;
   content: Uint8Array;
   /** The chunk with its header, as in the file. */
@@ -61,8 +61,8 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   for (let at = 2, left = mostChunks; left > 0 && at + 4 <= bytes.length && bytes[at] === 0xff; left -= 1) {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
-    // A frame header, which contains the number of components, has a code from 0xc0 to 0xcf. Three of these codes are
-    // those of tables.
+    // The start of a frame, which has the number of components, is one of 0xc0 to 0xcf, except the codes of three
+    // tables.
     const isFrame = code >= 0xc0 && code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code);
     const type = isFrame ? 'SOF' : (segmentNames[code] ?? 'other');
     if (type === 'SOS' || end > bytes.length || end < at + 4) return;
@@ -71,7 +71,10 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/** The orientation of an image: 1 to 8, as in the Exif standard. 1 is upright, and the value without Exif data. */
+/**
+ * The orientation of an image's Exif data: 1 to 8, as in that standard. 1 is upright. Images without Exif data have it
+ * too.
+ */
 export function orientationOf(bytes: Uint8Array, mediaType: string): number {
   const exif = exifOf(bytes, mediaType);
   return exif === undefined ? 1 : orientationIn(viewOf(exif));
@@ -127,8 +130,8 @@ export function firstFrame(bytes: Uint8Array, mediaType: string): Uint8Array | u
 }
 
 /**
- * A PNG without its animation is the image that programs without support for animations show. It is nearly always the
- * first frame.
+ * Without its animation, a PNG is the image that programs without support for animations show: nearly always the first
+ * frame.
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(chunksOf(bytes, 'image/png'), 'acTL') === undefined) return undefined;
@@ -202,7 +205,7 @@ interface Size {
 
 /**
  * Reads an image to its end. A provider rejects a message with an image that is cut off or damaged.
- * @returns true also for the other types
+ * @returns whether the image is whole; true for a type that is not checked here
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -26,7 +26,7 @@ export function isPublicAddress(text: string): boolean {
   return address.match(globalUnicast) && address.range() === 'unicast';
 }
 
-/** Whether two texts are the same address, also in different notations. */
+/** Whether two texts are the same address, even in different notations. */
 function isSameAddress(one: string, other: string): boolean {
   const address = parse(one);
   return address !== undefined && address.toNormalizedString() === parse(other)?.toNormalizedString();
@@ -38,7 +38,7 @@ function isLoopback(text: string): boolean {
   return range === 'loopback' || range === 'unspecified';
 }
 
-/** Converts an IPv4-mapped IPv6 address to IPv4. Undefined for a text that is no address, or has a zone id. */
+/** Converts an IPv4-mapped IPv6 address to IPv4. Undefined for a text that is not an address, or has a zone id. */
 function parse(text: string): Address | undefined {
   switch (isIP(text)) {
     case 4:
@@ -57,8 +57,8 @@ function parse(text: string): Address | undefined {
 type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Milliseconds. A lost packet is repeated after 1 s and after 2 s more. 5 s in all, whatever number of servers the system
- * has: a page's server has 8 s for the head of its response.
+ * Milliseconds. A lost packet is repeated after 1 s and after 2 s more. All queries together may take 5 s, with any
+ * number of servers, because a page's server has 8 s for the head of its response.
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
@@ -70,8 +70,8 @@ const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
  * Resolves names of operators by the system, which knows the hosts file and search domains, and names of users by DNS
- * alone. The system's resolver holds one of the four threads of the process until it gives up, so that few names that
- * do not resolve would block all reads of files.
+ * alone. The system's resolver holds one of the four threads of the process until it gives up, so a few names that do
+ * not resolve would block all reads of files.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(
@@ -82,7 +82,7 @@ export function hostResolver(
   const resolveOperatorHost = remembered(options.systemLookup ?? resolveBySystem, options.clock);
   return async (host, signal) => {
     if (names.has(host)) return resolveOperatorHost(host);
-    // Never a question for a DNS server (RFC 6761, section 6.3).
+    // A DNS server is never asked for this name (RFC 6761, section 6.3).
     if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1', '::1'];
     return resolveByServers(host, signal, options);
   };

@@ -130,8 +130,8 @@ const allAddressesCharacters = 5_000_000;
 
 /**
  * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main>, only that.
- * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, also with deep
- * nesting: the worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
+ * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, even with deep
+ * nesting. The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
  */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);

@@ -76,7 +76,7 @@ const through = (source: Readable, decoder: NodeJS.ReadWriteStream): AsyncIterab
 export interface OutboundRequest {
   url: URL;
   method: 'GET' | 'POST' | 'PUT';
-  /** Sent to every server, also after a redirect. */
+  /** Sent to every server, even after a redirect. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
   /** Undefined for an address of an operator, or one that this service has signed: it is not checked. */
@@ -89,7 +89,7 @@ export interface OutboundRequest {
   times: { response: number; whole: number };
   /** Maximum size of the decompressed body. A larger one is a failure. */
   maxBytes: number;
-  /** Receives the body within the timeout and drops it. An error in the body is no failure. */
+  /** Receives the body within the timeout and drops it. An error in the body is not a failure. */
   discardBody?: true;
   signal: AbortSignal;
 }

@@ -7,9 +7,9 @@ import type { OutboundRules } from './addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**
- * 15 s in all: 65 s of a tool's 80 s are left, so that the model can try another page. 8 s for the head of a response:
- * time is left for one redirect. 5 MB: the longest articles are 2 to 3 MB of HTML. 5 redirects: shops and sign-on pages
- * redirect two or three times.
+ * A page may take 15 s: 65 s of a tool's 80 s are left, so that the model can try another page. The head of a response
+ * may take 8 s: time is left for one redirect. A page may have 5 MB: the longest articles are 2 to 3 MB of HTML. There
+ * may be 5 redirects: shops and sign-on pages redirect two or three times.
  */
 const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 

@@ -4,7 +4,7 @@ import type { PageText, PageToRead } from '#adapters/outbound/page-text.ts';
 import type { PassageOfText, Scored, SearchedText } from '#domain/knowledge/knowledge.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 
-/** What is too long for the event loop, with its result. */
+/** The types of work that take too long for the event loop, with their results. */
 interface TextWorks {
   rank: {
     work: { texts: readonly SearchedText[]; query: string; limit: number };
@@ -34,14 +34,14 @@ export interface TextWorker {
 }
 
 /**
- * The slowest known work takes 5 s of a whole processor, and a function of 1,024 MB has 0.6 of one. A work that takes
- * longer ends with the thread, and the next one starts another.
+ * The slowest known work takes 5 s of a whole processor, and a function of 1,024 MB has 0.6 of one. If a work takes
+ * longer, it ends with its thread, and the next work starts another thread.
  */
 const workMilliseconds = 30_000;
 
 /**
  * The heap of the thread, in MB. The largest index takes 400 while it is loaded and 260 afterwards, and the worst known
- * look-up 250. A work that needs more ends with the thread, and the next one starts another.
+ * look-up 250. If a work needs more, it ends with its thread, and the next work starts another thread.
  */
 const heapMegabytes = 640;
 

@@ -91,8 +91,8 @@ interface ResponseHead extends Omit<EmulatorResponse, 'body'> {
 const HEAD_END = '\r\n\r\n';
 
 /**
- * Reads the responses of one connection, one after another. Returns a response with its last chunk, before that
- * undefined. Reads only the HTTP/1.1 that the emulator sends: every response has a Content-Length.
+ * Reads the responses of one connection, one after another. Returns a response with its last chunk, and undefined
+ * before that. Reads only the HTTP/1.1 that the emulator sends: every response has a Content-Length.
  * @throws Error for anything else. The connection cannot be used any more.
  */
 export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | undefined {

@@ -13,8 +13,8 @@ const MEMORY_SAMPLE_MILLISECONDS = 250;
 /**
  * Prepares a thread before it loads a function's module: the function sees what it would see in AWS, and the main
  * thread is told what would fail there.
- * @param isAfterResponse what has ended before a request that begins now and may not; undefined if it may
- * @returns takes a sample of the memory at once; otherwise one is taken every 250 ms
+ * @param isAfterResponse names what has ended, so that a request may not begin now; undefined if it may
+ * @returns a function that takes a sample of the memory immediately, in addition to the sample every 250 ms
  */
 export function guardThread(
   { functionName, memoryMegabytes, hasLogListener, runnerPorts, emulatorRoute }: GuardData,

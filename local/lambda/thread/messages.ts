@@ -25,7 +25,7 @@ export interface ServerThreadData extends GuardData {
   readonly entry: string;
 }
 
-/** What would fail in AWS. After the second one, AWS ends the environment. */
+/** What would fail in AWS. After `out-of-memory`, AWS ends the environment. */
 export type GuardMessage = { readonly kind: 'violation' | 'out-of-memory'; readonly text: string };
 
 export type MessageToThread =

@@ -46,8 +46,8 @@ export function rejectRunnerPorts(ports: Uint8Array): void {
             Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED' }),
           );
       };
-      // The event `lookup` is not emitted for an IP address, so it is checked here. In the next tick, when the caller
-      // listens for errors: Node connects in the next tick too.
+      // The event `lookup` is not emitted for an IP address, so it is checked here. The connection is rejected in the
+      // next tick, when the caller listens for errors: Node connects in the next tick too.
       process.nextTick(reject, host);
       this.on('lookup', (_error, address) => reject(address));
     }

@@ -8,8 +8,8 @@ const CREDIT_BYTES = 64 * 1024;
 type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
 /**
- * The stream that a streaming handler writes to. The first write in a turn of the event loop goes to the main thread at
- * once. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
+ * The stream that a streaming handler writes to. The first write in a turn of the event loop goes to the main thread
+ * immediately. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
  */
 export class ResponseStream extends Writable {
   contentType: string | undefined;

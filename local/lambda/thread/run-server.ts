@@ -9,8 +9,8 @@ import type { ServerThreadData } from './messages.ts';
 
 const data = workerData as ServerThreadData;
 
-// AWS does not document how long an environment without requests goes on. A request may have work after its response,
-// such as a short call of a model, and a retry of its last write.
+// AWS does not document how long an environment without requests continues to run. A request may have work after its
+// response, such as a short call of a model, and a retry of its last write.
 const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
 
 /** Requests whose response has not ended. A client may leave before that. */

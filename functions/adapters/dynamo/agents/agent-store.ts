@@ -114,7 +114,7 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
         throw changedMeanwhile('deleted');
       for await (const page of versionPages(table, workspaceId, agentId))
         await table.deleteAll(page.map(keyOf));
-      // Last, because a further call finds the versions by it.
+      // This key goes last, because a repeated call finds the versions by it.
       await table.deleteAll([keys.operatorsAgent(agentId)]);
     },
   };
@@ -127,7 +127,7 @@ const changedMeanwhile = (done: string) =>
 const versionPages = (table: Table, workspaceId: string, agentId: string): AsyncGenerator<Item[]> =>
   table.queryPages(where('sk > :sk', keys.agentVersion(workspaceId, agentId, 0)));
 
-/** Without the versions: there may be more than a transaction can have. */
+/** The deletion does not contain the versions: there may be more than a transaction can have. */
 const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent): Write[] => [
   {
     Delete: {

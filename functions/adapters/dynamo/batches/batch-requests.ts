@@ -154,7 +154,7 @@ export const eraseRequest =
         ...empty,
         Key: keys.batchText(workspaceId, id, requestIndex),
       },
-      // The last one, because an erasure finds the request by it.
+      // This change is the last one, because an erasure finds the request by the user.
       change(`REMOVE ${entry}.#field`, 'external_user_id'),
     ];
     for (const update of updates) await table.updateIf(update);

@@ -13,7 +13,7 @@ import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
-/** @param most the condition fails if the workspace already has this many open batches */
+/** @param most the maximum of open batches: with as many, the condition fails */
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
     Key: keys.openBatches(workspaceId),
@@ -62,8 +62,8 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
     : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
 /**
- * With their delays, the attempts take about 4 s. All creations and ends of batches of a workspace change the number of
- * its open batches.
+ * With the delays, all attempts take about 4 s. All creations and ends of batches of a workspace change the number of
+ * the open ones.
  */
 const maxAttempts = 20;
 

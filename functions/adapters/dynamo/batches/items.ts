@@ -84,7 +84,10 @@ export const itemOf = (item: Item): BatchItem => ({
   processedAt: item.at === undefined ? null : new Date(item.at as number).toISOString(),
 });
 
-/** Claims meet other creations of chats on one of 64 counts, so two attempts are rare. */
+/**
+ * A claim conflicts with another creation of chats only if both change the same one of 64 counts, so a second attempt
+ * is rare.
+ */
 const attemptsToClaim = 20;
 
 /** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 84 writes. */

@@ -57,7 +57,7 @@ const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Ba
 
 const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
 
-/** All that workers agree on is in one item, so no transaction meets another one in the hot path. */
+/** All state that workers share is in one item, so transactions do not conflict in the hot path. */
 export const slotTransitions = (table: Table): SlotTransitions => ({
   topUp(batch, slots, until) {
     const change = topUp(batch, slots, until);
@@ -103,7 +103,7 @@ const changes = (table: Table) =>
         ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
         values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',
-        // Then it is read as it was left by this write: not clean.
+        // If this write was made before, the slot is read as the write has left it: not clean.
         isDone: (stored) => slotIn(stored, number)?.w === name,
       });
       if (item === undefined) return undefined;
@@ -121,7 +121,7 @@ const changes = (table: Table) =>
     take(batch, { number, epoch, takes }, { size, named }) {
       const { condition, names } = ofOwner(number);
       return batchAfter(table, batch, {
-        // Every right side has the value from before the update.
+        // Every right side reads the value from before the update.
         set: [
           ...['slots.#k.b = #next', 'slots.#k.s = :size', 'slots.#k.r = :named', 'slots.#k.n = :taken'],
           '#next = #next + :size',

@@ -9,7 +9,7 @@ import type { Clock } from '#domain/platform/services.ts';
 import { chatOf, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
-/** A page is read again so often if a chat on it is deleted meanwhile. */
+/** How often a page is read again if a chat on it is deleted meanwhile. */
 const rereads = 3;
 
 export const dynamoChatPages = (table: Table): ChatPages => ({
@@ -30,10 +30,15 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
   },
 });
 
-/** With the delays about 16 s. A creation meets others on one of 64 counts, so two attempts are rare. */
+/**
+ * With the delays, all attempts take about 16 s. A creation conflicts with another one only if both change the same one
+ * of 64 counts, so a second attempt is rare.
+ */
 const maxAttempts = 100;
 
-/** Milliseconds after which a creation takes another id. So a chat appears at most so late, below newer ones. */
+/**
+ * Milliseconds after which a creation takes another id. So a chat appears at most this much later, below newer ones.
+ */
 const idLifetime = 2000;
 
 export const dynamoNewChatStore = (table: Table, clock: Clock): NewChatStore => ({
@@ -62,7 +67,7 @@ async function create(
       const work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt } as const;
       return { writes: [...idempotencyWrites(key, work), ...writes], result: chat };
     },
-    // Only the key has a condition.
+    // Only the write of the idempotency key has a condition that can fail.
     onConditionFailed: () => ({ result: undefined }),
   });
 }

@@ -62,7 +62,10 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 
 export interface PlannedChats {
   chats: Chat[];
-  /** No condition of them fails. They write a chat, and in each of its lists an entry and a count. */
+  /**
+   * Writes without a condition that can fail. For each chat, they write the chat, and an entry and a count in each of
+   * its lists.
+   */
   writes: Write[];
 }
 
@@ -135,7 +138,8 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
           .filter(([, ids]) => ids.length > 0),
       );
   const isEmpty = Object.keys(after).length === 0;
-  // Also for a deletion: reads are not isolated from a running transaction, so the entry may be one that was not there.
+  // A deletion has this condition too: reads are not isolated from a running transaction, so the read may have missed
+  // the entry.
   const asRead = {
     Key: list.entry(first),
     ConditionExpression: before === undefined ? 'attribute_not_exists(#ids)' : '#ids = :before',
@@ -148,7 +152,7 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
     : { Update: { ...asRead, UpdateExpression: 'SET #ids = :after', ExpressionAttributeValues: values } };
 }
 
-/** With the delays about 16 s. */
+/** With the delays, all attempts take about 16 s. */
 const attempts = 100;
 
 /** Chats of one transaction, which may have 100 writes: each has eight, with an entry and a count in three lists. */

@@ -13,7 +13,7 @@ const mostCharacters = 8_000_000;
  */
 const mostCharactersOfChat = 250_000;
 
-/** What a message without texts counts as, and each attached file. */
+/** The characters that count for a message in addition to its texts, and for each attached file. */
 const charactersOfAttributes = 500;
 
 /** How long nothing is cached after another environment has added to a cached chat, in milliseconds. */
@@ -81,7 +81,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const read: MessageStore['recent'] = async (chat, ...window) => {
     const messages = await store.recent(chat, ...window);
     const characters = messages.reduce((total, message) => total + charactersOf(message), 0);
-    // The last turns are missing if prompts do without them.
+    // Prompts may leave out the last turns. Then `messages` does not end at the last position.
     if (messages.length > 0 && messages.at(-1)?.position === (await window[0]))
       cache(nameOf(chat), messages, characters);
     return messages;
@@ -97,7 +97,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
       const name = nameOf(chat);
       if (!cached.has(name)) return read(chat, upTo, characters);
       const last = await upTo;
-      // Until now, the reply of the turn before may have come.
+      // The reply of the previous turn may have come during this wait.
       const messages = cached.get(name)?.messages;
       if (messages === undefined) return read(chat, last, characters);
       const history = newestOf(messages, last, characters);

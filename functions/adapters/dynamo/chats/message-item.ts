@@ -37,7 +37,7 @@ export const attributesOf = (message: Message): Item => ({
   }),
 });
 
-/** What says whether prompts contain a message, without its texts. */
+/** The attributes that say whether prompts contain a message, without its texts. */
 export const positionsOf = (item: Item): Pick<AssistantMessage, 'position' | 'rejectedTurns'> => ({
   position: item.position as number,
   ...(item.rejected_turns !== undefined && { rejectedTurns: item.rejected_turns as number }),

@@ -69,7 +69,7 @@ const pagesBetween = (
     ...(range.limit !== undefined && { Limit: range.limit }),
   });
 
-/** Waits for both, even if one fails, because nothing may run after the function's end. */
+/** Waits for both, even if one fails: nothing may run after the function's end. */
 async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);

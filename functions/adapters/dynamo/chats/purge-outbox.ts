@@ -34,7 +34,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
     await deleteEvents(table, chat, await remainsOf(table, chat));
     for await (const page of itemsOf(table, chat, 'M#')) {
       if (!hasTime()) return false;
-      // The items are deleted last, because they name the other data to delete, also after a crash.
+      // The items go last: they name what else there is to delete, even after a crash.
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));
@@ -56,7 +56,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/** The only item that remains of a deleted chat: its purge. */
+/** The only item that a deletion leaves of the chat itself: its purge. */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 
@@ -95,7 +95,7 @@ async function deleteEvents(
     await deletePartition(table, keys.replyEvents(workspaceId, chatId, responseId, 0, 0));
 }
 
-/** @param others other items that belong to an item, and are deleted before it */
+/** @param others the further items that are deleted before an item */
 async function deletePartition(
   table: Table,
   key: Key,

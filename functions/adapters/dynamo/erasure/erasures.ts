@@ -24,7 +24,7 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
     await table.transact([
       { Put: { Item: { ...purgeItem(erasure), ...countItemOf(erased) } } },
-      // Anybody with a key may name users that never were: their erasures leave nothing that stays.
+      // Anybody with a key may name users that never existed. Their erasures leave nothing that stays.
       ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
@@ -75,7 +75,7 @@ type Trace =
   /** The next run of the erasure finds a chat, its entry and its counts, and the purge of a chat what belongs to it. */
   | { kind: 'chat' };
 
-/** What the item has of the person. */
+/** The trace of the person in an item; undefined if there is none. */
 function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trace | undefined {
   const { pk, sk } = item as unknown as Key;
   const { users = [] } = (item.changes ?? {}) as { users?: string[] };
@@ -91,13 +91,13 @@ function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trac
 interface Found {
   item: Item;
   sk: string;
-  /** Of the partition key, after the kind. */
+  /** The rest of the partition key, after the kind. */
   rest: string;
   user: string;
   chatIds: ReadonlySet<number>;
 }
 
-/** By the kind of partition. */
+/** The finder of each kind of partition. */
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
   'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),

@@ -22,7 +22,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
     const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
-    // First, so that a purge of the chat finds the other item, also after a crash.
+    // This item goes first, so that a purge of the chat finds the other item, even after a crash.
     await table.put({ Item: { ...fileOfChat, scope, ...ttlOf(file) } });
     const attempt = randomUUID();
     const { attached } = await table.update({

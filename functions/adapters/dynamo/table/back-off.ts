@@ -15,12 +15,13 @@ export const backOff = (table: Pause, attempt: number): Promise<void> =>
 
 type SdkError = Parameters<typeof isTransientError>[0];
 
-/** Successful attempts in a row after which one more may run at once. */
+/** Consecutive successful attempts after which one more may run at the same time. */
 const successesForMore = 20;
 
 /**
- * Bounds how many attempts of the client's calls run at once. An attempt that is throttled, times out or breaks off halves the
- * bound, and it rises slowly. So a scan uses what the table, the network and the machine have to spare.
+ * Bounds how many attempts of the client's calls run at once. An attempt that is throttled, times out or breaks off
+ * halves the bound, and it rises slowly. So a scan uses only the spare capacity of the table, the network and the
+ * machine.
  * @param most the bound at the start, which it never exceeds
  */
 export function adaptWidth(client: DynamoDBClient, most: number): void {
@@ -53,7 +54,7 @@ export function adaptWidth(client: DynamoDBClient, most: number): void {
         } catch (error) {
           const failure = error as SdkError;
           const isOverload = isThrottlingError(failure) || isTransientError(failure);
-          // Attempts that ran at once fail at once: that is one overload, not several.
+          // Concurrent attempts fail at the same time: that is one overload, not several.
           if (isOverload && halvings === halvingsBefore) halve();
           throw error;
         } finally {
@@ -61,7 +62,7 @@ export function adaptWidth(client: DynamoDBClient, most: number): void {
           startNext();
         }
       },
-    // So that each attempt waits for its turn.
+    // This middleware runs after that of retries, so that each attempt waits for its turn.
     { name: 'adaptiveWidth', relation: 'after', toMiddleware: 'retryMiddleware' },
   );
 }

@@ -35,7 +35,7 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
   if (externalUserId !== undefined)
     return {
       entry: (first) => ({ pk: `${ws}#USER#${externalUserId}`, sk: `CHAT#${tenDigits(first)}` }),
-      // Not after the user, whose id may have any character.
+      // In the key, the mark of a count is before the user, whose id may have any character.
       count: (sk) => ({ pk: `${ws}#USER-N#${externalUserId}`, sk }),
     };
   const of = agentId === undefined ? '' : `#${agentId}`;
@@ -240,7 +240,9 @@ export const keys = {
     pk: 'OPERATOR#PURGES',
     sk: `${deletedAt}#${workspaceId}#${chatId}`,
   }),
-  /** Index of the workspaces that delete unused chats, with their days, and how far their walks are. */
+  /**
+   * Index of the workspaces that delete unused chats, with the days of their retention and the progress of their walks.
+   */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
   /** The slots that a process of any function has given. Functions read and write them. */
   slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),

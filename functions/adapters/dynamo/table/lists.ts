@@ -12,7 +12,8 @@ import { transactIfFirst } from './transact-with-retry.ts';
  * scan that finds nothing proves that nothing was there when it started. DynamoDB bills whole items: one read unit for
  * 4 KB.
  * @param attributes document paths, such as `requests[0].name`
- * @param visit gets the pages, those of different segments concurrently. A segment goes on when its page was visited
+ * @param visit gets the pages, those of different segments concurrently. A segment continues when `visit` has handled
+ * its page
  */
 export type ScanKeys = (
   attributes: readonly string[],
@@ -66,7 +67,10 @@ const numbersOfCreation = 30;
  */
 const groupBits = 17;
 
-/** Counts of one group: 64 creators at once meet in one of a hundred pairs. All 64 are 4.5 KB, two read units. */
+/**
+ * Counts of one group. Of the pairs of 64 concurrent creators, one in a hundred changes the same count. All 64 counts
+ * are 4.5 KB, two read units.
+ */
 const shardBits = 6;
 
 /** A factor by which the top bits of consecutive numbers differ: 2^32 over the golden ratio. */
@@ -104,13 +108,13 @@ export async function nextNumbers(
 export interface CountChange {
   list: ListKeys;
   first: number;
-  /** The changes by the names of attributes. The attribute `n` counts all. */
+  /** What is added, by the name of the attribute. `n` counts all. */
   added: ReadonlyMap<string, number>;
 }
 
 /**
- * Adds to counts. A creation has one count in each of its lists. The counts are spread, so that few writers change the
- * same item, and each of them is exact.
+ * Adds to counts. A creation has one count in each of its lists, spread so that few writers conflict, and exact by
+ * itself.
  */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
@@ -214,7 +218,7 @@ interface Bounds {
   isIn?: (number: number) => boolean;
 }
 
-/** The rows after a number. The entry of the number may contain some of them. */
+/** The bounds of the numbers after a number. The entry of that number may name some of them. */
 const beyond = (id: number, ascending: boolean): Bounds =>
   ascending
     ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }

@@ -67,14 +67,14 @@ export interface Table {
   deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
-  /** As `put` and `update`, but a condition that fails is no error. */
+  /** Like `put` and `update`, but a condition that fails is not an error. */
   putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
   /** Waits for a random part of the time. */
   pauseUpTo(milliseconds: number): Promise<void>;
-  /** No writes are no call. */
+  /** Makes no call without writes. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -146,13 +146,16 @@ const writesPerRequest = 25;
 /** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/** With the delays, about 2.5 s: many transactions on one item may follow each other closely. */
+/** With the delays, all attempts take about 2.5 s: many transactions on one item may follow each other closely. */
 const maxConflictAttempts = 20;
 
-/** With the delays, about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom helps. */
+/**
+ * With the delays, all attempts take about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom
+ * helps.
+ */
 const maxUnprocessedAttempts = 40;
 
-/** With the delays, about 0.6 s: a transaction completes within milliseconds. */
+/** With the delays, all attempts take about 0.6 s: a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /**

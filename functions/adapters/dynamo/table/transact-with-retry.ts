@@ -9,7 +9,7 @@ interface Transaction<Result> {
 
 /**
  * Executes a transaction. After a conflict with another write, it backs off and plans the transaction anew.
- * @param attempts after so many attempts, the conflict is thrown
+ * @param attempts the number of attempts after which a conflict is thrown
  * @param onConditionFailed gets, for each write, whether its condition failed. If it returns a result, the attempts end
  * with this result. If it returns undefined, the failure counts as a conflict
  */

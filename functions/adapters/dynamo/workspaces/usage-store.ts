@@ -28,12 +28,12 @@ interface Total {
   amounts: Map<string, number>;
 }
 
-/** A process that has so many totals starts new items, and forgets the old ones. A total takes less than 1 KB. */
+/** A process with this number of totals starts new items, and forgets the old ones. A total takes less than 1 KB. */
 const mostTotals = 1000;
 
 /**
- * Each process writes its own items, and each write has its whole total. So a repeated or late write adds nothing, and the
- * next write makes up for one that failed.
+ * Each process writes its own items, and each write has its whole total. So a repeated or late write adds nothing, and
+ * the next write contains what a failed write would have added.
  * @param retentionDays days until an item expires, from the end of its day
  */
 export function dynamoUsageStore(

@@ -96,7 +96,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
     const change = changing(itemOf(changes));
     const before = await get(table, workspaceId);
     if (before === undefined || change.UpdateExpression === '') return before;
-    // The workspace may have been deleted since. Without the condition, an update would create its item.
+    // The workspace may have been deleted since: an update would create its item.
     const ConditionExpression = 'attribute_exists(pk)';
     const Key = keys.workspace(workspaceId);
     await transactIfFirst(table, () => [
@@ -209,7 +209,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // These index entries are deleted first, because only the items of the keys name them.
+      // These entries go first, because only the items of the keys name them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (let first = 0; first < own.length; first += deletesAtOnce)
