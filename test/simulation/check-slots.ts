@@ -160,6 +160,11 @@ class Owners {
   }
 }
 
+/** Whether the write was sent, or its process has thawed, long after it was decided on. */
+export function isDelayed({ caller, timeline: { now } }: World): boolean {
+  return now - (caller?.sentAt ?? 0) > 1000 || caller?.wasDisturbed(now - 1000, now) === true;
+}
+
 /**
  * The chats that requests own. A worker that freezes once it knows that its slot is its own, and then takes the lease of a
  * chat, has it as one that dies: only time ends it.
@@ -176,10 +181,7 @@ class Leases {
   change(before: WireItem | undefined, after: WireItem): void {
     const [old, id] = [before?.lease_id?.S, after.lease_id?.S];
     if (old !== undefined && old !== id) this.#chats.delete(old);
-    const { caller, timeline } = this.#world;
-    const { now } = timeline;
-    const isDelayed = now - (caller?.sentAt ?? 0) > 1000 || caller?.wasDisturbed(now - 1000, now) === true;
-    if (id?.startsWith('batch:') === true && !isDelayed) this.#chats.set(id, after.pk?.S ?? '');
+    if (id?.startsWith('batch:') === true && !isDelayed(this.#world)) this.#chats.set(id, after.pk?.S ?? '');
   }
 
   check(before: WireItem, after: WireItem): void {

@@ -4,7 +4,7 @@ import { memoryContentStore } from '#support/memory-objects.ts';
 import { MemoryTable } from '#support/memory-table/memory-table.ts';
 import { actAsBatchClient, actAsClient, actAsOperator, newLedger } from './actors.ts';
 import { checkRetention, retainChats, retentionName, watchRetention } from './check-retention.ts';
-import { watchSlots } from './check-slots.ts';
+import { isDelayed, watchSlots } from './check-slots.ts';
 import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks, type Violation } from './checks.ts';
@@ -82,7 +82,7 @@ export class World implements Surroundings {
     this.#sharesProcess = timeline.chance(0.5);
     this.hasOneBusyWorkspace = timeline.chance(0.4);
     this.outside = this.#makeOutside();
-    watchItems(this.table, timeline, this.checks);
+    watchItems(this.table, timeline, this.checks, () => isDelayed(this));
     this.usedFiles = watchFiles(this.table);
     watchRetention(this);
     watchSlots(this);

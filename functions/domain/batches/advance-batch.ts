@@ -73,7 +73,7 @@ export async function advanceBatch(
     const batch = await read(services, input);
     if (!isOpenBatch(batch)) return { batch, stage: 'over' };
     if (await stopExpired(services, batch)) continue;
-    await failAbandoned(services, batch, false);
+    if (!(await failAbandoned(services, batch, false))) continue;
     if (!(await closeIfEnded(services, batch))) return { batch, stage: phaseOf(batch) };
     await topUpOthers(services, batch);
   }
@@ -132,22 +132,26 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
  * Fails the started requests of a stopped batch that have lost their worker, because a stopped batch retries none. They
  * get the same result as requests that were never started.
  * @param isForced also fails the requests whose workers are alive
+ * @returns false if a slot has changed since the batch was read; then nothing has failed
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,
   batch: Batch,
   isForced: boolean,
-): Promise<void> {
-  if (batch.stop === null) return;
+): Promise<boolean> {
+  if (batch.stop === null) return true;
   const { status, error, processedAt } = outcomeOfStop(batch.stop);
   const now = services.clock.now().getTime();
   const slots = Object.values(batch.slots);
   const lost = Object.entries(batch.slots).filter(([, slot]) => isForced || !isAlive(slot, now));
   // A worker that was frozen must not continue: it would store a turn in a chat that was released. Without its slot it
   // stops.
-  await Promise.all(
-    lost.map(([number, { epoch }]) => services.batches.retire(batch, { number: Number(number), epoch })),
+  const retired = await Promise.all(
+    lost.map(([number, { epoch, until }]) =>
+      services.batches.retire(batch, { number: Number(number), epoch, ...(!isForced && { until }) }),
+    ),
   );
+  if (!isForced && retired.includes(undefined)) return false;
   const isWorkedOn = ({ requestIndex, item }: StoredRequest): boolean =>
     slots.some((slot) => {
       const { epoch, first, size, named } = slot;
@@ -164,6 +168,7 @@ async function failAbandoned(
       ...{ status, error, processedAt, due: null },
     });
   }
+  return true;
 }
 
 const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'error' | 'processedAt'> => ({

@@ -41,6 +41,8 @@ export interface Claimant {
   batch: Batch;
   workspace: Workspace;
   slot: OwnedSlot;
+  /** Whether the slot is still the claimant's. */
+  isOwner: () => Promise<boolean>;
 }
 
 /** Requests that a take has started. */
@@ -59,7 +61,7 @@ export interface Started {
  */
 export async function claimRequests(
   services: ClaimServices,
-  { batch, workspace, slot }: Claimant,
+  { batch, workspace, slot, isOwner }: Claimant,
   { block, named }: Started,
 ): Promise<{ claimed: ClaimedRequest[]; others: BatchItem[] }> {
   const stored = await services.batches.requests(batch, [...block, ...named]);
@@ -85,6 +87,8 @@ export async function claimRequests(
       } satisfies BatchItem as BatchItem,
     };
   });
+  // The reads may have taken longer than the lease of the slot.
+  if (!(await isOwner())) return { claimed: [], others: [] };
   const until = services.clock.now().getTime() + chatLease(services) + longestBuffered;
   const idOf = (requestIndex: number): string => chatLeaseOf(batch, requestIndex);
   const claimed = await services.batches.claim(batch, claims, { idOf, until });

@@ -71,9 +71,9 @@ export interface BatchTransitions {
   ): Promise<Batch | undefined>;
   /**
    * Removes a slot. Writers: the owner, and for a lost worker advance-batch and fail-batch. Condition: the slot has
-   * this epoch.
+   * this epoch, and, if `until` is given, this time: a worker that has renewed it meanwhile is not lost.
    */
-  retire(batch: BatchKey, slot: OwnedSlot): Promise<Batch | undefined>;
+  retire(batch: BatchKey, slot: OwnedSlot & { until?: number }): Promise<Batch | undefined>;
   /**
    * Stops the batch: no further request is started.
    * - `cancelled` changes the status to `cancelling`, and keeps the reason of an earlier stop. Writer: cancel-batch.

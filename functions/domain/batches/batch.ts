@@ -72,9 +72,12 @@ export interface OwnedSlot {
   epoch: number;
 }
 
+/** Milliseconds by which the clocks of two functions may differ. */
+const clockDifference = 2000;
+
 /** Whether a worker owns the slot, and is not known to be dead. */
 export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
-  slot !== undefined && slot.owner !== null && slot.until >= now;
+  slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
 
 /**
  * Number of requests that are stored in one item. A take consists of whole groups. Ten texts of 1 KB in one item cost

@@ -180,7 +180,7 @@ class Worker {
 
   #claimant(): Claimant | undefined {
     const { batch, slot, workspace } = this.#owner;
-    return workspace && { batch, slot, workspace };
+    return workspace && { batch, slot, workspace, isOwner: () => this.#owner.isOwner() };
   }
 
   async #claim(started: Started): Promise<void> {
@@ -213,7 +213,7 @@ class Worker {
 
   async #takeOver(found: BatchItem): Promise<ClaimedRequest | undefined> {
     const claimant = this.#claimant();
-    if (claimant === undefined) return undefined;
+    if (claimant === undefined || !(await this.#owner.isOwner())) return undefined;
     const { batch, slot } = claimant;
     const item = await takeOver(this.#services, batch, slot, found);
     if (item.status === 'waiting') this.#waiting.push(item);

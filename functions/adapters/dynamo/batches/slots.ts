@@ -82,11 +82,12 @@ export const slotTransitions = (table: Table): SlotTransitions => ({
       remove: ['slots.#k.w'],
       values: { ':e': epoch, ':t': until, ':x': isClean },
     }),
-  retire: (batch, { number, epoch }) =>
+  retire: (batch, { number, epoch, until }) =>
     batchAfter(table, batch, {
-      ...ofOwner(number),
+      names: { '#k': String(number) },
+      condition: `slots.#k.e = :e${until === undefined ? '' : ' AND slots.#k.t = :t'}`,
       remove: ['slots.#k'],
-      values: { ':e': epoch },
+      values: { ':e': epoch, ...(until !== undefined && { ':t': until }) },
       isDone: (item) => slotIn(item, number) === undefined,
     }),
 });
