@@ -126,7 +126,11 @@ describe('with tools', () => {
     }, says('I cannot.'));
     const { events } = await reply(agentId);
     expect(events.at(-2)).toMatchObject({ final_text: 'I cannot.' });
-    const content = [{ text: 'go' }, { text: expect.stringContaining('The tool launch_rocket answered: ') }];
+    const content = [
+      { text: 'go' },
+      { text: expect.stringContaining('The tool launch_rocket answered: ') },
+      { cachePoint: { type: 'default' } },
+    ];
     expect(calls[1]?.body).toMatchObject({ messages: [{ role: 'user', content }] });
     expect(calls[1]?.body).not.toHaveProperty('toolConfig');
   });

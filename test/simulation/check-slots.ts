@@ -74,7 +74,7 @@ class Shares {
   check(before: WireItem, after: WireItem): void {
     const { caller, checks, timeline } = this.#world;
     const { now } = timeline;
-    if (caller?.wasDisturbed(now - 180_000, now) !== false) return;
+    if (caller?.wasDisturbed(now - 180_000, now) !== false || isDelayed(this.#world)) return;
     const shares = this.#shares.get(workspaceOf(after.pk?.S ?? '')) ?? [];
     const share = Math.max(...shares.filter(({ until }) => until >= now).map((each) => each.share));
     const [old, slots] = [slotsOf(before), slotsOf(after)];
