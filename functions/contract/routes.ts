@@ -34,7 +34,7 @@ import type { Route as AnyRoute } from './routes/route.ts';
 import { eraseUserRoute, listPublishedAgentsRoute } from './routes/workspace.ts';
 import { deletedFile } from './upload.ts';
 
-/** All routes. Function bundles do not import this file: a route's function imports its own route. */
+/** All routes. Function bundles do not import this file: a route's function imports the file of its capability. */
 export const routes = {
   'list-published-agents': listPublishedAgentsRoute,
   'create-chat': createChatRoute,
