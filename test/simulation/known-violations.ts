@@ -20,9 +20,4 @@ export const knownViolations: Partial<Record<Invariant, Known>> = {
     seeds: [300_699, 303_802, 305_867, 309_814, 316_582],
     share: 0.001,
   },
-  'an erased person has no entries': {
-    cause: 'Not found yet.',
-    seeds: [309_122],
-    share: 0.001,
-  },
 };

@@ -34,6 +34,8 @@ export interface RequestAttempt {
   newChat: Chat | null;
   /** The item as it is stored. The chat and the position of the message are stored in it before the model is called. */
   item: BatchItem;
+  /** Whether an earlier attempt has stored the message. The next attempt then adds the reply. */
+  hasMessage?: boolean;
   /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
   /** Whether this worker owns the request, and will own it long enough to store its turn. */
@@ -90,7 +92,8 @@ export async function respondToRequest(
   if (failure === undefined) return store(services, attempt, turn, reply);
   // While the retry waits, users may send to an existing chat. They do not know a chat that was created for the
   // request.
-  if (failure.outcome !== 'lost' && attempt.request.historyId !== null) await release(services, turn);
+  if (failure.outcome !== 'lost' && attempt.request.historyId !== null && !attempt.hasMessage)
+    await closeAbandonedTurn(services, turn.chat);
   return failure;
 }
 
@@ -117,9 +120,11 @@ async function open(
   const { messagePosition } = item;
   if (messagePosition !== null && newChat === null) {
     const { user, reply } = await turnAt(services, turn.chat, messagePosition);
+    attempt.hasMessage = user?.turnId === turn.chat.lease.id;
     // An earlier attempt of this request has stored the turn.
-    if (user?.turnId === turn.chat.lease.id && reply !== undefined) {
-      await release(services, turn, messagePosition + 1);
+    if (attempt.hasMessage && reply !== undefined) {
+      const messageCount = Math.max(turn.chat.messageCount, messagePosition + 1);
+      await services.chats.releaseLease(turn.chat, turn.chat.lease.id, messageCount);
       return ended(reply, turn);
     }
   }
@@ -171,7 +176,7 @@ async function store(
     if (stored !== undefined) return ended(stored, turn);
   } catch (error) {
     if (error instanceof ServiceError) {
-      await release(services, turn);
+      await closeAbandonedTurn(services, chat);
       return rejected(error.message);
     }
     if (!(error instanceof NotStorable)) throw error;
@@ -184,9 +189,6 @@ async function store(
   const next = await open(services, attempt, { agent, attachments });
   return 'chat' in next ? store(services, attempt, next, reply) : next;
 }
-
-const release = (services: RespondServices, { chat }: Turn, stored = 0): Promise<boolean> =>
-  services.chats.releaseLease(chat, chat.lease.id, Math.max(chat.messageCount, stored));
 
 const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agent }: Turn): AttemptEnd => ({
   result: {

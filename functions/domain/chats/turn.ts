@@ -50,6 +50,9 @@ async function closeOnce(
   const turn = await services.chats.openTurn(chat);
   if (!turn.user || turn.reply) {
     await services.chats.releaseLease(chat, lease.id, turn.user ? position : chat.messageCount);
+    // A send that had lost the lease may have stored its turn meanwhile. It could not release the chat before.
+    if (!turn.user && (await services.chats.openTurn(chat)).reply)
+      await services.chats.releaseLease(chat, lease.id, position);
     return true;
   }
   const outcome = await services.messages.putAndRelease(chat, lease.id, {
@@ -181,7 +184,7 @@ export async function openTurn(
   const isFull = position + 1 > lastPosition;
   if (read.status === 'rejected' || isFull) {
     // If the release fails, the lease expires.
-    await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount).catch(() => undefined);
+    await closeAbandonedTurn(services, chat).catch(() => undefined);
     if (read.status === 'rejected') throw read.reason;
     throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
   }

@@ -1,5 +1,6 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
+import { lastWriteAfter } from '#domain/platform/promises.ts';
 import { inGroups, type Services, startRun } from './erasure.ts';
 
 export type EraseServices = Services<
@@ -64,8 +65,12 @@ export async function runErasure(
   else await purgeOutbox.postpone(erasure, lastWrite, erased);
 }
 
+/**
+ * An entry is written before the requests that it names. So it stays until nothing can write them any more, and a later
+ * run finds it again.
+ */
 async function eraseRequests(
-  { requestEraser }: EraseServices,
+  { clock, requestEraser }: EraseServices,
   { erasure, onErased, hasTime }: Run,
 ): Promise<number> {
   let erased = 0;
@@ -73,10 +78,14 @@ async function eraseRequests(
     for (const { batchId: id, createdAt, requestIndexes } of page) {
       if (createdAt > erasure.deletedAt || !hasTime()) return erased;
       const batch = { workspaceId: erasure.workspaceId, id, createdAt };
-      await inGroups(requestIndexes, (requestIndex) => requestEraser.erase(batch, requestIndex));
-      await requestEraser.forget(batch, erasure);
-      erased += requestIndexes.length;
-      await onErased({ batchRequests: requestIndexes.length });
+      let batchRequests = 0;
+      await inGroups(requestIndexes, async (requestIndex) => {
+        if (await requestEraser.erase(batch, requestIndex)) batchRequests += 1;
+      });
+      if (clock.now().getTime() >= Date.parse(createdAt) + lastWriteAfter)
+        await requestEraser.forget(batch, erasure);
+      erased += batchRequests;
+      if (batchRequests > 0) await onErased({ batchRequests });
     }
   return erased;
 }

@@ -22,7 +22,8 @@ export async function eraseChat(
     await inGroups(requests, ({ batchId: id, requestIndex }) =>
       requestEraser.erase({ workspaceId, id }, requestIndex),
     );
-    await chatTraces.removeRequests(purge, requests);
+    // Until the last run, a function may still store the requests of a batch that continues the chat.
+    if (isLast) await chatTraces.removeRequests(purge, requests);
   }
   if (!(await chatTraces.deleteMessages(purge, hasTime))) return false;
   for await (const files of chatTraces.files(purge)) {
