@@ -18,22 +18,15 @@ import {
 } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const purgeServices = {
-  ...erasedObjects,
-  chatTraces: chatTraces(),
-  clock,
-  fileIndex: fileIndex(),
-  purgeOutbox: purgeOutbox(),
-  purgeQueue: purgeQueue(),
-  requestEraser: requestEraser(),
-};
-
 const services = {
+  ...erasedObjects,
   batches: batches(),
   chatDeletion: chatDeletion(),
   chatPages: chatPages(),
+  chatTraces: chatTraces(),
   clock,
   feedback: feedback(),
+  fileIndex: fileIndex(),
   purgeOutbox: purgeOutbox(),
   purgeQueue: purgeQueue(),
   requestEraser: requestEraser(),
@@ -47,7 +40,7 @@ export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchR
     Records.map(async ({ messageId, body }) => {
       try {
         const deleted = JSON.parse(body) as Purge | Erasure;
-        await ('chatId' in deleted ? purgeChat(purgeServices, deleted) : runErasure(services, deleted));
+        await ('chatId' in deleted ? purgeChat(services, deleted) : runErasure(services, deleted));
       } catch (error) {
         log.error('A purge failed', { error });
         batchItemFailures.push({ itemIdentifier: messageId });

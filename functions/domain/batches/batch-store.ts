@@ -17,11 +17,8 @@ export interface RequestsOfUser {
 
 /** Erases stored requests. Only the functions that erase load this store. */
 export interface RequestEraser {
-  /**
-   * Erases the texts of a request, and its user. It may be repeated.
-   * @returns whether the request had a user
-   */
-  erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<boolean>;
+  /** Erases the texts of a request, and its user. It may be repeated. */
+  erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
   /** Yields the requests of a user, in pages, in the order in which their batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
   /** Removes the entry that names a batch of the user. The user's requests in the batch were erased before. */

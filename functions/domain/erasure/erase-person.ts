@@ -1,7 +1,6 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import { type ErasedPart, type Erasure, requeueAfter } from '#domain/chats/purge.ts';
-import { lastWriteAfter } from '#domain/platform/promises.ts';
-import { inGroups, type Services, startRun } from './erasure.ts';
+import { hasAllRequests, inGroups, type Services, startRun } from './erasure.ts';
 
 export type EraseServices = Services<
   'batches' | 'chatDeletion' | 'chatPages' | 'clock' | 'feedback' | 'purgeQueue' | 'requestEraser'
@@ -27,9 +26,9 @@ const chatsPerPage = 44;
 export async function erasePerson(
   services: EraseServices,
   erasure: Erasure,
-  { onErased = async () => {}, hasTime = () => true }: Partial<Omit<Run, 'erasure'>>,
+  { onErased = async () => {}, hasTime = () => true, isLast = true }: Partial<Omit<Run, 'erasure'>>,
 ): Promise<Erased> {
-  const run = { erasure, onErased, hasTime };
+  const run = { erasure, onErased, hasTime, isLast };
   // Batch requests come first, because requests that have not started would create chats.
   const batchRequests = await eraseRequests(services, run);
   const chats = await deleteChats(services, run);
@@ -42,6 +41,8 @@ interface Run {
   erasure: Erasure;
   onErased: OnErased;
   hasTime: () => boolean;
+  /** Whether work that began before the erasure writes nothing any more. */
+  isLast: boolean;
 }
 
 /**
@@ -56,7 +57,7 @@ export async function runErasure(
   const { purgeOutbox, purgeQueue } = services;
   if (!(await purgeOutbox.has(erasure))) return;
   const { start, lastWrite, isLast, hasTime } = startRun(services, erasure);
-  const { chats, ...counts } = await erasePerson(services, erasure, { hasTime });
+  const { chats, ...counts } = await erasePerson(services, erasure, { hasTime, isLast });
   const erased = { ...counts, chats: chats.length };
   if (!hasTime()) {
     await purgeOutbox.postpone(erasure, start + requeueAfter, erased);
@@ -65,27 +66,22 @@ export async function runErasure(
   else await purgeOutbox.postpone(erasure, lastWrite, erased);
 }
 
-/**
- * An entry is written before the requests that it names. So it stays until nothing can write them any more, and a later
- * run finds it again.
- */
 async function eraseRequests(
-  { clock, requestEraser }: EraseServices,
-  { erasure, onErased, hasTime }: Run,
+  services: EraseServices,
+  { erasure, onErased, hasTime, isLast }: Run,
 ): Promise<number> {
+  const { requestEraser } = services;
   let erased = 0;
   for await (const page of requestEraser.ofUser(erasure))
     for (const { batchId: id, createdAt, requestIndexes } of page) {
       if (createdAt > erasure.deletedAt || !hasTime()) return erased;
       const batch = { workspaceId: erasure.workspaceId, id, createdAt };
-      let batchRequests = 0;
-      await inGroups(requestIndexes, async (requestIndex) => {
-        if (await requestEraser.erase(batch, requestIndex)) batchRequests += 1;
-      });
-      if (clock.now().getTime() >= Date.parse(createdAt) + lastWriteAfter)
-        await requestEraser.forget(batch, erasure);
-      erased += batchRequests;
-      if (batchRequests > 0) await onErased({ batchRequests });
+      const areStored = isLast || (await hasAllRequests(services, batch));
+      await inGroups(requestIndexes, (requestIndex) => requestEraser.erase(batch, requestIndex));
+      if (!areStored) continue;
+      await requestEraser.forget(batch, erasure);
+      erased += requestIndexes.length;
+      await onErased({ batchRequests: requestIndexes.length });
     }
   return erased;
 }

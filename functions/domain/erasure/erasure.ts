@@ -1,3 +1,4 @@
+import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchServices } from '#domain/batches/batch-store.ts';
 import type { ErasedCounts, ErasedPart, Erasure, Purge } from '#domain/chats/purge.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
@@ -82,6 +83,15 @@ export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedA
   const hasTime = () => clock.now().getTime() < start + runMilliseconds;
   return { start, lastWrite, isLast: start >= lastWrite, hasTime };
 }
+
+/**
+ * Whether all requests of a batch are stored. A new batch is stored after its requests, and they after the entries that
+ * name them. If an erasure removed an entry in between, no later run would find the request.
+ */
+export const hasAllRequests = async (
+  { batches }: Services<'batches'>,
+  { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
+): Promise<boolean> => (await batches.get(workspaceId, id)) !== undefined;
 
 const atOnce = 20;
 

@@ -1,8 +1,9 @@
 import type { Purge } from '#domain/chats/purge.ts';
 import { eraseFile } from '#domain/files/delete-file.ts';
-import { inGroups, type Services, startRun } from './erasure.ts';
+import { hasAllRequests, inGroups, type Services, startRun } from './erasure.ts';
 
-type EraseChatServices = Services<'chatTraces' | 'requestEraser'> & Parameters<typeof eraseFile>[0];
+type EraseChatServices = Services<'batches' | 'chatTraces' | 'requestEraser'> &
+  Parameters<typeof eraseFile>[0];
 
 /**
  * Deletes the stored data of a deleted chat. It may be repeated, and continues after a crash, because deleted data is
@@ -19,11 +20,14 @@ export async function eraseChat(
   const { workspaceId, chatId } = purge;
   for await (const requests of chatTraces.requests(purge)) {
     if (!hasTime()) return false;
-    await inGroups(requests, ({ batchId: id, requestIndex }) =>
-      requestEraser.erase({ workspaceId, id }, requestIndex),
-    );
-    // Until the last run, a function may still store the requests of a batch that continues the chat.
-    if (isLast) await chatTraces.removeRequests(purge, requests);
+    const erased: typeof requests = [];
+    await inGroups(requests, async (request) => {
+      const batch = { workspaceId, id: request.batchId };
+      const isStored = isLast || (await hasAllRequests(services, batch));
+      await requestEraser.erase(batch, request.requestIndex);
+      if (isStored) erased.push(request);
+    });
+    await chatTraces.removeRequests(purge, erased);
   }
   if (!(await chatTraces.deleteMessages(purge, hasTime))) return false;
   for await (const files of chatTraces.files(purge)) {

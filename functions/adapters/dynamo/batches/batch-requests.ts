@@ -136,7 +136,7 @@ export const dynamoRequestEraser = (table: Table): RequestEraser => ({
  */
 export const eraseRequest =
   (table: Table) =>
-  async ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<boolean> => {
+  async ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void> => {
     const Key = keys.batchRequests(workspaceId, id, Math.floor(requestIndex / requestsPerGroup));
     const entry = `requests[${requestIndex % requestsPerGroup}]`;
     const change = (expression: string, field: string, condition = `attribute_exists(${entry}.#field)`) => ({
@@ -154,10 +154,10 @@ export const eraseRequest =
         ...empty,
         Key: keys.batchText(workspaceId, id, requestIndex),
       },
+      // This change is the last one, because an erasure finds the request by the user.
+      change(`REMOVE ${entry}.#field`, 'external_user_id'),
     ];
     for (const update of updates) await table.updateIf(update);
-    // This change is the last one, because an erasure finds the request by the user.
-    return (await table.updateIf(change(`REMOVE ${entry}.#field`, 'external_user_id'))).isDone;
   };
 
 async function readRequest(
