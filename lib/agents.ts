@@ -74,7 +74,10 @@ export class Agents extends Construct {
   /** @param replyLogs logs with tokens and workspaces */
   graphs = (replyLogs: readonly ILogGroup[]) => [
     graph('Tokens by model', {
-      left: [everyServiceMetric(this, 'promptTokens', 'model', { label: 'prompt' })],
+      left: [
+        everyServiceMetric(this, 'promptTokens', 'model', { label: 'prompt' }),
+        everyServiceMetric(this, 'cachedTokens', 'model', { label: 'cached prompt' }),
+      ],
       right: [everyServiceMetric(this, 'completionTokens', 'model', { label: 'completion' })],
     }),
     graph('Failures of models', {

@@ -58,8 +58,9 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
 const usageHelp = `
 Days are in UTC. A batch request counts for the key that created the batch, and for the agent of the batch. The model
 calls and tokens of other agents that this agent calls are included. The number of turns includes failed turns. Tests
-are those of agentctl agents test, which count for the key "operators". Titles
-of chats are not counted. If a function crashes after a reply and before it counts the reply, the usage does not
+are those of agentctl agents test, which count for the key "operators". The
+tokens of prompts include those that the provider has read from its cache, which are shown once more. The calls for titles
+of chats are included. If a function crashes after a reply and before it counts the reply, the usage does not
 include the reply. Each reply in the history has its own figures.`;
 
 /** By model there are only calls and tokens, because one turn may call several models. */
@@ -67,6 +68,7 @@ const titlesOf = (by: UsageGrouping): string[] => [
   ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed']),
   'calls',
   'prompt',
+  'cached',
   'completion',
   'tokens',
 ];
@@ -84,6 +86,7 @@ const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<stri
   }),
   model_calls: calls.calls,
   prompt_tokens: calls.promptTokens,
+  cached_prompt_tokens: calls.cachedTokens,
   completion_tokens: calls.completionTokens,
   total_tokens: calls.promptTokens + calls.completionTokens,
 });

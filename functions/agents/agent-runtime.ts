@@ -1,6 +1,6 @@
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { AgentRuntime, ReplyEnd } from '#domain/chats/agent-runtime.ts';
+import type { AgentRuntime, CallUsage, ReplyEnd } from '#domain/chats/agent-runtime.ts';
 import { noUsage } from '#domain/chats/message.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/failures.ts';
 import { sumOf } from '#domain/platform/services.ts';
@@ -16,12 +16,19 @@ export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
     reply: ({ agent, ...request }, emit) =>
       reply(settings, { ...request, agents: [agent], caller: undefined }, emit),
 
-    async title({ agent, message, budget, signal }) {
-      const { provider, name } = findProvider(settings.providers, agent.definition.llm_model);
+    async title({ agent, message, budget, signal, onCall }) {
+      const { llm_model: modelName } = agent.definition;
+      const { provider, name } = findProvider(settings.providers, modelName);
       if (provider.title !== undefined) return provider.title(message);
       if (!budget.takeModelCall()) return undefined;
-      const model = requestModel(settings, agent.definition.llm_model, provider.model(name), budget);
-      return titleOf(model, message, signal);
+      const model = requestModel(settings, modelName, provider.model(name), budget);
+      const call = { model: modelName, callType: 'title' } as const;
+      const end = (usage: CallUsage): void => onCall({ type: 'call end', call, usage });
+      const { title, usage } = await titleOf(model, message, signal, (isCalled) =>
+        isCalled ? onCall({ type: 'call start', call }) : end(noUsage),
+      );
+      end(usage);
+      return title;
     },
   };
 }

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
-import type { TokenUsage } from '#contract/message.ts';
+import type { CallUsage } from '#domain/chats/agent-runtime.ts';
 import { unknownUsage } from '#domain/chats/message.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { wellFormedParts } from './attachments.ts';
@@ -23,7 +23,7 @@ export interface ModelResponse {
   content: Content;
   /** `bytes`: the output reached its bounds and was cut there. */
   finishReason: LanguageModelV4FinishReason['unified'] | 'bytes';
-  usage: TokenUsage;
+  usage: CallUsage;
 }
 
 /**
@@ -124,7 +124,7 @@ class Blocks {
 const optionsOf = ({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) =>
   providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
 
-function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsage {
+export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): CallUsage {
   const prompt = inputTokens.total ?? 0;
   const completion = outputTokens.total ?? 0;
   return {
@@ -132,5 +132,8 @@ function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsag
     total_completion_tokens: completion,
     total_tokens: prompt + completion,
     total_calls: 1,
+    // A server that counts the cached part apart from the prompt must not make the rest negative.
+    cached_prompt_tokens: Math.min(inputTokens.cacheRead ?? 0, prompt),
+    written_prompt_tokens: inputTokens.cacheWrite ?? 0,
   };
 }

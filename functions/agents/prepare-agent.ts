@@ -48,7 +48,7 @@ export interface AgentSettings {
 
 /** The agent of a task, with everything that a call of its model contains. */
 export interface PreparedAgent {
-  /** The agent's `llm_model`. */
+  /** As of `ModelCall`. */
   modelName: string;
   maxOutputTokens: number;
   /** The maximum of model calls. */
@@ -72,6 +72,7 @@ export interface PreparedAgent {
 export async function prepareAgent(settings: AgentSettings, task: Task): Promise<PreparedAgent> {
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta, llm_model: modelName } = definition;
+  const serviceTier = (task.isOfBatch ? meta.batch_service_tier : undefined) ?? meta.service_tier;
   const { provider, name } = findProvider(settings.providers, modelName);
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
@@ -98,6 +99,10 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     ],
     maxOutputTokens,
     ...(meta.temperature !== undefined && { temperature: meta.temperature }),
+    ...(meta.reasoning_effort !== undefined && { reasoning: meta.reasoning_effort }),
+    ...(serviceTier !== undefined && {
+      providerOptions: { openai: { serviceTier }, bedrock: { serviceTier } },
+    }),
     ...task.sampling,
     ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
     abortSignal: task.signal,
@@ -108,7 +113,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     return true;
   };
   return {
-    modelName,
+    modelName: serviceTier === undefined ? modelName : `${modelName}#${serviceTier}`,
     maxOutputTokens,
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type {
+  CallUsage,
   ModelCall,
   ReplyBudget,
   ReplyEnd,
@@ -100,7 +101,7 @@ export class ReplyLoop {
       model: agent.modelName,
       callType: this.isReply ? 'chat' : 'consultant_call_agent',
     };
-    let usage = noUsage;
+    let usage: CallUsage = noUsage;
     let isCalled = false;
     const onCall = (isNowCalled: boolean): void => {
       isCalled = isNowCalled;

@@ -79,11 +79,12 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
  * may have received it. All failures of the model are thrown as ModelFailure, error parts of the stream included.
  */
 export interface RetryingModel {
-  generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
-  /**
-   * Resolves at the model's first output. Rejects if the model fails before it.
-   * @param onCall called with true before each call, and with false after each call that the provider has rejected
-   */
+  /** @param onCall called with true before each call, and with false after each call that the provider has rejected */
+  generate(
+    options: LanguageModelV4CallOptions,
+    onCall?: (isCalled: boolean) => void,
+  ): Promise<LanguageModelV4GenerateResult>;
+  /** Resolves at the model's first output. Rejects if the model fails before it. */
   stream(
     options: LanguageModelV4CallOptions,
     onCall?: (isCalled: boolean) => void,
@@ -93,7 +94,8 @@ export interface RetryingModel {
 export function retryingModel(model: LanguageModelV4, timing: Timing & Partial<RetryTiming>): RetryingModel {
   const times: RetryTiming = { ...defaults, ...timing };
   return {
-    generate: (options) => withRetries(model, () => model.doGenerate(options), options.abortSignal, times),
+    generate: (options, onCall) =>
+      withRetries(model, () => model.doGenerate(options), options.abortSignal, times, onCall),
     async stream(options, onCall) {
       const { buffered, reader } = await withRetries(
         model,

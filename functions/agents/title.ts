@@ -1,3 +1,6 @@
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import type { CallUsage } from '#domain/chats/agent-runtime.ts';
+import { usageOf } from './model-response.ts';
 import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
@@ -12,23 +15,29 @@ const messageCharacters = 4000;
 /** A title has about ten tokens; the rest is room for models that reason first. */
 const maxOutputTokens = 1024;
 
-/** A title made by a model; undefined if its text has no usable line. */
+/**
+ * A title made by a model; undefined if its text has no usable line.
+ * @param onCall as of `RetryingModel`
+ */
 export async function titleOf(
   model: RetryingModel,
   message: string,
   signal: AbortSignal,
-): Promise<string | undefined> {
+  onCall: (isCalled: boolean) => void,
+): Promise<{ title: string | undefined; usage: CallUsage }> {
   const start = [...message].slice(0, messageCharacters).join('');
-  const { content, finishReason } = await model.generate({
+  const options = {
     prompt: [
       { role: 'system', content: instructions },
       { role: 'user', content: [{ type: 'text', text: start }] },
     ],
     maxOutputTokens,
     abortSignal: signal,
-  });
-  if (finishReason.unified === 'error' || finishReason.unified === 'content-filter') return undefined;
-  return trimTitle(content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
+  } satisfies LanguageModelV4CallOptions;
+  const { content, finishReason, usage } = await model.generate(options, onCall);
+  const isUsable = finishReason.unified !== 'error' && finishReason.unified !== 'content-filter';
+  const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  return { title: isUsable ? trimTitle(text) : undefined, usage: usageOf(usage) };
 }
 
 /**

@@ -21,6 +21,11 @@ export const unifiedTool = z
   })
   .meta({ id: 'UnifiedTool' });
 
+/** Provider's words, from none to the most. */
+export const reasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
+
+const serviceTier = z.enum(['flex', 'priority']);
+
 /** How an agent uses its model. The service ignores other keys: they belong to the operator. */
 const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
@@ -30,6 +35,11 @@ const agentMeta = z.looseObject({
   max_steps: z.int().min(1).max(50).optional(),
   /** Characters of earlier messages in the prompt. Default: the stage's setting. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
+  /** How much the model reasons. Models that do not know it fail or ignore it; docs/agents.md lists them. */
+  reasoning_effort: reasoningEffort.optional(),
+  /** The provider's price and speed class for calls; `batch_service_tier` replaces it for requests of batches. */
+  service_tier: serviceTier.optional(),
+  batch_service_tier: serviceTier.optional(),
   /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
   vision: z.boolean().optional(),
   /** Whether a text that starts with `<think>…</think>` or `<thinking>…</thinking>` starts with reasoning. */

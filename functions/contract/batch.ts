@@ -21,10 +21,15 @@ export const batch = z
 
 export type BatchResource = z.infer<typeof batch>;
 
-const tokens = { total_tokens: count, prompt_tokens: count, completion_tokens: count };
+const tokens = {
+  total_tokens: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_prompt_tokens: count,
+};
 
 /**
- * One model call. `call_type` is `chat` for the agent's own calls, else the type of the reasoning step that made it.
+ * One model call. `cached_prompt_tokens` is an addition. `call_type` is `chat` for the agent's own calls, else the type of the reasoning step that made it.
  */
 export const modelCall = z
   .object({ model: z.string(), call_type: z.string(), ...tokens })
@@ -39,6 +44,7 @@ const batchResultUsage = z
     total_tokens: count,
     total_prompt_tokens: count,
     total_completion_tokens: count,
+    cached_prompt_tokens: count,
     main_response: modelCall.nullable(),
   })
   .meta({ id: 'BatchResultUsage' });

@@ -14,13 +14,14 @@ export const incomplete = z.string();
 export const feedbackType = z.enum(['sys_helpful', 'sys_improve']);
 export type FeedbackType = z.infer<typeof feedbackType>;
 
-/** Specification, section 2.6. */
+/** Specification, section 2.6. `cached_prompt_tokens` is an addition. */
 export const tokenUsage = z
   .object({
     total_prompt_tokens: count,
     total_completion_tokens: count,
     total_tokens: count,
     total_calls: count,
+    cached_prompt_tokens: count,
   })
   .meta({ id: 'TokenUsage' });
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { reasoningEffort } from './agent.ts';
 import { type ErrorKind, ServiceError } from './errors.ts';
 import { externalUserId, optional } from './fields.ts';
 import { reasoningStep } from './message.ts';
@@ -42,6 +43,7 @@ export const chatCompletionRequest = z.object({
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   user: optional(externalUserId),
   temperature: optional(z.number().min(0).max(2)),
+  reasoning_effort: optional(reasoningEffort),
   top_p: optional(z.number().min(0).max(1)),
   presence_penalty: penalty,
   frequency_penalty: penalty,
@@ -74,6 +76,7 @@ const completionUsage = z.object({
   prompt_tokens: z.int(),
   completion_tokens: z.int(),
   total_tokens: z.int(),
+  prompt_tokens_details: z.object({ cached_tokens: z.int() }),
 });
 
 const finishReason = z.enum(['stop', 'length', 'content_filter']);

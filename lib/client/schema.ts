@@ -538,6 +538,10 @@ export interface TokenUsage {
    * How many times models were called.
    */
   total_calls: number;
+  /**
+   * The part of the prompts that the provider has read from its cache.
+   */
+  cached_prompt_tokens: number;
 }
 /**
  * Why the reply failed. The event response.error has the same values.
@@ -1000,6 +1004,10 @@ export interface BatchResultUsage {
    */
   total_completion_tokens: number;
   /**
+   * The part of the prompts that the provider has read from its cache.
+   */
+  cached_prompt_tokens: number;
+  /**
    * The last model call of the agent itself. It is not in `tool_calls`.
    */
   main_response: ModelCall | null;
@@ -1028,6 +1036,10 @@ export interface ModelCall {
    * Tokens that models have generated.
    */
   completion_tokens: number;
+  /**
+   * The part of the prompts that the provider has read from its cache.
+   */
+  cached_prompt_tokens: number;
 }
 /**
  * How to store the file: JSON of at most 65,536 bytes and 1,000 fields and elements, as a part of type application/json or as a text field.

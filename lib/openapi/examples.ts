@@ -20,8 +20,14 @@ const replyText = 'You can return an item within 30 days.';
 const groupId = 'a4c1f7d0-2f5b-4b58-8f5a-6f0f6c7f1d2e';
 const responseId = 'resp_9f8a1c3e5b7d42f6a0c4e8b2d6f1a3c5';
 
-const stepUsage = { total_prompt_tokens: 0, total_completion_tokens: 0, total_tokens: 0, total_calls: 0 };
-const usage = { total_prompt_tokens: 412, total_completion_tokens: 57, total_tokens: 469, total_calls: 2 };
+const stepUsage = {
+  ...{ total_prompt_tokens: 0, total_completion_tokens: 0, total_tokens: 0 },
+  ...{ total_calls: 0, cached_prompt_tokens: 0 },
+};
+const usage = {
+  ...{ total_prompt_tokens: 412, total_completion_tokens: 57, total_tokens: 469 },
+  ...{ total_calls: 2, cached_prompt_tokens: 256 },
+};
 const step = {
   id: 'call_1',
   type: 'consultant_retrieve_context_source',
@@ -112,6 +118,7 @@ const modelCall = {
   total_tokens: 143,
   prompt_tokens: 120,
   completion_tokens: 23,
+  cached_prompt_tokens: 0,
 };
 
 const results: BatchResultResource[] = [
@@ -125,6 +132,7 @@ const results: BatchResultResource[] = [
       total_tokens: 143,
       total_prompt_tokens: 120,
       total_completion_tokens: 23,
+      cached_prompt_tokens: 0,
       main_response: modelCall,
     },
     incomplete: null,

@@ -85,6 +85,7 @@ const batchCounts = {
 const batchStatus =
   '`in_progress`, then `completed`, `failed`, or `cancelling` and `cancelled`. A batch whose time has run out ends as `completed`.';
 const promptTokens = 'Tokens of prompts.';
+const cachedTokens = 'The part of the prompts that the provider has read from its cache.';
 const completionTokens = 'Tokens that models have generated.';
 const allTokens = 'Tokens of prompts and generated tokens together.';
 
@@ -193,6 +194,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     total_completion_tokens: completionTokens,
     total_tokens: allTokens,
     total_calls: 'How many times models were called.',
+    cached_prompt_tokens: cachedTokens,
   },
   UploadedFile: {
     schema: 'A file that was uploaded.',
@@ -246,6 +248,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     total_tokens: allTokens,
     total_prompt_tokens: promptTokens,
     total_completion_tokens: completionTokens,
+    cached_prompt_tokens: cachedTokens,
     main_response: 'The last model call of the agent itself. It is not in `tool_calls`.',
   },
   ModelCall: {
@@ -256,6 +259,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     total_tokens: allTokens,
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
+    cached_prompt_tokens: cachedTokens,
   },
   BatchEndedEvent: {
     schema: 'The body of a webhook call.',

@@ -181,7 +181,9 @@ class Leases {
   change(before: WireItem | undefined, after: WireItem): void {
     const [old, id] = [before?.lease_id?.S, after.lease_id?.S];
     if (old !== undefined && old !== id) this.#chats.delete(old);
-    if (id?.startsWith('batch:') === true && !isDelayed(this.#world)) this.#chats.set(id, after.pk?.S ?? '');
+    const isTaken = before?.lease_until?.N !== after.lease_until?.N;
+    if (id?.startsWith('batch:') === true && isTaken && !isDelayed(this.#world))
+      this.#chats.set(id, after.pk?.S ?? '');
   }
 
   check(before: WireItem, after: WireItem): void {

@@ -3,9 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { invariants, invariantsOfNewCode, type Violation } from './checks.ts';
+import { invariants, invariantsOfNewCode } from './checks.ts';
 import { type FaultKind, faultKinds, isPossible } from './faults.ts';
-import { knownViolations } from './known-violations.ts';
 import { addTo, emptySummary, newWorld, type Summary } from './run-seeds.ts';
 import { todaysCalls } from './todays-calls.ts';
 
@@ -45,19 +44,10 @@ async function explore(worlds: number): Promise<void> {
     `Seeds ${first} to ${first + worlds - 1}: ${sum.faults} faults, at least ${sum.fewestFaults} a world, ` +
       `${sum.events} events, at most ${sum.mostEvents} a world, ${seconds.toFixed(1)} s`,
   );
-  const unknown = sum.violations.filter(({ invariant }) => !isKnown(sum, invariant));
-  console.log(`${unknown.length} violations, ${sum.violations.length - unknown.length} known ones`);
-  const [worst] = unknown;
-  if (worst !== undefined) await printHistory(worst.seed);
-  if (unknown.length > 0 || (worlds >= completeRun && !isComplete)) process.exitCode = 1;
-}
-
-/** Whether today's code is known to violate the invariant, about as often. */
-function isKnown({ worlds, violations }: Summary, invariant: Violation['invariant']): boolean {
-  const known = knownViolations[invariant];
-  if (known === undefined) return false;
-  const found = violations.filter((violation) => violation.invariant === invariant).length;
-  return found <= Math.max(3, known.share * worlds);
+  console.log(`${sum.violations.length} violations`);
+  const [found] = sum.violations;
+  if (found !== undefined) await printHistory(found.seed);
+  if (sum.violations.length > 0 || (worlds >= completeRun && !isComplete)) process.exitCode = 1;
 }
 
 /** Each process takes the next seeds when it is ready. */
@@ -97,9 +87,7 @@ function report({ calls, checks, violations }: Summary): boolean {
   for (const [invariant, origin] of Object.entries(invariants)) {
     const found = violations.filter((violation) => violation.invariant === invariant);
     const seeds = found.map(({ seed }) => seed).slice(0, 5);
-    const known = knownViolations[invariant as keyof typeof invariants];
-    const result =
-      found.length === 0 ? '' : `  ${found.length} × (seeds ${seeds.join(', ')})${known ? ' known' : ''}`;
+    const result = found.length === 0 ? '' : `  ${found.length} × (seeds ${seeds.join(', ')})`;
     const count = checks[invariant as keyof typeof invariants] ?? 0;
     console.log(`${String(count).padStart(9)}  ${invariant} [${origin}]${result}`);
   }

@@ -6,7 +6,7 @@ import type { Process } from './process.ts';
 export interface PaidCall {
   process: Process;
   workspaceId: string;
-  /** The last message of the user, which is unique in the world. */
+  /** The last message of the user, which is unique in the world; empty for a title. */
   message: string;
   startedAt: number;
   /** When its output ended; undefined if it did not end by itself. */
@@ -59,9 +59,20 @@ const scriptedModel = (
   ...{ specificationVersion: 'v4', provider: 'scripted', modelId: 'scripted', supportedUrls: {} },
   async doGenerate({ abortSignal }) {
     const { timeline } = process.world;
-    await process.call('model.generate', 'other', () => undefined, failed);
+    const title = { process, workspaceId, startedAt: timeline.now };
+    const call: PaidCall = {
+      ...title,
+      message: '',
+      succeededAt: undefined,
+      hasOutput: false,
+      isAborted: false,
+    };
+    await countArrival(call, onCall, abortSignal, () =>
+      process.call('model.generate', 'other', () => undefined, failed),
+    );
     await process.sleep(timeline.between(200, 3000));
     abortSignal?.throwIfAborted();
+    call.hasOutput = true;
     return { content: [{ type: 'text', text: 'A title' }], finishReason, usage, warnings: [] };
   },
   async doStream({ prompt, abortSignal }) {
@@ -71,23 +82,34 @@ const scriptedModel = (
       ...{ process, workspaceId, message, startedAt: timeline.now },
       ...{ succeededAt: undefined, hasOutput: false, isAborted: false },
     };
-    // A request that is aborted may have arrived, also if its process dies before the response.
-    const arrived = (): void => onCall(call);
-    abortSignal?.addEventListener('abort', arrived);
-    try {
+    await countArrival(call, onCall, abortSignal, async () => {
       await process.call('model.stream', 'other', () => undefined, failed);
       abortSignal?.throwIfAborted();
       if (timeline.chance(manners.failures)) throw tooMany();
-    } finally {
-      abortSignal?.removeEventListener('abort', arrived);
-    }
-    onCall(call);
+    });
     abortSignal?.addEventListener('abort', () => {
       call.isAborted = true;
     });
     return { stream: replyStream(process, call, manners, abortSignal) };
   },
 });
+
+/** A request that is aborted may have arrived, also if its process dies before the response. */
+async function countArrival(
+  call: PaidCall,
+  onCall: (call: PaidCall) => void,
+  abortSignal: AbortSignal | undefined,
+  send: () => Promise<void>,
+): Promise<void> {
+  const arrived = (): void => onCall(call);
+  abortSignal?.addEventListener('abort', arrived);
+  try {
+    await send();
+  } finally {
+    abortSignal?.removeEventListener('abort', arrived);
+  }
+  onCall(call);
+}
 
 function replyStream(
   process: Process,

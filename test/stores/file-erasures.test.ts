@@ -61,6 +61,17 @@ describe('a file of a deleted chat', () => {
     await fileIndex.close(file);
     expect(await isStored(file)).toBe(false);
   });
+
+  it('is erased by the next purge if one was interrupted, although a send has tried to attach it meanwhile', async () => {
+    const file = await upload();
+    await fileIndex.attach(file, chatA);
+    const interrupted = { ...services, files: { delete: () => Promise.reject(new Error('interrupted')) } };
+    await expect(eraseFile(interrupted, file, chatA)).rejects.toThrow('interrupted');
+    expect(await fileIndex.attach(file, chatA)).toBe(false);
+    const purge = { workspaceId, chatId: chatA, deletedAt: new Date().toISOString() };
+    await eraseChat({ ...stores, ...noObjects }, purge, { isLast: true, hasTime: () => true });
+    expect(await isStored(file)).toBe(false);
+  });
 });
 
 describe('the files of a chat', () => {

@@ -61,7 +61,7 @@ describe('a stored message', () => {
           reasoningSteps: [step('one'), { ...step('two'), ended_at: null, result: null }],
           tokenUsage: {
             ...{ total_prompt_tokens: 3, total_completion_tokens: 4 },
-            ...{ total_tokens: 7, total_calls: 2 },
+            ...{ total_tokens: 7, total_calls: 2, cached_prompt_tokens: 2 },
           },
           error: { code: 10005, message: 'Stream timed out' },
           incomplete: 'max_output_tokens',

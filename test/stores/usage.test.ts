@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { noCounts, type Use } from '#domain/workspaces/usage.ts';
+import { noCounts, noModelUsage, type Use } from '#domain/workspaces/usage.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 
@@ -33,12 +33,12 @@ describe('usage', () => {
     expect(await usageOf(workspaceId)).toEqual([]);
     await stores.usage.add(first, '2027-01-15');
     const owner = { workspaceId, apiKeyId: 'key_1', agentId: 'agent-1', day: '2027-01-15' };
-    const large = { calls: 2, promptTokens: 1500, completionTokens: 50 };
+    const large = { ...noModelUsage, calls: 2, promptTokens: 1500, completionTokens: 50 };
     expect(await usageOf(workspaceId)).toEqual([
       {
         ...owner,
         counts: { ...noCounts, turns: 1, uploadedBytes: 100 },
-        models: { 'openai:large': large, demo: { calls: 1, promptTokens: 0, completionTokens: 0 } },
+        models: { 'openai:large': large, demo: { ...noModelUsage, calls: 1 } },
       },
     ]);
     const counts = {
@@ -50,7 +50,10 @@ describe('usage', () => {
       {
         ...owner,
         counts: { ...counts, turns: 2, uploadedBytes: 100 },
-        models: { 'openai:large': large, demo: { calls: 2, promptTokens: 7, completionTokens: 8 } },
+        models: {
+          'openai:large': large,
+          demo: { ...noModelUsage, calls: 2, promptTokens: 7, completionTokens: 8 },
+        },
       },
     ]);
   });
@@ -59,7 +62,10 @@ describe('usage', () => {
     const use = useOf({ calls: [['demo', 'chat', 10, 1]] });
     await Promise.all(Array.from({ length: 20 }, () => stores.usage.add(use, '2027-01-15')));
     expect(await usageOf(use.workspaceId)).toMatchObject([
-      { counts: { turns: 20 }, models: { demo: { calls: 20, promptTokens: 200, completionTokens: 20 } } },
+      {
+        counts: { turns: 20 },
+        models: { demo: { ...noModelUsage, calls: 20, promptTokens: 200, completionTokens: 20 } },
+      },
     ]);
   });
 

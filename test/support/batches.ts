@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { BatchResource, BatchResultResource, ModelCallResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { Client } from './client.ts';
 import { dataOf } from './open-tenant.ts';
@@ -109,13 +109,14 @@ export async function checkEnded(
 export function expectUsageToAddUp({ response_usage: usage }: BatchResultResource): void {
   if (usage === null) throw new Error('A success has no usage');
   const calls = [...usage.tool_calls, ...(usage.main_response === null ? [] : [usage.main_response])];
-  const sum = (field: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
+  const sum = (field: keyof ModelCallResource & `${string}tokens`) =>
     calls.reduce((total, call) => total + call[field], 0);
   expect(usage).toMatchObject({
     total_calls: calls.length,
     total_tokens: sum('total_tokens'),
     total_prompt_tokens: sum('prompt_tokens'),
     total_completion_tokens: sum('completion_tokens'),
+    cached_prompt_tokens: sum('cached_prompt_tokens'),
   });
 }
 

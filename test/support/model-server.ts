@@ -26,8 +26,11 @@ export interface ScriptedToolCall {
 }
 
 export interface ModelUsage {
+  /** Those that were read from the cache, or written to it, included. */
   prompt_tokens: number;
   completion_tokens: number;
+  cached?: number;
+  written?: number;
 }
 
 /** Errors that a provider sends inside its stream, after the response has started. */

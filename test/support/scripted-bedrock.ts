@@ -67,9 +67,11 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   const events = stream ? openEvents(response) : undefined;
   const finish = (stopReason: string, usage: ModelUsage | null = usualUsage) => {
     const tokens = usage && {
-      inputTokens: usage.prompt_tokens,
+      inputTokens: usage.prompt_tokens - (usage.cached ?? 0) - (usage.written ?? 0),
       outputTokens: usage.completion_tokens,
       totalTokens: usage.prompt_tokens + usage.completion_tokens,
+      ...(usage.cached !== undefined && { cacheReadInputTokens: usage.cached }),
+      ...(usage.written !== undefined && { cacheWriteInputTokens: usage.written }),
     };
     if (events === undefined) {
       response.writeHead(200, { 'Content-Type': 'application/json' });

@@ -54,6 +54,11 @@ const streamErrors: Readonly<Record<StreamError, Record<string, unknown>>> = {
   'invalid request': { message: 'scripted', type: 'invalid_request_error', code: 'invalid_value' },
 };
 
+const totalOf = ({ cached, prompt_tokens, completion_tokens }: ModelUsage) => ({
+  ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+  ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
+});
+
 function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ModelCall {
   if (method !== 'POST' || path !== '/v1/chat/completions')
     throw new Error(`No such route: ${method} ${path}`);
@@ -74,7 +79,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     chunk({ choices: [{ index: 0, delta: { role: 'assistant', ...fields }, finish_reason: null }] });
   };
   const finish = (reason: string, usage: ModelUsage | null = usualUsage) => {
-    const total = usage && { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens };
+    const total = usage && totalOf(usage);
     if (!request.stream) {
       const choices = [{ index: 0, message: plainMessage(said), finish_reason: reason }];
       const reply = { ...header, object: 'chat.completion', choices, ...(total && { usage: total }) };

@@ -6,6 +6,7 @@ export const usageOfCall: TokenUsage = {
   total_completion_tokens: 2,
   total_tokens: 12,
   total_calls: 1,
+  cached_prompt_tokens: 0,
 };
 
 /** A reply that a model is making, played by a test. */

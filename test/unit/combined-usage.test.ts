@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { combinedUsage } from '#domain/workspaces/count-usage.ts';
-import { noCounts, type UsageStore, type Use } from '#domain/workspaces/usage.ts';
+import { noCounts, noModelUsage, type UsageStore, type Use } from '#domain/workspaces/usage.ts';
 import { type ManualClock, manualClock } from '#support/manual-clock.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 
@@ -59,8 +59,8 @@ describe('the usage of concurrent requests', () => {
       ...{ workspaceId: 'ws', apiKeyId: 'key', agentId: 'agent', day },
       counts: { ...noCounts, turns: 3, failedTurns: 1 },
       models: {
-        model: { calls: 1, promptTokens: 10, completionTokens: 2 },
-        other: { calls: 1, promptTokens: 1, completionTokens: 1 },
+        model: { ...noModelUsage, calls: 1, promptTokens: 10, completionTokens: 2 },
+        other: { ...noModelUsage, calls: 1, promptTokens: 1, completionTokens: 1 },
       },
     });
   });

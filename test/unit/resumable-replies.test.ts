@@ -446,6 +446,7 @@ it('costs at most one write unit a second, and three more', async () => {
     total_completion_tokens: 1000,
     total_tokens: 2000,
     total_calls: 1,
+    cached_prompt_tokens: 0,
   };
   add({ type: 'response.output_text.completed', ...{ message_id: 2 ** 40, final_text: text, usage } });
   await recorder.finish();

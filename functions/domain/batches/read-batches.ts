@@ -137,15 +137,16 @@ async function resultOf(
 /** The usage of a result. The rows of `tool_calls` and `main_response` add up to its totals. */
 function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
   const calls = counted.map(
-    ([model, call_type, prompt_tokens, completion_tokens]): ModelCallResource => ({
+    ([model, call_type, prompt_tokens, completion_tokens, cached_prompt_tokens = 0]): ModelCallResource => ({
       model,
       call_type,
       total_tokens: prompt_tokens + completion_tokens,
       prompt_tokens,
       completion_tokens,
+      cached_prompt_tokens,
     }),
   );
-  const sum = (field: 'total_tokens' | 'prompt_tokens' | 'completion_tokens'): number =>
+  const sum = (field: keyof ModelCallResource & `${string}tokens`): number =>
     calls.reduce((total, call) => total + call[field], 0);
   const main = calls.findLast(({ call_type }) => call_type === 'chat') ?? null;
   return {
@@ -154,6 +155,7 @@ function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResour
     total_tokens: sum('total_tokens'),
     total_prompt_tokens: sum('prompt_tokens'),
     total_completion_tokens: sum('completion_tokens'),
+    cached_prompt_tokens: sum('cached_prompt_tokens'),
     main_response: main,
   };
 }

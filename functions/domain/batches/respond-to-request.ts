@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import { ReplyBudget } from '#domain/chats/agent-runtime.ts';
+import { countedCall, ReplyBudget } from '#domain/chats/agent-runtime.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { collectReply, type Reply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { AssistantMessage } from '#domain/chats/message.ts';
@@ -84,7 +84,7 @@ export async function respondToRequest(
   const budget = new ReplyBudget(services.replySettings.limits);
   const { reply, error } = await collectReply(
     services,
-    { ...turn, budget },
+    { ...turn, budget, isOfBatch: true },
     { emit: () => undefined, stop: attempt.stop, deadline: services.batchSettings.item },
   );
   attempt.calls = reply.calls;
@@ -202,9 +202,7 @@ const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agen
 const callsOf = (
   { tokenUsage }: Pick<AssistantMessage, 'tokenUsage'>,
   { definition }: AgentVersion,
-): CountedCall[] => [
-  [definition.llm_model, 'chat', tokenUsage.total_prompt_tokens, tokenUsage.total_completion_tokens],
-];
+): CountedCall[] => [countedCall({ model: definition.llm_model, callType: 'chat' }, tokenUsage)];
 
 const failedWith = (code: number) => (message: string) => ({
   result: { error: { code, message }, incomplete: null, calls: [] },

@@ -1,6 +1,7 @@
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { CountedCall } from '#domain/platform/services.ts';
 import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 
@@ -37,6 +38,8 @@ export interface ReplyRequest {
   attachments: StoredFile[];
   budget: ReplyBudget;
   signal: AbortSignal;
+  /** Whether the reply is for a request of a batch, whose calls may have a service tier of their own. */
+  isOfBatch?: boolean;
 }
 
 /** An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted. */
@@ -52,12 +55,29 @@ export type ReplyPart =
    * A model call ends. The usage of a reply is the sum over its calls. A call that failed before its first output has
    * no usage.
    */
-  | { type: 'call end'; call: ModelCall; usage: TokenUsage };
+  | { type: 'call end'; call: ModelCall; usage: CallUsage };
+
+/** The start or the end of a model call. */
+export type CallPart = Extract<ReplyPart, { call: ModelCall }>;
 
 export interface ModelCall {
+  /** The agent's `llm_model`, with `#` and the service tier if the call has one: it has a price of its own. */
   model: string;
-  callType: 'chat' | 'consultant_call_agent';
+  callType: 'chat' | 'consultant_call_agent' | 'title';
 }
+
+/** The usage of one call. Clients do not see what the provider has written to its cache. */
+export interface CallUsage extends TokenUsage {
+  written_prompt_tokens?: number;
+}
+
+export const countedCall = ({ model, callType }: ModelCall, usage: CallUsage): CountedCall => {
+  const { cached_prompt_tokens: cached, written_prompt_tokens: written = 0 } = usage;
+  return [
+    ...([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens] as const),
+    ...(written > 0 ? ([cached, written] as const) : cached > 0 ? ([cached] as const) : ([] as const)),
+  ];
+};
 
 /** Why a reply has ended without an abort. */
 export type ReplyEndReason =
@@ -93,6 +113,7 @@ export interface AgentRuntime {
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * Makes a title of at most 60 characters for a chat with this first message.
+   * @param request.onCall called at the start and at the end of each model call
    * @returns undefined if the model makes none, or if the reply's budget has no call left
    */
   title(request: {
@@ -100,6 +121,7 @@ export interface AgentRuntime {
     message: string;
     budget: ReplyBudget;
     signal: AbortSignal;
+    onCall: (part: CallPart) => void;
   }): Promise<string | undefined>;
 }
 

@@ -3,12 +3,14 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { ListPage } from '#contract/pagination.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { allEnded, untilAborted } from '#domain/platform/promises.ts';
+import type { CountedCall } from '#domain/platform/services.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
-import type { ReplyBudget } from './agent-runtime.ts';
+import { countedCall, type ReplyBudget } from './agent-runtime.ts';
 import { type Chat, isOpenTo, type NewChat } from './chat.ts';
 import { countMessages } from './history.ts';
-import { isReplyPosition, positionOf, type RatedMessage } from './message.ts';
+import { isReplyPosition, positionOf, type RatedMessage, unknownUsage } from './message.ts';
 import type { Feedback, Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
@@ -93,7 +95,7 @@ export async function renameChat(
   return { ...chat, name, updatedAt };
 }
 
-type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log'>;
+type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
 
 /** Milliseconds that the function waits for a title after the reply. */
 const titleGrace = 2000;
@@ -106,8 +108,8 @@ interface ChatTitle {
   cancel(): void;
   /** Waits until the title is stored and emitted, or the grace time is over. */
   finish(): Promise<void>;
-  /** Waits for a write of the title that had started when the grace time ended. */
-  written(): Promise<void>;
+  /** Waits for the writes of the title and of its usage that had not ended with the grace time. */
+  written(): Promise<unknown>;
 }
 
 export function nameChat(
@@ -117,13 +119,27 @@ export function nameChat(
   emit: (event: StreamEventBody) => void,
 ): ChatTitle {
   const abort = new AbortController();
-  let writing: Promise<void> = Promise.resolve();
+  let writing: Promise<unknown> = Promise.resolve();
+  let counting: Promise<unknown> = Promise.resolve();
   let isStarted = false;
   return {
     start() {
       if (isStarted || !turn.makesTitle) return;
       isStarted = true;
-      writing = makeTitle(services, turn, emit, { budget, signal: abort.signal });
+      const { agent, message } = turn;
+      const { signal } = abort;
+      // A title has at most one call that is paid. If it is aborted, its tokens are unknown.
+      let call: CountedCall | undefined;
+      const making = services.agentRuntime.title({
+        ...{ agent, message, budget, signal },
+        onCall(part) {
+          const usage = part.type === 'call start' ? unknownUsage : part.usage;
+          call = usage.total_calls === 0 ? undefined : countedCall(part.call, usage);
+        },
+      });
+      const name = untilAborted(making, signal);
+      counting = name.catch(() => undefined).then(() => countTitle(services, turn, call));
+      writing = storeTitle(services, turn, emit, name);
     },
     cancel() {
       isStarted = true;
@@ -134,28 +150,35 @@ export function nameChat(
       await untilAborted(writing, abort.signal).catch(() => undefined);
       cancelGrace();
     },
-    written: () => writing,
+    written: () => Promise.all([writing, counting]),
   };
 }
 
 /** Never fails: the chat keeps its name if no title can be made. */
-async function makeTitle(
+async function storeTitle(
   services: NameServices,
-  turn: SentTurn,
+  { chat }: SentTurn,
   emit: (event: StreamEventBody) => void,
-  given: { budget: ReplyBudget; signal: AbortSignal },
+  making: Promise<string | undefined>,
 ): Promise<void> {
   try {
-    const name = await untilAborted(
-      services.agentRuntime.title({ agent: turn.agent, message: turn.message, ...given }),
-      given.signal,
-    );
+    const name = await making;
     if (name === undefined) return;
-    if (await services.chats.setTitle(turn.chat, name, services.clock.now().toISOString()))
+    if (await services.chats.setTitle(chat, name, services.clock.now().toISOString()))
       emit({ type: 'response.chat.title.updated', name });
   } catch (error) {
-    services.log.warn('The chat keeps its name: no title could be made', { chatId: turn.chat.id, error });
+    services.log.warn('The chat keeps its name: no title could be made', { chatId: chat.id, error });
   }
+}
+
+/** The title is not part of the reply, so its calls are in the usage of the agent alone. */
+async function countTitle(services: NameServices, turn: SentTurn, call?: CountedCall): Promise<void> {
+  if (call === undefined) return;
+  const { workspaceId } = turn.chat;
+  const calls = [call];
+  services.meter.replied({ calls, reasoningSteps: [] });
+  const { apiKeyId, agent } = turn;
+  await countUsage(services, { workspaceId, apiKeyId, agentId: agent.agentId, counts: {}, calls });
 }
 
 /**

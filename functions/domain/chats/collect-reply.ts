@@ -11,6 +11,8 @@ import {
   sumOf,
 } from '#domain/platform/services.ts';
 import {
+  type CallUsage,
+  countedCall,
   type ModelCall,
   ReplyBudget,
   type ReplyEndReason,
@@ -58,10 +60,10 @@ function gatherReply(
     calls: [],
   };
   const openCalls = new Set<ModelCall>();
-  const countCall = ({ model, callType }: ModelCall, usage: TokenUsage): void => {
+  const countCall = (call: ModelCall, usage: CallUsage): void => {
     if (usage.total_calls === 0) return;
     reply.usage = sumOf(reply.usage, usage);
-    reply.calls.push([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens]);
+    reply.calls.push(countedCall(call, usage));
   };
   const now = () => clock.now().toISOString();
   const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {

@@ -71,6 +71,7 @@ export const noUsage: TokenUsage = {
   total_completion_tokens: 0,
   total_tokens: 0,
   total_calls: 0,
+  cached_prompt_tokens: 0,
 };
 
 /** The usage of a call whose provider has not reported its end. */

@@ -78,6 +78,7 @@ const usageOf = (usage: TokenUsage): CompletionUsage => ({
   prompt_tokens: usage.total_prompt_tokens,
   completion_tokens: usage.total_completion_tokens,
   total_tokens: usage.total_tokens,
+  prompt_tokens_details: { cached_tokens: usage.cached_prompt_tokens },
 });
 
 /** A line about what the agent does, for clients that show it as thinking. */

@@ -144,7 +144,7 @@ async function checkedConversation(
 /** The agent with the caller's instructions and parameters, within the limits of both. */
 function withCaller(
   agent: AgentVersion,
-  { max_tokens, max_completion_tokens, temperature }: ChatCompletionRequest,
+  { max_tokens, max_completion_tokens, temperature, reasoning_effort }: ChatCompletionRequest,
   instructions: readonly string[],
 ): AgentVersion {
   const { definition } = agent;
@@ -158,8 +158,9 @@ function withCaller(
       meta: {
         ...meta,
         max_output_tokens: Math.min(...limits.filter((limit) => limit !== undefined)),
-        // Some models reject any temperature. If the agent sets one, its model accepts it.
+        // Some models reject any temperature or effort. If the agent sets one, its model accepts it.
         ...(meta.temperature !== undefined && temperature !== undefined && { temperature }),
+        ...(meta.reasoning_effort !== undefined && reasoning_effort !== undefined && { reasoning_effort }),
       },
     },
   };

@@ -50,7 +50,7 @@ export interface FileIndex extends PreparationLeases {
   /**
    * Registers that a chat attaches the file. This comes before the message is stored, so that no erasure deletes the
    * file afterwards. It may be repeated.
-   * @returns false if the file is closed or deleted; then nothing is registered
+   * @returns false if the file is closed or deleted; then the chat does not attach it
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
   /** Removes the registration of the chat, because the chat does not attach the file. */

@@ -34,7 +34,7 @@ export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
 
 /** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
 export interface Meter {
-  /** A reply has ended, complete or not. Records its usage. */
+  /** A reply or a title has ended, complete or not. Records its usage. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
   /** The model ended a reply with a failure. */
   modelFailed(model: string, failure: FailureOfModel): void;
@@ -49,8 +49,18 @@ export interface Meter {
   usageNotCounted(): void;
 }
 
-/** A model call. `callType` is `chat`, or the type of the reasoning step that made the call. */
-export type CountedCall = [model: string, callType: string, promptTokens: number, completionTokens: number];
+/**
+ * A model call. `callType` is `chat`, `title`, or the type of the reasoning step that made the call. `promptTokens` contains
+ * the tokens that were read from the provider's cache, and those that were written to it.
+ */
+export type CountedCall = [
+  model: string,
+  callType: string,
+  promptTokens: number,
+  completionTokens: number,
+  cachedTokens?: number,
+  writtenTokens?: number,
+];
 
 /** Adds counts of the same name. A count that is missing in the second object is 0. */
 export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(

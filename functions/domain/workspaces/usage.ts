@@ -28,7 +28,7 @@ export interface UsageCounts {
   failedTests: number;
 }
 
-/** The usage that one write adds. The calls include those of called agents and of failed attempts. */
+/** The usage that one write adds. The calls include those of called agents, of titles and of failed attempts. */
 export interface Use extends UsageOwner {
   counts: Partial<UsageCounts>;
   calls: readonly CountedCall[];
@@ -38,6 +38,9 @@ export interface ModelUsage {
   calls: number;
   promptTokens: number;
   completionTokens: number;
+  /** The part of the prompts that was read from the provider's cache, and the part that was written to it. */
+  cachedTokens: number;
+  writtenTokens: number;
 }
 
 export interface DayOfUsage extends UsageOwner {
@@ -58,7 +61,10 @@ export const noCounts: UsageCounts = {
   failedTests: 0,
 };
 
-export const noModelUsage: ModelUsage = { calls: 0, promptTokens: 0, completionTokens: 0 };
+export const noModelUsage: ModelUsage = {
+  ...{ calls: 0, promptTokens: 0, completionTokens: 0 },
+  ...{ cachedTokens: 0, writtenTokens: 0 },
+};
 
 /** The UTC day, such as `2027-01-31`. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
@@ -66,8 +72,10 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 /** The usage of each model. */
 export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {
   const models: Record<string, ModelUsage> = {};
-  for (const [model, , promptTokens, completionTokens] of calls)
-    models[model] = sumOf(models[model] ?? noModelUsage, { calls: 1, promptTokens, completionTokens });
+  for (const [model, , promptTokens, completionTokens, cachedTokens, writtenTokens] of calls)
+    models[model] = sumOf(models[model] ?? noModelUsage, {
+      ...{ calls: 1, promptTokens, completionTokens, cachedTokens, writtenTokens },
+    });
   return models;
 }
 

@@ -5,10 +5,11 @@ import { addTracedPart, measurements } from './invocation.ts';
 /** Adds to the measurements that the invocation publishes at its end. */
 export const meter: Meter = {
   replied({ calls, reasoningSteps }) {
-    for (const [model, , promptTokens, completionTokens] of calls) {
+    for (const [model, , promptTokens, completionTokens, cachedTokens = 0] of calls) {
       measurements.add('modelCalls', 1, { model });
       measurements.add('promptTokens', promptTokens, { model });
       measurements.add('completionTokens', completionTokens, { model });
+      measurements.add('cachedTokens', cachedTokens, { model });
     }
     for (const { type: tool, result, started_at, ended_at } of reasoningSteps) {
       const [start, end] = [started_at, ended_at ?? started_at].map((at) => Date.parse(at)) as [

@@ -79,10 +79,12 @@ export const metrics = {
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Model calls of replies in chats and batches. Calls for titles are not counted. */
+  /** Model calls, those of titles included. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
+  /** The prompt tokens that the provider has read from its cache. */
+  cachedTokens: { name: 'CachedTokens', unit: 'Count', dimensions: one('model') },
   /** Retries of model calls that were throttled or unavailable before their first output. */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
   /**

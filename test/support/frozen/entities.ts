@@ -2,7 +2,7 @@ import { agentDefinition } from '#contract/agent.ts';
 import { parseLimits } from '#contract/rate-limits.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
-import type { AssistantMessage, UserMessage } from '#domain/chats/message.ts';
+import { type AssistantMessage, noUsage, type UserMessage } from '#domain/chats/message.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
@@ -116,10 +116,22 @@ export const reply: AssistantMessage = {
       result: { success: true, data: { passages: [1, 2] } },
       started_at: at(4),
       ended_at: at(5),
-      token_usage: { total_prompt_tokens: 1, total_completion_tokens: 2, total_tokens: 3, total_calls: 1 },
+      token_usage: {
+        ...noUsage,
+        total_prompt_tokens: 1,
+        total_completion_tokens: 2,
+        total_tokens: 3,
+        total_calls: 1,
+      },
     },
   ],
-  tokenUsage: { total_prompt_tokens: 10, total_completion_tokens: 20, total_tokens: 30, total_calls: 2 },
+  tokenUsage: {
+    ...noUsage,
+    total_prompt_tokens: 10,
+    total_completion_tokens: 20,
+    total_tokens: 30,
+    total_calls: 2,
+  },
   error: { code: 10005, message: 'The reply was interrupted' },
   incomplete: null,
 };

@@ -9,10 +9,11 @@ import {
   type Incomplete,
   isReplyPosition,
   type Message,
+  noUsage,
 } from '#domain/chats/message.ts';
 
 /**
- * All attributes but the texts. Times are milliseconds and the usage is four numbers, so a short message is one write
+ * All attributes but the texts. Times are milliseconds and the usage is four or five numbers, so a short message is one write
  * unit (1 KB).
  */
 export const attributesOf = (message: Message): Item => ({
@@ -28,6 +29,7 @@ export const attributesOf = (message: Message): Item => ({
       message.tokenUsage.total_completion_tokens,
       message.tokenUsage.total_tokens,
       message.tokenUsage.total_calls,
+      ...(message.tokenUsage.cached_prompt_tokens > 0 ? [message.tokenUsage.cached_prompt_tokens] : []),
     ],
     ...(message.agentVersionId !== null && { version: message.agentVersionId }),
     ...(message.error !== null && { error: message.error }),
@@ -76,20 +78,30 @@ function messageOf(
     content,
     createdAt,
     agentVersionId: (item.version as string | undefined) ?? null,
-    reasoningSteps: steps === undefined ? [] : (JSON.parse(steps) as ReasoningStep[]),
-    tokenUsage: usageOf(item.usage as [number, number, number, number]),
+    reasoningSteps: steps === undefined ? [] : stepsOf(steps),
+    tokenUsage: usageOf(item.usage as StoredUsage),
     error: (item.error as ReplyError | undefined) ?? null,
     incomplete: (item.incomplete as Incomplete | undefined) ?? null,
     ...(item.response_id !== undefined && { responseId: item.response_id as string }),
   };
 }
 
-const usageOf = ([prompt, completion, total, calls]: [number, number, number, number]): TokenUsage => ({
+type StoredUsage = [prompt: number, completion: number, total: number, calls: number, cached?: number];
+
+const usageOf = ([prompt, completion, total, calls, cached = 0]: StoredUsage): TokenUsage => ({
   total_prompt_tokens: prompt,
   total_completion_tokens: completion,
   total_tokens: total,
   total_calls: calls,
+  cached_prompt_tokens: cached,
 });
+
+/** Steps that were stored before the usage had all its fields are read with zeros. */
+const stepsOf = (steps: string): ReasoningStep[] =>
+  (JSON.parse(steps) as ReasoningStep[]).map((step) => ({
+    ...step,
+    token_usage: { ...noUsage, ...step.token_usage },
+  }));
 
 /** Called only for texts that are too large for their items. */
 export type Contents = () => ContentStore;

@@ -21,9 +21,9 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
   async attach(file, chatId) {
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
-    const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
-    // This item goes first, so that a purge of the chat finds the other item, even after a crash.
-    await table.put({ Item: { ...fileOfChat, scope, ...ttlOf(file) } });
+    // This item goes first, so that a purge of the chat finds the other item, even after a crash. It stays if the file is
+    // closed: a purge that has closed the file, and was interrupted, finds the file by it.
+    await table.put({ Item: { ...keys.fileOfChat(workspaceId, chatId, uuid), scope, ...ttlOf(file) } });
     const attempt = randomUUID();
     const { attached } = await table.update({
       Key: chatOfFile,
@@ -44,7 +44,6 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
             ExpressionAttributeValues: { ':attempt': attempt },
           },
         },
-        { Delete: { Key: fileOfChat } },
       ]);
     return false;
   },

@@ -17,6 +17,8 @@ const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
   calls: 'c#',
   promptTokens: 'p#',
   completionTokens: 'o#',
+  cachedTokens: 'r#',
+  writtenTokens: 'w#',
 };
 
 const secondsPerDay = 86_400;

@@ -160,10 +160,14 @@ const unifiedReasons: Readonly<Record<string, LanguageModelV4FinishReason['unifi
   error: 'error',
 };
 
-function usageOf({ prompt_tokens, completion_tokens }: Fields = {}): LanguageModelV4Usage {
-  const uncounted = { noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
+function usageOf({
+  prompt_tokens,
+  completion_tokens,
+  prompt_tokens_details,
+}: Fields = {}): LanguageModelV4Usage {
+  const cacheRead = tokensIn(fieldsOf(prompt_tokens_details)?.cached_tokens);
   return {
-    inputTokens: { total: tokensIn(prompt_tokens), ...uncounted },
+    inputTokens: { total: tokensIn(prompt_tokens), noCache: undefined, cacheRead, cacheWrite: undefined },
     outputTokens: { total: tokensIn(completion_tokens), text: undefined, reasoning: undefined },
   };
 }
@@ -191,6 +195,8 @@ export function completionRequest(model: string, options: LanguageModelV4CallOpt
     presence_penalty: options.presencePenalty,
     stop: options.stopSequences,
     seed: options.seed,
+    reasoning_effort: options.reasoning,
+    service_tier: options.providerOptions?.openai?.serviceTier,
     messages: prompt.flatMap(messagesOf),
     ...(tools.length > 0 && {
       tools: tools.filter((tool) => tool.type === 'function').map(toolOf),

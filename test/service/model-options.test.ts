@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { usage } from '#runtime/composition/services.ts';
+import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { openAiRequests } from '#support/openai-requests.ts';
+import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+import { useService } from '#support/use-service.ts';
+
+const openai = closeAfterTests(await startScriptedModel());
+const bedrock = closeAfterTests(await startScriptedBedrock());
+const service = await useService({
+  variables: { OPENAI_BASE_URL: openai.url, AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url },
+});
+
+/** The bodies of the model's calls, by their last message. */
+function bodiesOf(model: typeof bedrock): Map<string, unknown> {
+  const bodies = new Map<string, unknown>();
+  const respond = ({ request, body, ...call }: ModelCall) => {
+    bodies.set(request.messages.at(-1)?.content ?? '', body);
+    call.chunk('Yes.');
+    call.finish({ prompt_tokens: 100, completion_tokens: 2, cached: 64 });
+  };
+  Object.assign(model, { onCall: respond, onPlainCall: respond });
+  return bodies;
+}
+
+const today = new Date().toISOString().slice(0, 10);
+
+async function modelsUsedIn(workspaceId: string) {
+  const days = (await Array.fromAsync(usage().between(workspaceId, today, today))).flat();
+  return days.map(({ models }) => models);
+}
+
+const meta = { reasoning_effort: 'high', service_tier: 'priority', batch_service_tier: 'flex' } as const;
+const cached = { promptTokens: 100, completionTokens: 2, cachedTokens: 64, writtenTokens: 0 };
+
+describe('effort and service tier', () => {
+  it("reach OpenAI's models, and a tier has its own usage", async () => {
+    const bodies = bodiesOf(openai);
+    const tenant = await openTenant(service, { model: 'openai:test', titles: false, agent: { meta } });
+    const chat = await tenant.createChat({ name: 'Named' });
+    expect((await tenant.send(chat, { message: 'In a chat' })).status).toBe(200);
+    expect(bodies.get('In a chat')).toMatchObject({ reasoning_effort: 'high', service_tier: 'priority' });
+
+    const batch = await submit(
+      tenant.client,
+      tenant,
+      requestsOf(1, () => ({ message: 'In a batch' })),
+    );
+    await waitForBatchEnd(tenant.client, batch.id);
+    expect(bodies.get('In a batch')).toMatchObject({ reasoning_effort: 'high', service_tier: 'flex' });
+    const [result] = await resultsOf(tenant.client, batch.id);
+    expect(result?.response_usage).toMatchObject({
+      cached_prompt_tokens: 64,
+      main_response: { model: 'openai:test#flex', prompt_tokens: 100, cached_prompt_tokens: 64 },
+    });
+    await expect
+      .poll(async () => Object.assign({}, ...(await modelsUsedIn(tenant.workspaceId))))
+      .toEqual({
+        'openai:test#priority': { calls: 1, ...cached },
+        'openai:test#flex': { calls: 1, ...cached },
+      });
+  });
+
+  it('reach Claude on Bedrock, whose thoughts are added to the bound of the output', async () => {
+    const bodies = bodiesOf(bedrock);
+    const tenant = await openTenant(service, {
+      model: 'bedrock:eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+      titles: false,
+      agent: { meta: { ...meta, max_output_tokens: 1000 } },
+    });
+    const chat = await tenant.createChat({ name: 'Named' });
+    expect((await tenant.send(chat, { message: 'Think' })).status).toBe(200);
+    expect(bodies.get('Think')).toMatchObject({
+      serviceTier: { type: 'priority' },
+      additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 38_400 } },
+      inferenceConfig: { maxTokens: 39_400 },
+    });
+  });
+
+  it("the door's effort replaces that of an agent that has one", async () => {
+    const bodies = bodiesOf(openai);
+    const tenant = await openTenant(service, {
+      model: 'openai:test',
+      titles: false,
+      openai: true,
+      agent: { meta },
+    });
+    const door = openAiRequests(service, tenant);
+    const { usage: used } = await door.complete({ message: 'Low', reasoning_effort: 'low' });
+    expect(bodies.get('Low')).toMatchObject({ reasoning_effort: 'low', service_tier: 'priority' });
+    expect(used).toEqual({
+      ...{ prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 },
+      prompt_tokens_details: { cached_tokens: 64 },
+    });
+    expect(await door.rejection({ reasoning_effort: 'much' })).toMatchObject({ param: 'reasoning_effort' });
+  });
+
+  it('are not sent for an agent that sets none', async () => {
+    const bodies = bodiesOf(openai);
+    const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+    expect((await tenant.send(await tenant.createChat(), { message: 'Plain' })).status).toBe(200);
+    expect(bodies.get('Plain')).not.toHaveProperty('reasoning_effort');
+    expect(bodies.get('Plain')).not.toHaveProperty('service_tier');
+  });
+});
+
+it('counts the call for a title, which is not part of the usage of the reply', async () => {
+  bodiesOf(openai);
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  expect((await tenant.send(await tenant.createChat(), { message: 'Hello' })).status).toBe(200);
+  await expect
+    .poll(async () => (await modelsUsedIn(tenant.workspaceId)).map((models) => models['openai:test']))
+    .toEqual([{ calls: 2, promptTokens: 200, completionTokens: 4, cachedTokens: 128, writtenTokens: 0 }]);
+});
