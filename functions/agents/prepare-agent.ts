@@ -1,4 +1,5 @@
 import type {
+  JSONSchema7,
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
@@ -6,6 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
 import type { ReplyBudget, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
+import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import type { AttachmentReader } from '#domain/files/services.ts';
 import type { ModelFailureKind } from '#domain/platform/failures.ts';
 import type { Clock } from '#domain/platform/services.ts';
@@ -41,7 +43,7 @@ export interface AgentSettings {
   /** Returns a number from 0 to 1. */
   random: () => number;
   /** Called before each retry of a model call. */
-  onRetry: (model: string, failure: ModelFailureKind) => void;
+  onRetry: (model: string, reason: ModelFailureKind | 'invalid-reply') => void;
   /** Called for each error response of a provider. Its body may quote the prompt. */
   onRejected: (call: RejectedCall) => void;
 }
@@ -54,6 +56,7 @@ export interface PreparedAgent {
   /** The maximum of model calls. */
   maxSteps: number;
   offered: OfferedTool[];
+  form: ReplyForm | undefined;
   /** As of `ReplyEnd`. */
   isWithoutRejected(): boolean;
   /**
@@ -73,14 +76,18 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta, llm_model: modelName } = definition;
   const serviceTier = (task.isOfBatch ? meta.batch_service_tier : undefined) ?? meta.service_tier;
+  const tier = serviceTier === undefined ? {} : { serviceTier };
   const { provider, name } = findProvider(settings.providers, modelName);
+  const { output_schema: own } = definition;
+  const requested = task.agents.length === 1 ? task.form : undefined;
+  const form = own ? (await import('#domain/chats/reply-form.ts')).formOf(own) : requested;
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
   const offered = offeredTools(
     settings.tools,
     definition,
     shown.isSearchNeeded ? ['consultant_lookup'] : [],
-  ).filter(({ tool }) => mayUse(task, tool));
+  ).filter(({ tool }) => mayUse(task, tool) && !(form !== undefined && tool.handsOver));
   const maxOutputTokens = meta.max_output_tokens ?? defaultMaxOutputTokens;
   const model = requestModel(settings, modelName, provider.model(name), task.budget);
   const instructions: LanguageModelV4Prompt =
@@ -100,10 +107,12 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxOutputTokens,
     ...(meta.temperature !== undefined && { temperature: meta.temperature }),
     ...(meta.reasoning_effort !== undefined && { reasoning: meta.reasoning_effort }),
-    ...(serviceTier !== undefined && {
-      providerOptions: { openai: { serviceTier }, bedrock: { serviceTier } },
-    }),
+    providerOptions: {
+      openai: { ...tier, ...(form !== undefined && { strictJsonSchema: form.isStrict }) },
+      bedrock: tier,
+    },
     ...task.sampling,
+    ...(form !== undefined && { responseFormat: responseFormatOf(form) }),
     ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
     abortSignal: task.signal,
   });
@@ -117,6 +126,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxOutputTokens,
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
+    form,
     isWithoutRejected: () => previous.isWithoutRejected,
     async stream(exchange, toolChoice, onCall) {
       const open = () => model.stream(optionsOf(exchange, toolChoice), onCall);
@@ -125,6 +135,14 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     },
   };
 }
+
+const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
+  type: 'json' as const,
+  name,
+  ...(description !== undefined && { description }),
+  // The type of the interface has no `unknown`, but any JSON Schema is passed on.
+  ...(schema !== undefined && { schema: schema as JSONSchema7 }),
+});
 
 /** A called agent has no chat of its own. Without a chat, nothing can be searched and no next message fills in a form. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: AgentTool): boolean =>

@@ -64,7 +64,10 @@ export class ReplyLoop {
       // steps.
       if (response.finishReason === 'bytes' && !this.isReply) await calls.results();
       const end = this.endAfter(response, agent, { step, mustRespond });
-      if (end !== undefined) return agent.isWithoutRejected() ? { ...end, isWithoutRejected: true } : end;
+      if (end !== undefined) {
+        const formed = await this.inForm(agent, exchange, { response, end }, lastCall);
+        return agent.isWithoutRejected() ? { ...formed, isWithoutRejected: true } : formed;
+      }
       exchange.push(
         { role: 'assistant', content: response.content },
         { role: 'tool', content: await calls.results() },
@@ -110,7 +113,7 @@ export class ReplyLoop {
     try {
       const stream = await agent.stream(exchange, calls === undefined ? 'none' : 'auto', onCall);
       usage = unknownUsage;
-      const response = await this.readResponse(stream, calls);
+      const response = await this.readResponse(stream, calls, agent.form !== undefined);
       usage = response.usage;
       return response;
     } catch (error) {
@@ -121,17 +124,58 @@ export class ReplyLoop {
     }
   }
 
+  /**
+   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the model
+   * gets one more call. A text that was cut is never complete.
+   */
+  private async inForm(
+    agent: PreparedAgent,
+    exchange: LanguageModelV4Prompt,
+    { response, end }: { response: ModelResponse; end: ReplyEnd },
+    lastCall?: ReservedCall,
+  ): Promise<ReplyEnd> {
+    if (agent.form === undefined) return end;
+    if (end.incomplete !== null) return { ...end, ...cutForm(response, agent) };
+    if (end.reason !== 'stop' && end.reason !== 'empty') return end;
+    const { checkReply, repairRequest } = await import('#domain/chats/reply-form.ts');
+    const text = textOf(response).trim();
+    const checked = checkReply(agent.form, text);
+    if ('pieces' in checked) {
+      for (const piece of checked.pieces) this.emit({ type: 'text', text: piece });
+      return completeReply;
+    }
+    const { problem } = checked;
+    const mayRepair = lastCall !== undefined && Buffer.byteLength(text) <= repairedBytes;
+    if (!mayRepair || !(this.task.budget.takeModelCall() || lastCall.take()))
+      return cutShortBy('invalid-reply', `The reply does not match the schema: ${problem}`);
+    this.settings.onRetry(agent.modelName, 'invalid-reply');
+    exchange.push(
+      ...(text === '' ? [] : [{ role: 'assistant' as const, content: [{ type: 'text' as const, text }] }]),
+      { role: 'user', content: [{ type: 'text', text: repairRequest(problem) }] },
+    );
+    const repaired = await this.callModel(agent, exchange, undefined);
+    const { finishReason } = repaired;
+    const next =
+      finishReason === 'bytes'
+        ? incompleteBy('max-reply-bytes')
+        : this.endOfText(finishReason, agent.maxOutputTokens);
+    return this.inForm(agent, exchange, { response: repaired, end: next });
+  }
+
   private readResponse(
     stream: AsyncIterable<LanguageModelV4StreamPart>,
     calls: ToolCalls | undefined,
+    isHeld: boolean,
   ): Promise<ModelResponse> {
-    const { replyBytes } = this.task.budget.limits;
+    const replyBytes = Math.min(this.task.budget.limits.replyBytes, isHeld ? formBytes : Infinity);
     this.text.startParagraph();
     return readModelResponse(
       stream,
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
-        text: (delta) => this.emit({ type: 'text', text: this.text.append(delta) }),
+        // The text of a reply with a form is emitted when it was checked.
+        text: (delta) =>
+          this.emit(isHeld ? { type: 'progress' } : { type: 'text', text: this.text.append(delta) }),
         progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
       },
@@ -202,6 +246,20 @@ export class ReplyLoop {
       : completeReply;
   }
 }
+
+/** The check of a longer text would delay other replies of the process, whatever the limit of replies is. */
+const formBytes = 256 * 1024;
+
+/** A longer text is not sent to the model again: its prompt would cost more than the reply. */
+const repairedBytes = 32 * 1024;
+
+const textOf = ({ content }: ModelResponse): string =>
+  content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+const cutForm = ({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent) => ({
+  incomplete: null,
+  cutShort: `The reply reached its limit of ${finishReason === 'bytes' ? `${formBytes} bytes` : `${maxOutputTokens} tokens`} before its JSON was complete`,
+});
 
 const completeReply: ReplyEnd = { reason: 'stop', cutShort: null, incomplete: null };
 

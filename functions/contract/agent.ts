@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { messageText, optionalText, resourceId, text, timestamp, uuid } from './fields.ts';
+import { messageText, optionalText, reasoningEffort, resourceId, text, timestamp, uuid } from './fields.ts';
 import { limits } from './limits.ts';
 import type { MessageResource } from './message.ts';
 
@@ -20,9 +20,6 @@ export const unifiedTool = z
     config: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'UnifiedTool' });
-
-/** Provider's words, from none to the most. */
-export const reasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 
 const serviceTier = z.enum(['flex', 'priority']);
 
@@ -60,6 +57,8 @@ export const agentDefinition = z.object({
   unified_tools: z.array(unifiedTool).max(32).default([]),
   suggested_questions: z.array(text(1024)).max(32).default([]),
   use_search: z.boolean().default(false),
+  /** A JSON Schema: every reply is JSON that fits it. An addition to the specification. */
+  output_schema: z.record(z.string(), z.unknown()).optional(),
   meta: agentMeta.default({}),
 });
 
@@ -78,6 +77,7 @@ export const agent = z
     unified_tools: z.array(unifiedTool),
     suggested_questions: z.array(z.string()),
     use_search: z.boolean(),
+    output_schema: z.record(z.string(), z.unknown()).optional(),
     meta: z.record(z.string(), z.unknown()),
     llm_model: z.string(),
     version_number: resourceId.nullable(),

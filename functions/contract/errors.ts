@@ -68,6 +68,8 @@ export const noReplyInProgress = () =>
   new ServiceError('badRequest', 'No reply is in progress for this chat');
 export const noStreamToResume = () =>
   new ServiceError('notFound', 'No stream to resume: send with "resumable": true');
+export const invalidField = (param: string, problem: string) =>
+  new ServiceError('badRequest', `${param} ${problem}`);
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
 /** The gateway uses the same text when it rejects a request itself. */

@@ -107,3 +107,6 @@ export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.o
 export const chatName = text(limits.chatNameCharacters);
 export const messageText = textOfBytes(limits.messageBytes);
 export const externalUserId = text(limits.externalUserIdCharacters);
+
+/** How much a model reasons: the words of providers, from none to the most. */
+export const reasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { reasoningEffort } from './agent.ts';
 import { type ErrorKind, ServiceError } from './errors.ts';
-import { externalUserId, optional } from './fields.ts';
+import { externalUserId, optional, reasoningEffort } from './fields.ts';
 import { reasoningStep } from './message.ts';
+import { responseFormat } from './response-format.ts';
 
 /** What a part of a message says is decided by its type, so every field may be missing here. */
 const part = z.object({
@@ -16,6 +16,7 @@ const message = z.object({
   role: z.string(),
   content: optional(z.union([z.string(), z.array(part)], { error: 'must be a string or an array of parts' })),
   tool_calls: optional(z.array(z.unknown())),
+  tool_call_id: optional(z.unknown()),
   function_call: optional(z.unknown()),
   audio: optional(z.unknown()),
 });
@@ -59,11 +60,12 @@ export const chatCompletionRequest = z.object({
   logprobs: optional(z.unknown()),
   top_logprobs: optional(z.unknown()),
   logit_bias: optional(z.unknown()),
-  tools: optional(z.unknown()),
+  tools: optional(z.array(z.unknown())),
+  tool_choice: optional(z.unknown()),
   functions: optional(z.unknown()),
   audio: optional(z.unknown()),
   modalities: optional(z.unknown()),
-  response_format: optional(z.unknown()),
+  response_format: optional(responseFormat),
   web_search_options: optional(z.unknown()),
   prediction: optional(z.unknown()),
   moderation: optional(z.unknown()),
@@ -79,7 +81,13 @@ const completionUsage = z.object({
   prompt_tokens_details: z.object({ cached_tokens: z.int() }),
 });
 
-const finishReason = z.enum(['stop', 'length', 'content_filter']);
+const finishReason = z.enum(['stop', 'length', 'content_filter', 'tool_calls']);
+
+const toolCall = z.object({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
 
 const common = {
   id: z.string().startsWith('chatcmpl-'),
@@ -99,7 +107,8 @@ export const chatCompletion = z.object({
       index: z.literal(0),
       message: z.object({
         role: z.literal('assistant'),
-        content: z.string(),
+        content: z.string().nullable(),
+        tool_calls: z.array(toolCall).length(1).optional(),
         refusal: z.null(),
         reasoning_content: z.string().optional(),
       }),
@@ -122,6 +131,19 @@ export const chatCompletionChunk = z.object({
         delta: z.object({
           role: z.literal('assistant').optional(),
           content: z.string().optional(),
+          tool_calls: z
+            .array(
+              z.object({
+                ...{
+                  index: z.literal(0),
+                  id: toolCall.shape.id.optional(),
+                  type: toolCall.shape.type.optional(),
+                },
+                function: toolCall.shape.function.partial(),
+              }),
+            )
+            .length(1)
+            .optional(),
           reasoning_content: z.string().optional(),
         }),
         logprobs: z.null(),

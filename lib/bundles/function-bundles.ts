@@ -37,11 +37,14 @@ export const webFunctionNames: readonly string[] = namesIn('web');
 
 const objectStores = 'functions/runtime/composition/object-stores.ts';
 const webhookClients = 'functions/runtime/composition/webhook-clients.ts';
+const replyForm = 'functions/domain/chats/reply-form.ts';
 const agentEntryPoints = [
+  replyForm,
   objectStores,
   'functions/adapters/text-thread/text-thread.ts',
   'functions/runtime/composition/bedrock-agent-client.ts',
   'functions/agents/models/amazon-bedrock.ts',
+  'functions/agents/models/demo-model.ts',
 ];
 
 /**
@@ -49,7 +52,7 @@ const agentEntryPoints = [
  * imports when a call first needs them. These files share no code with `index.mjs`.
  */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
-  'create-batch': [webhookClients],
+  'create-batch': [replyForm, webhookClients],
   'complete-chat': agentEntryPoints,
   'list-batch-results': [objectStores],
   'list-messages': [objectStores],

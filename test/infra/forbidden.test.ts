@@ -188,6 +188,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   batch: [keys.batch(w, id), 'batches'],
   batchToken: [keys.batchToken(w, id), 'batches'],
   batchWebhook: [keys.batchWebhook(w, id), 'batches'],
+  batchFormat: [keys.batchFormat(w, id), 'batches'],
   batchManifest: [keys.batchManifest(w, id, 0), 'batches'],
   batchRequests: [keys.batchRequests(w, id, 0), 'batches'],
   batchText: [keys.batchText(w, id, 0), 'batches'],

@@ -87,6 +87,7 @@ describe('items of an earlier version', () => {
       batch: [keys.batch(workspaceId, openId)],
       batchToken: [keys.batchToken(workspaceId, openId)],
       batchWebhook: [keys.batchWebhook(workspaceId, openId)],
+      batchFormat: [],
       batchManifest: [keys.batchManifest(workspaceId, openId, 0)],
       batchRequests: [0, 1, 2].map((group) => keys.batchRequests(workspaceId, openId, group)),
       batchText: [20, 21].map((position) => keys.batchText(workspaceId, openId, position)),

@@ -24,8 +24,9 @@ export const submit = async (
   client: Client,
   { agentId }: Pick<Tenant, 'agentId'>,
   requests: RequestFields[],
+  fields: RequestFields = {},
 ): Promise<BatchResource> =>
-  dataOf(await client.post<BatchResource>('/batches', { agent_id: agentId, requests }));
+  dataOf(await client.post<BatchResource>('/batches', { agent_id: agentId, requests, ...fields }));
 
 export const batchAt = async (client: Client, id: string): Promise<BatchResource> =>
   dataOf(await client.get<BatchResource>(`/batches/${id}`));

@@ -68,6 +68,12 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
+/** The package sends the tools with a form also if the choice is `none`. The results are text already. */
+const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
+  responseFormat?.type === 'json' && toolChoice?.type === 'none';
+
+const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
+
 interface BedrockSettings {
   credentials: () => Promise<AwsCredentials>;
   region: () => string;
@@ -111,7 +117,8 @@ function converseModel(name: string, settings: BedrockSettings): LanguageModelV4
   const cachesPrompts = cachingModels.some((pattern) => pattern.test(name));
   const prepared = (call: LanguageModelV4CallOptions) => {
     const prompt = conversePrompt(call);
-    return withImageTokens({ ...call, prompt: cachesPrompts ? withCachePoints(prompt) : prompt });
+    const marked = { ...call, prompt: cachesPrompts ? withCachePoints(prompt) : prompt };
+    return withImageTokens(mustRespondInForm(call) ? withoutTools(marked) : marked);
   };
   return {
     specificationVersion: 'v4',

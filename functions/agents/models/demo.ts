@@ -1,158 +1,25 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4Content,
-  LanguageModelV4FunctionTool,
-  LanguageModelV4Prompt,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider';
 import { trimTitle } from '../title.ts';
-import { jsonIn } from './completions/tool-call-deltas.ts';
 import type { ModelProvider } from './model-provider.ts';
 
-const quotedCharacters = 200;
-/** Characters of a tool's result in the reply: enough to see what it found. */
-const shownCharacters = 1000;
+/** Loaded at the first call: agents in production have other models. */
+const model = () => import('./demo-model.ts');
 
 /**
  * A built-in model that needs no network and no key. The reply says that it is a demonstration. It depends only on the
  * message, the history and the tools' results, so equal inputs have equal replies. Each delta is one word; a word
  * counts as one token. The model calls each tool that the message names, with the JSON object after the name as
- * arguments.
+ * arguments. If the reply has a form, it is the smallest JSON of its schema.
  */
 export const demo: ModelProvider = {
   needsName: false,
-  model: (name) => demoModel(name),
+  model: (name) => ({
+    specificationVersion: 'v4',
+    provider: 'demo',
+    modelId: name === '' ? 'demo' : name,
+    supportedUrls: {},
+    doGenerate: async (options) => (await model()).generate(options),
+    doStream: async (options) => ({ stream: ReadableStream.from(await (await model()).partsOf(options)) }),
+  }),
   seesImages: () => false,
   title: trimTitle,
 };
-
-const demoModel = (name: string): LanguageModelV4 => ({
-  specificationVersion: 'v4',
-  provider: 'demo',
-  modelId: name === '' ? 'demo' : name,
-  supportedUrls: {},
-  async doGenerate(options) {
-    const { text, calls, usage } = respond(options);
-    return { content: text === '' ? calls : [{ type: 'text', text }], ...endOf(calls), usage, warnings: [] };
-  },
-  async doStream(options) {
-    const { text, calls, usage } = respond(options);
-    const parts: LanguageModelV4StreamPart[] = [
-      { type: 'stream-start', warnings: [] },
-      { type: 'text-start', id: '0' },
-      ...wordsOf(text).map((delta): LanguageModelV4StreamPart => ({ type: 'text-delta', id: '0', delta })),
-      { type: 'text-end', id: '0' },
-      ...calls,
-      { type: 'finish', ...endOf(calls), usage },
-    ];
-    return { stream: ReadableStream.from(parts) };
-  },
-});
-
-type ToolCall = Extract<LanguageModelV4Content, { type: 'tool-call' }>;
-
-const endOf = (calls: ToolCall[]) => {
-  const reason = calls.length > 0 ? ('tool-calls' as const) : ('stop' as const);
-  return { finishReason: { unified: reason, raw: reason } };
-};
-
-function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions) {
-  const userMessage = prompt.findLast(({ role }) => role === 'user');
-  const message = userMessage === undefined ? '' : textOf(userMessage);
-  const results = toolResults(prompt);
-  const mayCall = results.length === 0 && toolChoice?.type !== 'none';
-  const calls = mayCall ? toolCallsIn(message, tools.filter(isFunction)) : [];
-  const text = calls.length > 0 ? '' : replyTo(message, prompt, results);
-  const inputTokens = prompt.reduce((sum, each) => sum + wordsOf(textOf(each)).length, 0);
-  const outputTokens = calls.length > 0 ? calls.length : wordsOf(text).length;
-  return {
-    text,
-    calls,
-    usage: {
-      inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
-      outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
-    },
-  };
-}
-
-function replyTo(message: string, prompt: LanguageModelV4Prompt, results: string[]): string {
-  const users = prompt.filter(({ role }) => role === 'user');
-  const replies = prompt.filter((each) => each.role === 'assistant' && textOf(each) !== '');
-  const previous = users.length + replies.length - 1;
-  return [
-    'This is a demonstration: the built-in model answers without a network, from your message alone.',
-    `You wrote: “${quote(message, quotedCharacters)}”.`,
-    previous === 0
-      ? 'It is the first message that I see of this chat.'
-      : `I see ${previous} earlier messages of this chat.`,
-    ...results.map((result) => `A tool gave: ${quote(result, shownCharacters)}.`),
-    'To get real answers, publish an agent with another llm_model.',
-  ].join(' ');
-}
-
-type Tool = NonNullable<LanguageModelV4CallOptions['tools']>[number];
-const isFunction = (tool: Tool): tool is LanguageModelV4FunctionTool => tool.type === 'function';
-
-/** A call of each tool that the message names, in the order of the message. */
-function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): ToolCall[] {
-  return tools
-    .map(({ name }) => ({ name, at: message.indexOf(name) }))
-    .filter(({ at }) => at >= 0)
-    .sort((one, other) => one.at - other.at)
-    .map(({ name, at }, index) => ({
-      type: 'tool-call',
-      toolCallId: `call_${index}`,
-      toolName: name,
-      input: objectAtStart(message.slice(at + name.length)),
-    }));
-}
-
-/** The JSON object at the start of the text, or `{}` if there is none. */
-function objectAtStart(text: string): string {
-  const start = text.trimStart();
-  if (!start.startsWith('{')) return '{}';
-  const candidate = start.slice(0, endOfObject(start));
-  return jsonIn(candidate) === undefined ? start : candidate;
-}
-
-/** The index after the brace that closes the first one. Only the text up to there can be a JSON object. */
-function endOfObject(text: string): number {
-  let depth = 0;
-  let isString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '"') isString = !isString;
-    else if (isString && character === '\\') at += 1;
-    else if (!isString && character === '{') depth += 1;
-    else if (!isString && character === '}') depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return text.length;
-}
-
-/** Tool results after the last user message. */
-function toolResults(prompt: LanguageModelV4Prompt): string[] {
-  const sinceUserMessage = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
-  return sinceUserMessage.flatMap((message) =>
-    message.role === 'tool'
-      ? message.content.flatMap((part) =>
-          part.type === 'tool-result' && 'value' in part.output ? [JSON.stringify(part.output.value)] : [],
-        )
-      : [],
-  );
-}
-
-const textOf = (message: LanguageModelV4Prompt[number]): string =>
-  typeof message.content === 'string'
-    ? message.content
-    : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-
-const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
-
-function quote(text: string, maxCharacters: number): string {
-  const characters = [...text];
-  return characters.length <= maxCharacters
-    ? text
-    : `${characters.slice(0, maxCharacters).join('')}… (the first ${maxCharacters} of ${characters.length} characters)`;
-}

@@ -215,6 +215,7 @@ function inspectTool(
     ...(functionName.test(name)
       ? []
       : [issue('must be 1 to 64 letters, digits, underscores or hyphens', 'name')]),
+    ...(name === 'json' ? [issue('must not be json: providers name the form of a reply so', 'name')] : []),
     ...(names.has(name) ? [issue(`is called ${name}, as another tool: give each a name of its own`)] : []),
     ...(config.error?.issues ?? []).map((each) => ({ ...each, path: [...path, 'config', ...each.path] })),
   ];

@@ -14,6 +14,7 @@ import { idempotencyHeaders } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
 import { attachedFileUuids } from '#contract/message.ts';
 import { cursorQuery, pageQuery } from '#contract/pagination.ts';
+import { responseFormat } from '#contract/response-format.ts';
 import { httpUrlForm, isHttpUrl, isPlainLoopbackUrl } from '#contract/urls.ts';
 import { batchPath, defaults, longBody, type Route } from './route.ts';
 
@@ -68,6 +69,7 @@ export const createBatchBody = z
       .min(1, { error: 'must have at least 1 element' })
       .max(limits.batchRequests, { error: `must have at most ${limits.batchRequests} elements` }),
     webhook: optional(webhook),
+    response_format: optional(responseFormat),
   })
   .meta({ id: 'CreateBatchRequest' });
 

@@ -13,6 +13,7 @@ import {
 import { idempotencyHeaders } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
 import { attachedFileUuids, feedbackType } from '#contract/message.ts';
+import { responseFormat } from '#contract/response-format.ts';
 import { chatPath, defaults, type Route } from './route.ts';
 
 export const sendMessageRoute = {
@@ -39,6 +40,7 @@ export const sendMessageRoute = {
       agent_id: uuid,
       attached_file_uuids: attachedFileUuids,
       external_user_id: optional(externalUserId),
+      response_format: optional(responseFormat),
     })
     .refine(({ stream, resumable }) => stream || resumable !== true, {
       path: ['resumable'],
@@ -46,7 +48,8 @@ export const sendMessageRoute = {
     })
     .meta({ id: 'SendMessageRequest' }),
   // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB.
-  largestBody: { bytes: 2 * 1024 * 1024, values: 1000 },
+  // A schema may have 16 KB of JSON, which is at most this many values.
+  largestBody: { bytes: 2 * 1024 * 1024, values: 10_000 },
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'sometimes',
 } as const satisfies Route;

@@ -1,3 +1,4 @@
+import type { ResponseFormat } from '#contract/response-format.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import {
@@ -41,6 +42,8 @@ export interface Claimant {
   batch: Batch;
   workspace: Workspace;
   slot: OwnedSlot;
+  /** The form of all requests of the batch. */
+  format: () => Promise<ResponseFormat | undefined>;
   /** Whether the slot is still the claimant's. */
   isOwner: () => Promise<boolean>;
 }
@@ -61,14 +64,14 @@ export interface Started {
  */
 export async function claimRequests(
   services: ClaimServices,
-  { batch, workspace, slot, isOwner }: Claimant,
+  { batch, workspace, slot, format, isOwner }: Claimant,
   { block, named }: Started,
 ): Promise<{ claimed: ClaimedRequest[]; others: BatchItem[] }> {
   const stored = await services.batches.requests(batch, [...block, ...named]);
   const requests = stored.filter(
     ({ requestIndex, previous }) => previous === null || named.includes(requestIndex),
   );
-  const prepared = await prepareRequests(services, workspace, requests);
+  const prepared = await prepareRequests(services, workspace, requests, await format());
   const preparedOf = ({ requestIndex }: BatchRequest): Prepared | Invalid =>
     prepared.get(requestIndex) ?? { invalid: 'The request is gone' };
   const claims = requests.map((request) => {
@@ -133,13 +136,13 @@ export async function takeOver(
 /** Reads and checks what a request needs after its item was taken over. */
 export async function prepareRequest(
   services: ClaimServices,
-  { batch, workspace }: Claimant,
+  { batch, workspace, format }: Claimant,
   item: BatchItem,
 ): Promise<ClaimedRequest> {
   const requests = await services.batches.requests(batch, [item.requestIndex]);
   const [request] = requests;
   if (request === undefined) throw new Error(`Request ${item.requestIndex} of batch ${batch.id} is gone`);
-  const prepared = await prepareRequests(services, workspace, requests);
+  const prepared = await prepareRequests(services, workspace, requests, await format());
   const hasChat = request.historyId !== null || item.chatId !== null;
   const found = prepared.get(item.requestIndex) as Prepared | Invalid;
   // A request that was invalid at its claim got no chat.

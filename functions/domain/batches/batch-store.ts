@@ -1,5 +1,6 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { ListPage, PageEnds } from '#contract/pagination.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { DeliveryOwner, WebhookServices } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
@@ -36,7 +37,10 @@ export interface BatchStore extends BatchTransitions {
     requests: readonly BatchRequest[],
     webhook: Webhook | null,
     mostOpen: number | null,
+    format?: ResponseFormat | undefined,
   ): Promise<'created' | 'exists' | 'too-many'>;
+  /** The form of all requests; undefined if the batch has none. */
+  format(batch: Batch): Promise<ResponseFormat | undefined>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
   /**

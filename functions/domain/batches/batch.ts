@@ -31,6 +31,8 @@ export interface Batch {
   stop: { reason: StopReason; at: string } | null;
   /** The events that its webhook wants; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
+  /** Whether its requests have a `response_format`, which has an item of its own: each count would write it again. */
+  hasFormat?: true;
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
   executionNumber: number;
   /**

@@ -1,5 +1,7 @@
-import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import { chatNotFound, invalidField, ServiceError } from '#contract/errors.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
@@ -12,6 +14,7 @@ export type CheckServices = Services<'agents' | 'chats' | 'clock' | 'fileIndex' 
 export interface Prepared {
   agent: AgentVersion;
   attachments: StoredFile[];
+  form: ReplyForm | undefined;
 }
 
 export interface Invalid {
@@ -65,6 +68,7 @@ export async function prepareRequests(
   services: CheckServices,
   workspace: Workspace,
   requests: readonly BatchRequest[],
+  format: ResponseFormat | undefined,
 ): Promise<Map<number, Prepared | Invalid>> {
   const checks = requestChecks(services, workspace);
   const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
@@ -77,11 +81,20 @@ export async function prepareRequests(
     ]);
     if (agent === undefined) return { invalid: 'Agent version not found' };
     if (problem !== undefined) return { invalid: problem };
-    return 'invalid' in attachments ? attachments : { agent, attachments };
+    if ('invalid' in attachments) return attachments;
+    // The agent may have got a schema of its own since the batch was created.
+    const form = await formOf(format, agent).catch(invalidity);
+    return form !== undefined && 'invalid' in form ? form : { agent, attachments, form };
   };
   const prepared = requests.map(async (request) => [request.requestIndex, await prepare(request)] as const);
   return new Map(await Promise.all(prepared));
 }
+
+const formOf = async (
+  format: ResponseFormat | undefined,
+  { definition }: AgentVersion,
+): Promise<ReplyForm | undefined> =>
+  format && (await import('#domain/chats/reply-form.ts')).formOfRequest(format, definition, invalidField);
 
 /** Why the request has no text: it was erased with its chat, or with its user. */
 async function whyErased(

@@ -1,4 +1,4 @@
-import { ServiceError } from '#contract/errors.ts';
+import { invalidField, ServiceError } from '#contract/errors.ts';
 import type { Tokens } from '#contract/rate-limits.ts';
 import type { CreateBatchBody } from '#contract/routes/batches.ts';
 import { isOpenTo } from '#domain/chats/chat.ts';
@@ -68,7 +68,7 @@ export async function createBatch(
   // The reads run concurrently, and their results are checked in a fixed order. So of several errors always the same
   // one is reported.
   await allEnded([
-    rejectUnpublishedAgents(checks, body, requests),
+    rejectAgents(checks, body, requests),
     rejectForeignHistories(services, workspaceId, requests),
     rejectUnknownFiles(services, checks, requests),
     rejectForbiddenWebhook(services, body),
@@ -84,7 +84,8 @@ export async function createBatch(
   }
   const batch = newBatch(services, { ...newCounts, id, workspaceId, apiKeyId }, body);
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
-  const outcome = await services.batches.create(batch, requests, webhook, mostOpen);
+  const format = hasFormat(body) ? body.response_format : undefined;
+  const outcome = await services.batches.create(batch, requests, webhook, mostOpen, format);
   // Several concurrent requests may have passed the first check.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
@@ -115,6 +116,7 @@ function newBatch(
     expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
     stop: null,
     webhookEvents: body.webhook?.events ?? [],
+    ...(hasFormat(body) && { hasFormat: true as const }),
     executionNumber: 1,
     next: 0,
     slotsMade: 0,
@@ -240,9 +242,13 @@ async function checkUsers(
   return checks;
 }
 
-async function rejectUnpublishedAgents(
+const hasFormat = ({ response_format: format }: CreateBatchBody): boolean =>
+  format !== undefined && format.type !== 'text';
+
+/** Rejects agents that are not published, and a form that they cannot have. */
+async function rejectAgents(
   checks: Checks,
-  { agent_id }: CreateBatchBody,
+  { agent_id, response_format }: CreateBatchBody,
   requests: readonly BatchRequest[],
 ): Promise<void> {
   const [ofBatch, ...ofRequests] = await Promise.all(
@@ -252,6 +258,18 @@ async function rejectUnpublishedAgents(
   if (ofBatch === undefined) throw new ServiceError('badRequest', text);
   const first = ofRequests.indexOf(undefined);
   if (first >= 0) throw rejection(first, text);
+  if (response_format === undefined) return;
+  (await import('#domain/chats/reply-form.ts')).formOfRequest(
+    response_format,
+    ofBatch.definition,
+    invalidField,
+  );
+  const formed = ofRequests.findIndex((agent) => agent?.definition.output_schema !== undefined);
+  if (response_format.type === 'json_schema' && formed >= 0)
+    throw rejection(
+      formed,
+      'agent_id names an agent with a schema of its own: response_format must not be a json_schema',
+    );
 }
 
 async function rejectForeignHistories(

@@ -84,7 +84,7 @@ export async function respondToRequest(
   const budget = new ReplyBudget(services.replySettings.limits);
   const { reply, error } = await collectReply(
     services,
-    { ...turn, budget, isOfBatch: true },
+    { ...turn, budget, form: prepared.form, isOfBatch: true },
     { emit: () => undefined, stop: attempt.stop, deadline: services.batchSettings.item },
   );
   attempt.calls = reply.calls;
@@ -167,7 +167,7 @@ async function store(
   reply: Reply,
 ): Promise<AttemptEnd> {
   const { batch, request } = attempt;
-  const { agent, attachments, chat } = turn;
+  const { agent, attachments, chat, form } = turn;
   try {
     await attachFiles(services, chat.id, attachments, request.attachedFileUuids);
     // If the request has failed meanwhile, its chat is released, and the message would stay there without a reply.
@@ -186,7 +186,7 @@ async function store(
   }
   await closeAbandonedTurn(services, chat);
   attempt.newChat = null;
-  const next = await open(services, attempt, { agent, attachments });
+  const next = await open(services, attempt, { agent, attachments, form });
   return 'chat' in next ? store(services, attempt, next, reply) : next;
 }
 

@@ -1,3 +1,4 @@
+import type { ResponseFormat } from '#contract/response-format.ts';
 import {
   type Attempt,
   attemptRequest,
@@ -60,6 +61,7 @@ class Worker {
   /** Number of requests of `#lost` that are being taken over: their items do not name this worker yet. */
   #takingOver = 0;
   #uncounted: EndedAttempt[] = [];
+  #formatRead: Promise<ResponseFormat | undefined> | undefined;
   #onIdle: () => void = () => undefined;
 
   constructor(services: WorkerServices, owner: SlotOwner) {
@@ -178,9 +180,17 @@ class Worker {
     await Promise.all([this.#claim({ block, named: ready }), ...due.map((item) => this.#takeWaiting(item))]);
   }
 
+  /** Read once. */
+  #format = (): Promise<ResponseFormat | undefined> => {
+    this.#formatRead ??= this.#services.batches.format(this.#owner.batch);
+    return this.#formatRead;
+  };
+
   #claimant(): Claimant | undefined {
     const { batch, slot, workspace } = this.#owner;
-    return workspace && { batch, slot, workspace, isOwner: () => this.#owner.isOwner() };
+    return (
+      workspace && { batch, slot, workspace, format: this.#format, isOwner: () => this.#owner.isOwner() }
+    );
   }
 
   async #claim(started: Started): Promise<void> {

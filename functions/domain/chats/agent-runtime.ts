@@ -4,6 +4,7 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
 import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
+import type { ReplyForm } from './reply-form.ts';
 
 /** A part of a user message that is in no store. Parts have the order in which the model gets them. */
 export type PromptPart =
@@ -38,6 +39,8 @@ export interface ReplyRequest {
   attachments: StoredFile[];
   budget: ReplyBudget;
   signal: AbortSignal;
+  /** The form that the request asks for. Agents that are called, and titles, do not get it. */
+  form?: ReplyForm | undefined;
   /** Whether the reply is for a request of a batch, whose calls may have a service tier of their own. */
   isOfBatch?: boolean;
 }
@@ -91,7 +94,9 @@ export type ReplyEndReason =
   | 'max-steps'
   | 'max-model-calls'
   | 'max-tool-uses'
-  | 'content-filter';
+  | 'content-filter'
+  /** The text is not in the form of the reply, also after a second attempt. */
+  | 'invalid-reply';
 
 export interface ReplyEnd {
   reason: ReplyEndReason;
@@ -144,7 +149,8 @@ export interface RunningTool {
 
 /** A model call that only one agent can use, for its final text. */
 export interface ReservedCall {
-  take(): void;
+  /** @returns false if it was taken before */
+  take(): boolean;
   /** Returns the call to the budget if it was not used. */
   release(): void;
 }
@@ -188,8 +194,10 @@ export class ReplyBudget {
     return {
       release,
       take: () => {
+        if (!isReserved) return false;
         release();
         this.modelCalls += 1;
+        return true;
       },
     };
   }

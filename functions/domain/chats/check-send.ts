@@ -3,8 +3,10 @@ import {
   agentNotFound,
   agentVersionNotFound,
   chatNotFound,
+  invalidField,
   ServiceError,
 } from '#contract/errors.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
@@ -14,6 +16,7 @@ import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
 import { type Chat, isOpenTo } from './chat.ts';
+import type { ReplyForm } from './reply-form.ts';
 import type { Services } from './services.ts';
 
 export interface SendInput {
@@ -27,6 +30,7 @@ export interface SendInput {
   externalUserId: string | undefined;
   /** Whether the events of the reply are stored. */
   resumable: boolean;
+  responseFormat?: ResponseFormat | undefined;
 }
 
 export interface CheckedSend extends SendInput {
@@ -34,6 +38,7 @@ export interface CheckedSend extends SendInput {
   /** Undefined if the agent has no published version; only a repeated send can pass the checks then. */
   publishedAgent: AgentVersion | undefined;
   attachments: StoredFile[];
+  form: ReplyForm | undefined;
   /** The turn that an earlier request with the same idempotency key has started. */
   previous: Extract<Work, { is: 'turn' }> | undefined;
 }
@@ -43,7 +48,7 @@ export interface CheckedSend extends SendInput {
  * limit. The checks only read: one round trip for a new message, two with attached files. A repeated send is rejected
  * only because of its workspace, its user or its key.
  * @param key idempotency key of the request; null if it has none
- * @throws clientNotAllowed, badRequest (a key of another request, too many files), `Agent not found`,
+ * @throws clientNotAllowed, badRequest (a key of another request, too many files, a wrong form), `Agent not found`,
  *   `Agent version not found`, `Chat not found`, `Agent mismatch`, unknown files, rateLimited
  */
 export async function checkSend(
@@ -62,7 +67,12 @@ export async function checkSend(
   const { attachedFiles } = services.replySettings;
   if (input.attachedFileUuids.length > attachedFiles)
     throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
-  const checked = { ...input, workspace, publishedAgent };
+  const { responseFormat } = input;
+  const form =
+    responseFormat &&
+    publishedAgent &&
+    (await import('./reply-form.ts')).formOfRequest(responseFormat, publishedAgent.definition, invalidField);
+  const checked = { ...input, workspace, publishedAgent, form };
   const previous = previousWork(record, key, 'turn');
   if (previous !== undefined) {
     await awaitRateLimit();

@@ -78,6 +78,7 @@ async function findReplay(
       message: user.content,
       attachments: user.attachments,
       history,
+      form: checked.form,
       makesTitle: position === 1 && workspace.titlesEnabled,
     },
   };
@@ -174,7 +175,8 @@ async function open(
   });
   if (turn === 'in-progress') throw replyInProgress();
   if ('startedAt' in turn) return turn;
-  return { ...turn, apiKeyId, makesTitle: turn.position === 1 && checked.workspace.titlesEnabled };
+  const makesTitle = turn.position === 1 && checked.workspace.titlesEnabled;
+  return { ...turn, apiKeyId, makesTitle, form: checked.form };
 }
 
 /**

@@ -13,6 +13,7 @@ import {
   noUsage,
   type UserMessage,
 } from './message.ts';
+import type { ReplyForm } from './reply-form.ts';
 import type { ChatServices, Services } from './services.ts';
 
 export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEvents'> {
@@ -120,6 +121,7 @@ export interface Turn {
   attachments: StoredFile[];
   /** Earlier messages, oldest first. */
   history: Message[];
+  form?: ReplyForm | undefined;
 }
 
 /** A turn that a client has sent. */

@@ -15,6 +15,7 @@ import { type CollectedReply, type Reply, ReplyAborted } from '#domain/chats/col
 import { noUsage } from '#domain/chats/message.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
+import type { ForcedTool } from './completion-form.ts';
 import type { ImageInspector } from './read-conversation.ts';
 
 /** An empty reply ends with `stop` too: the model had nothing to say. */
@@ -27,6 +28,7 @@ const finishReasons: Readonly<Record<ReplyEndReason, FinishReason>> = {
   'max-model-calls': 'length',
   'max-tool-uses': 'length',
   'content-filter': 'content_filter',
+  'invalid-reply': 'stop',
 };
 
 const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
@@ -44,8 +46,13 @@ const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
 type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
-  if (reason !== undefined) return finishReasons[reason];
   const message = reply.error?.message ?? 'The reply was interrupted';
+  // Clients repeat a request after 408, 409, 422, 429 and 5xx, and a 400 never.
+  if (reason === 'invalid-reply')
+    return new OpenAiError('badRequest', message, {
+      ...{ headers: { [shouldRetryHeader]: 'false' }, code: 'invalid_reply' },
+    });
+  if (reason !== undefined) return finishReasons[reason];
   const kind = error instanceof ModelFailure ? error.kind : 'failed';
   return new OpenAiError(kinds[kind], message, {
     headers: { [shouldRetryHeader]: 'false' },
@@ -88,6 +95,7 @@ export const completionResource = (
   head: CompletionHead,
   { content, usage, reasoningSteps }: Reply,
   finish_reason: FinishReason,
+  tool?: ForcedTool,
 ): ChatCompletion => ({
   ...head,
   object: 'chat.completion',
@@ -96,23 +104,46 @@ export const completionResource = (
       index: 0,
       message: {
         role: 'assistant',
-        content,
+        ...(tool === undefined || content === ''
+          ? { content }
+          : { content: null, tool_calls: [callOf(head, tool, content)] }),
         refusal: null,
         ...(reasoningSteps.length > 0 && { reasoning_content: reasoningSteps.map(lineOf).join('') }),
       },
       logprobs: null,
-      finish_reason,
+      finish_reason: finishOf(finish_reason, tool),
     },
   ],
   usage: usageOf(usage),
   ...(reasoningSteps.length > 0 && { agent_steps: reasoningSteps }),
 });
 
+/** OpenAI ends a reply with `stop` if the tool was named, and with `tool_calls` if some tool was required. */
+const finishOf = (reason: FinishReason, tool: ForcedTool | undefined): FinishReason =>
+  reason === 'stop' && tool?.isNamed === false ? 'tool_calls' : reason;
+
+const callOf = ({ id }: CompletionHead, { name }: ForcedTool, text: string) => ({
+  id: id.replace('chatcmpl-', 'call_'),
+  type: 'function' as const,
+  function: { name, arguments: text },
+});
+
 type Delta = ChatCompletionChunk['choices'][number]['delta'];
 
 /** The chunks of one streamed response. */
-export function completionChunks(head: CompletionHead, { includesUsage }: { includesUsage: boolean }) {
+export function completionChunks(
+  head: CompletionHead,
+  { includesUsage, tool }: { includesUsage: boolean; tool?: ForcedTool | undefined },
+) {
   const steps = new Map<string, ReasoningStep>();
+  let isCalled = false;
+  /** The text of a reply whose form is a tool: the name and the id come with the first arguments. */
+  const callDelta = (text: string, called: ForcedTool): Delta => {
+    const { id, type, function: call } = callOf(head, called, text);
+    const first = isCalled ? { function: { arguments: text } } : { id, type, function: call };
+    isCalled = true;
+    return { tool_calls: [{ index: 0, ...first }] };
+  };
   const chunk = (
     delta: Delta,
     more: Partial<ChatCompletionChunk> = {},
@@ -136,7 +167,7 @@ export function completionChunks(head: CompletionHead, { includesUsage }: { incl
     of(event: StreamEventBody): ChatCompletionChunk[] {
       switch (event.type) {
         case 'response.output_text.delta':
-          return [chunk({ content: event.delta })];
+          return [chunk(tool === undefined ? { content: event.delta } : callDelta(event.delta, tool))];
         case 'response.reasoning_step.start': {
           const { timestamp: started_at, ...step } = event.step;
           return [
@@ -154,7 +185,7 @@ export function completionChunks(head: CompletionHead, { includesUsage }: { incl
       }
     },
     end: (finish_reason: FinishReason, usage: TokenUsage): ChatCompletionChunk[] => [
-      chunk({}, {}, finish_reason),
+      chunk({}, {}, finishOf(finish_reason, tool)),
       ...(includesUsage ? [{ ...chunk({}), choices: [], usage: usageOf(usage) }] : []),
     ],
   };

@@ -2,6 +2,7 @@ import { limits } from '#contract/limits.ts';
 import { invalidParameter, type RequestMessage } from '#contract/openai.ts';
 import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
 import { stableWindow } from '#domain/chats/stable-window.ts';
+import { ownTools } from './completion-form.ts';
 
 export interface ImageInspector {
   /**
@@ -95,22 +96,22 @@ interface Conversation {
  */
 const imagesShown = 10;
 
-const ownTools = 'is not supported: agents bring their own tools, which run here';
-
 /**
  * Reads the messages of a request. Empty messages are left out. Consecutive messages of the same side are joined into
- * one.
+ * one. A call of the forced tool is the text of its arguments, and the result of the client is a user message.
  * @throws OpenAiError that names the field
  */
 export async function readConversation(
   messages: readonly RequestMessage[],
   inspector: ImageInspector,
+  forcedTool?: string,
 ): Promise<Conversation> {
   const instructions: string[] = [];
   const turns: Turn[] = [];
   const lastIndex = messages.findLastIndex(({ role }) => !isInstruction(role));
-  for (const [index, message] of messages.entries()) {
+  for (const [index, given] of messages.entries()) {
     const param = `messages[${index}]`;
+    const message = forcedTool === undefined ? given : withoutForcedTool(given, forcedTool);
     rejectTools(message, param);
     const parts = await partsOf(message, `${param}.content`, inspector);
     if (isInstruction(message.role)) instructions.push(textOf(parts));
@@ -119,7 +120,9 @@ export async function readConversation(
       throw invalidParameter(`${param}.content`, 'must not be empty');
   }
   const [last, ...previous] = turns.toReversed();
-  if (last?.role !== 'user' || messages[lastIndex]?.role !== 'user')
+  const lastRole = messages[lastIndex]?.role;
+  const isAnswered = lastRole === 'user' || (lastRole === 'tool' && forcedTool !== undefined);
+  if (last?.role !== 'user' || !isAnswered)
     throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
   const message = textOf(last.parts);
   checkSize(instructions.join(''), 'messages', 'the instructions');
@@ -133,6 +136,18 @@ export async function readConversation(
     message,
     parts: last.parts,
   };
+}
+
+/** The message in text, if it calls only the forced tool, or has its result. */
+function withoutForcedTool(message: RequestMessage, tool: string): RequestMessage {
+  if (message.role === 'tool') return { ...message, role: 'user' };
+  const { tool_calls: calls = [], ...others } = message;
+  const texts = calls.map((call) => {
+    const { name, arguments: text } = Object(Object(call).function) as Record<string, unknown>;
+    return name === tool && typeof text === 'string' ? text : undefined;
+  });
+  if (calls.length === 0 || texts.includes(undefined)) return message;
+  return { ...others, content: texts.join('\n\n') };
 }
 
 const isInstruction = (role: string): boolean => role === 'system' || role === 'developer';

@@ -14,6 +14,7 @@ import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
 import type { Services } from './completion.ts';
+import { type ForcedTool, forcedTool, formOfCompletion, ownTools } from './completion-form.ts';
 import { readConversation, systemMessageOf, withinWindow } from './read-conversation.ts';
 
 /** @throws OpenAiError if the workspace may not use the OpenAI-compatible routes */
@@ -57,11 +58,8 @@ type Value = unknown;
 const isFilled = (value: Value): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 const isThere = (value: Value): boolean => value !== undefined && value !== false;
-const isOfText = (format: Value): boolean => Object(format).type === 'text';
 const isOnlyText = (modalities: Value): boolean =>
   Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
-
-const ownTools = 'is not supported: agents bring their own tools, which run here';
 
 /**
  * Parameters that would change the reply in ways that the service does not support. Without them the reply would answer
@@ -72,18 +70,12 @@ const rejected: readonly [
   isRejected: (value: Value, request: ChatCompletionRequest) => boolean,
   problem: string,
 ][] = [
-  ['tools', isFilled, ownTools],
   ['functions', isFilled, ownTools],
   ['n', (value) => value !== undefined && value !== 1, 'must be 1: an agent gives one reply'],
   ['logprobs', isThere, 'is not supported: a reply may come from several models and tools'],
   ['top_logprobs', isThere, 'is not supported: a reply may come from several models and tools'],
   ['audio', isThere, 'is not supported: agents reply with text'],
   ['modalities', (value) => value !== undefined && !isOnlyText(value), 'may only contain "text"'],
-  [
-    'response_format',
-    (value) => value !== undefined && !isOfText(value),
-    'must have the type "text": the agent decides on the form of its reply',
-  ],
   ['logit_bias', isFilled, 'is not supported: the tokens of the model behind an agent are not known here'],
   ['web_search_options', isThere, 'is not supported: an agent has a search of its own, or none'],
   ['prediction', isThere, 'is not supported: no model here takes it'],
@@ -98,6 +90,8 @@ function rejectParameters(request: ChatCompletionRequest): void {
 
 interface RunningCompletion {
   agent: AgentVersion;
+  /** The tool that the client has forced: its call is the reply. */
+  tool: ForcedTool | undefined;
   running: RunningReply;
 }
 
@@ -120,6 +114,8 @@ export async function startCompletion(
     findModel(services, workspaceId, request.model),
   ]);
   if (agent === undefined) throw modelNotFound(request.model);
+  const tool = forcedTool(request);
+  const form = await formOfCompletion(request, tool, agent.definition);
   await awaitRateLimit();
   const { meta } = agent.definition;
   const window = meta.max_history_characters ?? services.replySettings.historyCharacters;
@@ -128,9 +124,9 @@ export async function startCompletion(
     agent: withCaller(agent, request, conversation.instructions),
     chat: null,
     history: withinWindow(conversation.history, window),
-    ...{ message, parts, attachments: [], sampling: samplingOf(request) },
+    ...{ message, parts, attachments: [], sampling: samplingOf(request), form },
   };
-  return { agent, running: startReply(services, reply, deadline()) };
+  return { agent, tool, running: startReply(services, reply, deadline()) };
 }
 
 async function checkedConversation(
@@ -138,7 +134,7 @@ async function checkedConversation(
   request: ChatCompletionRequest,
 ): Promise<Awaited<ReturnType<typeof readConversation>>> {
   rejectParameters(request);
-  return readConversation(request.messages, imageInspector);
+  return readConversation(request.messages, imageInspector, forcedTool(request)?.name);
 }
 
 /** The agent with the caller's instructions and parameters, within the limits of both. */

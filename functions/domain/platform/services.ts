@@ -38,8 +38,8 @@ export interface Meter {
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
   /** The model ended a reply with a failure. */
   modelFailed(model: string, failure: FailureOfModel): void;
-  /** A model call is retried. */
-  modelRetried(model: string, failure: ModelFailureKind): void;
+  /** A model call is retried; `invalid-reply`: its text had not the form of the reply. */
+  modelRetried(model: string, reason: ModelFailureKind | 'invalid-reply'): void;
   /** A worker has processed requests of batches. */
   requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
   /** A batch has ended. `age`: milliseconds since its creation. */

@@ -3,6 +3,7 @@ import { findProvider } from '#agents/models/model-provider.ts';
 import { inspectTools } from '#agents/tools/agent-tool.ts';
 import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
+import { problemOfSchema } from '#contract/json-schema.ts';
 import { limits } from '#contract/limits.ts';
 import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
@@ -31,6 +32,7 @@ export async function checkAgent(workspaceId: string, input: unknown): Promise<C
     mistakes: [
       ...issues.map((issue) => describeIssue(issue, 'the file')),
       ...modelMistakes(definition),
+      ...schemaMistakes(definition),
       ...(await toolMistakes(workspaceId, definition, wrongTools)),
       ...(bytes > limits.agentBytes
         ? [`an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`]
@@ -76,6 +78,17 @@ function modelMistakes({ llm_model: model }: AgentDefinition): string[] {
   } catch (error) {
     return [(error as Error).message];
   }
+}
+
+function schemaMistakes({ output_schema: schema, unified_tools: tools }: AgentDefinition): string[] {
+  if (schema === undefined) return [];
+  const found = problemOfSchema(schema);
+  return [
+    ...(found === undefined ? [] : [`output_schema at ${found.place} ${found.problem}`]),
+    ...(tools.some(({ type }) => type === 'consultant_request_form')
+      ? ['output_schema and the tool consultant_request_form exclude each other: a form has no JSON']
+      : []),
+  ];
 }
 
 async function toolMistakes(

@@ -61,7 +61,7 @@ export const serve = serveRoute(
     const { workspaceId, apiKeyId, requestId } = request;
     const body = await readBody(workspaceId, request.body);
     const isStreamed = body.stream === true;
-    const { agent, running } = await startCompletion(services, workspaceId, body, {
+    const { agent, tool, running } = await startCompletion(services, workspaceId, body, {
       awaitRateLimit,
       deadline: () => timeForModel(completeChatRoute, isStreamed, remainingMilliseconds()),
     });
@@ -74,7 +74,10 @@ export const serve = serveRoute(
     const stream: CompletionStream | undefined = isStreamed
       ? openCompletionStream({
           open: () => open(eventStreamHeaders),
-          chunks: completionChunks(head, { includesUsage: body.stream_options?.include_usage === true }),
+          chunks: completionChunks(head, {
+            includesUsage: body.stream_options?.include_usage === true,
+            tool,
+          }),
           ...{ clock, requestId, onSlowReader: abandon },
         })
       : undefined;
@@ -92,7 +95,7 @@ export const serve = serveRoute(
       return stream.end(outcome, collected.reply.usage);
     }
     if (!(outcome instanceof OpenAiError))
-      return void open().write(JSON.stringify(completionResource(head, collected.reply, outcome)));
+      return void open().write(JSON.stringify(completionResource(head, collected.reply, outcome, tool)));
     if (outcome.status >= 500 && byModel) measurements.add('modelErrorResponses', 1, {});
     throw outcome;
   },

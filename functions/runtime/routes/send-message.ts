@@ -81,6 +81,7 @@ export const serve = serveRoute(
         attachedFileUuids: body.attached_file_uuids,
         externalUserId: body.external_user_id,
         resumable,
+        responseFormat: body.response_format,
       },
       { requestId, key },
       {
@@ -102,7 +103,10 @@ export const serve = serveRoute(
     const events = body.stream
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
-    const sink = { ...events, emit: replyTimer.listening(events.emit) };
+    // The text of a reply with a form is sent at once at its end, so its first delta says nothing of the model.
+    const isHeld =
+      started.turn.form !== undefined || started.turn.agent.definition.output_schema !== undefined;
+    const sink = isHeld ? events : { ...events, emit: replyTimer.listening(events.emit) };
     const { reply, closed, finished } = await finishTurn(services, started, sink).finally(stopWatching);
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);

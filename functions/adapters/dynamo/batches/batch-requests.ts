@@ -1,5 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { type Item, startingWith, type Table, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
 import {
   type Batch,
   type BatchRequest,
@@ -26,9 +27,15 @@ const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 
 /** All items of the requests of a new batch. */
-export function requestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
+export function requestItems(
+  batch: Owner,
+  requests: readonly BatchRequest[],
+  format?: ResponseFormat | undefined,
+): Item[] {
   const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
   const items: Item[] = manifestItems(batch, requests, ttl);
+  if (format !== undefined)
+    items.push({ ...keys.batchFormat(batch.workspaceId, batch.id), format: JSON.stringify(format), ttl });
   for (const { historyId, requestIndex } of requests)
     if (historyId !== null)
       items.push({ ...keys.chatBatchRequest(batch.workspaceId, historyId, batch.id, requestIndex), ttl });

@@ -3,6 +3,7 @@ import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts
 import { allOf, changing, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst, transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem, webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
@@ -97,6 +98,11 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
 
   manifest: (batch) => readManifest(table, batch),
   requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
+  async format({ workspaceId, id, hasFormat }) {
+    if (hasFormat !== true) return undefined;
+    const { format } = await table.getNamed(keys.batchFormat(workspaceId, id));
+    return JSON.parse(format as string) as ResponseFormat;
+  },
   async item({ workspaceId, id }, requestIndex) {
     const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
     return found && itemOf(found);
@@ -121,8 +127,8 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
 
 const changes = (table: Table, clock: Clock) =>
   ({
-    async create(batch, requests, webhook, mostOpen) {
-      await table.putAll(requestItems(batch, requests));
+    async create(batch, requests, webhook, mostOpen, format) {
+      await table.putAll(requestItems(batch, requests, format));
       const numbers = keys.lastNumber(batch.workspaceId, 'BATCHES');
       const { first: number } = await nextNumbers(table, clock, numbers, 1);
       return transactWithRetry<'created' | 'exists' | 'too-many'>(table, {

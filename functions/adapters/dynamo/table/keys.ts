@@ -177,6 +177,11 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: 'HOOK',
   }),
+  /** The `response_format` of all requests, as JSON text. */
+  batchFormat: (workspaceId: string, batchId: string): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: 'FORMAT',
+  }),
   batchManifest: (workspaceId: string, batchId: string, part: number): Key => ({
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,

@@ -197,12 +197,21 @@ export function completionRequest(model: string, options: LanguageModelV4CallOpt
     seed: options.seed,
     reasoning_effort: options.reasoning,
     service_tier: options.providerOptions?.openai?.serviceTier,
+    response_format: formatOf(options),
     messages: prompt.flatMap(messagesOf),
     ...(tools.length > 0 && {
       tools: tools.filter((tool) => tool.type === 'function').map(toolOf),
       tool_choice: toolChoice?.type,
     }),
   };
+}
+
+function formatOf({ responseFormat, providerOptions }: LanguageModelV4CallOptions): object | undefined {
+  if (responseFormat?.type !== 'json') return undefined;
+  const { name, description, schema } = responseFormat;
+  if (schema === undefined) return { type: 'json_object' };
+  const strict = providerOptions?.openai?.strictJsonSchema === true;
+  return { type: 'json_schema', json_schema: { name, description, schema, strict } };
 }
 
 const toolOf = ({ name, description, inputSchema: parameters }: LanguageModelV4FunctionTool) => ({

@@ -1,0 +1,83 @@
+import type { AgentDefinition } from '#contract/agent.ts';
+import {
+  isStrict,
+  type JsonSchema,
+  problemOfData,
+  problemOfSchema,
+  smallestInstance,
+} from '#contract/json-schema.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
+
+/** The form of a reply: JSON that fits a schema. Without a schema, any JSON object. */
+export interface ReplyForm {
+  name: string;
+  description?: string;
+  schema?: JsonSchema;
+  /** Whether OpenAI takes the schema as strict. It rejects other schemas as such. */
+  isStrict: boolean;
+}
+
+/** The form of every reply of an agent with a schema, which was checked when the agent was saved. */
+export const formOf = (schema: JsonSchema): ReplyForm => ({
+  ...{ name: 'reply', schema, isStrict: isStrict(schema) },
+});
+
+/**
+ * The form that a request asks for. An agent with a schema decides on its form alone, so a request to it cannot have
+ * another schema.
+ * @param reject makes the error for a field, such as `response_format.json_schema.schema`, and its problem
+ * @throws the error of `reject`
+ */
+export function formOfRequest(
+  { type, json_schema: given }: ResponseFormat,
+  { output_schema: own }: AgentDefinition,
+  reject: (param: string, problem: string) => Error,
+): ReplyForm | undefined {
+  if (type === 'text') return undefined;
+  if (given === undefined || type === 'json_object') return { name: 'reply', isStrict: false };
+  if (own !== undefined)
+    throw reject('response_format', 'must not be a json_schema: the agent has a schema of its own');
+  const { name, description, schema } = given;
+  const found = problemOfSchema(schema);
+  if (found !== undefined)
+    throw reject('response_format.json_schema.schema', `at ${found.place} ${found.problem}`);
+  return { name, schema, isStrict: isStrict(schema), ...(description && { description }) };
+}
+
+/** The smallest JSON of a schema, for the demo model. */
+export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
+
+/** Characters of a delta of a reply that is sent at once. */
+const pieceCharacters = 4000;
+
+/** @returns the text in pieces, or why it is not in the form, such as `/age must be integer` */
+export function checkReply(form: ReplyForm, text: string): { pieces: string[] } | { problem: string } {
+  const problem = problemOfReply(form, text);
+  return problem === undefined ? { pieces: [...piecesOf(text)] } : { problem };
+}
+
+function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    return 'must be JSON without any other text';
+  }
+  if (schema !== undefined) return problemOfData(schema, data);
+  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
+  return isObject ? undefined : 'must be a JSON object';
+}
+
+function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const end = at + pieceCharacters;
+    // A delta does not end within a surrogate pair.
+    const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end + 1 : end;
+    yield text.slice(at, next);
+    at = next;
+  }
+}
+
+/** What the model is told about a text that is not in the form. */
+export const repairRequest = (problem: string): string =>
+  `Your answer was rejected: ${problem}. Answer again, with nothing but JSON that fits the schema.`;

@@ -1,0 +1,63 @@
+import type { AgentDefinition } from '#contract/agent.ts';
+import { type ChatCompletionRequest, invalidParameter } from '#contract/openai.ts';
+import { responseFormat } from '#contract/response-format.ts';
+import type { ReplyForm } from '#domain/chats/reply-form.ts';
+
+/** A function of the client that the model must call: a schema by another name. Its call is the reply. */
+export interface ForcedTool {
+  name: string;
+  description?: string | undefined;
+  parameters: Record<string, unknown>;
+  /** Whether `tool_choice` names the tool. */
+  isNamed: boolean;
+}
+
+export const ownTools = 'is not supported: agents bring their own tools, which run here';
+
+const fieldsOf = (value: unknown): Record<string, unknown> => Object(value) as Record<string, unknown>;
+
+/**
+ * The tool of a request with one function that must be called. The two most used libraries for extraction send one by
+ * default.
+ * @throws OpenAiError for any other use of tools
+ */
+export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): ForcedTool | undefined {
+  if (tools.length === 0) return undefined;
+  const [tool] = tools.map(fieldsOf);
+  const { name, description, parameters = {} } = fieldsOf(tool?.function);
+  const isNamed = fieldsOf(fieldsOf(tool_choice).function).name === name;
+  if (tools.length > 1 || tool?.type !== 'function' || !(isNamed || tool_choice === 'required'))
+    throw invalidParameter(
+      'tools',
+      `${ownTools}; one function that tool_choice forces is a form of the reply`,
+    );
+  return {
+    name: typeof name === 'string' ? name : '',
+    description: typeof description === 'string' ? description : undefined,
+    ...{ parameters: fieldsOf(parameters), isNamed },
+  };
+}
+
+/** @throws OpenAiError that names the parameter */
+export async function formOfCompletion(
+  { response_format: format }: ChatCompletionRequest,
+  tool: ForcedTool | undefined,
+  definition: AgentDefinition,
+): Promise<ReplyForm | undefined> {
+  if (tool === undefined && format === undefined) return undefined;
+  const { formOfRequest } = await import('#domain/chats/reply-form.ts');
+  if (tool === undefined) return format && formOfRequest(format, definition, invalidParameter);
+  if (format !== undefined && format.type !== 'text')
+    throw invalidParameter('response_format', 'must have the type "text" together with a tool');
+  const { name, description, parameters: schema } = tool;
+  const json_schema = { name, description, schema };
+  const given = responseFormat.safeParse({ type: 'json_schema', json_schema });
+  if (!given.success)
+    throw invalidParameter(
+      'tools[0].function',
+      'must have a name of 1 to 64 letters, digits, underscores or hyphens',
+    );
+  const ofTool = (param: string, problem: string) =>
+    invalidParameter(param === 'response_format' ? 'tools' : 'tools[0].function.parameters', problem);
+  return formOfRequest(given.data, definition, ofTool);
+}

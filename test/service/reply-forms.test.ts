@@ -1,0 +1,322 @@
+import { describe, expect, it } from 'vitest';
+import type { StreamEvent } from '#contract/events.ts';
+import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { openAiRequests } from '#support/openai-requests.ts';
+import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+import { createPublishedAgent } from '#support/service.ts';
+import { createChat, historyOf } from '#support/turns.ts';
+import { useService } from '#support/use-service.ts';
+
+const openai = closeAfterTests(await startScriptedModel());
+const bedrock = closeAfterTests(await startScriptedBedrock());
+const service = await useService({
+  variables: { OPENAI_BASE_URL: openai.url, AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url },
+});
+const tenant = await openTenant(service, { model: 'openai:test', titles: false, openai: true });
+const door = openAiRequests(service, tenant);
+
+const schema = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'integer' } },
+  required: ['name', 'age'],
+  additionalProperties: false,
+};
+const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };
+const person = '{"name": "Ann", "age": 7}';
+const wrong = '{"name": "Ann", "age": "seven"}';
+const problem = 'The reply does not match the schema: /age must be integer';
+
+/** The model says these texts, one in each call. */
+function script(...texts: (string | ((call: ModelCall) => void))[]): ModelCall[] {
+  const calls: ModelCall[] = [];
+  openai.onCall = (call) => {
+    const text = texts[calls.push(call) - 1];
+    if (typeof text === 'function') return text(call);
+    if (text === undefined) return call.fail(400);
+    for (const chunk of text.match(/.{1,5}/gs) ?? []) call.chunk(chunk);
+    call.finish();
+  };
+  return calls;
+}
+
+type Fields = Record<string, unknown>;
+
+async function stream(fields: Fields = {}): Promise<{ chatId: number; events: StreamEvent[] }> {
+  const chat = await tenant.createChat({ name: 'Forms' });
+  const body = { message: 'Who?', agent_id: tenant.agentId, response_format, ...fields };
+  const events = (await (await tenant.client.stream(chat.id, body)).all()) as StreamEvent[];
+  return { chatId: chat.id, events };
+}
+
+const deltasOf = (events: readonly StreamEvent[]): string =>
+  events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('');
+
+describe('a send with a schema', () => {
+  it('streams the JSON, and the model gets the schema', async () => {
+    const calls = script(`\n${person}\n`);
+    const { chatId, events } = await stream();
+    expect(deltasOf(events)).toBe(person);
+    expect(events.find(({ type }) => type === 'response.output_text.completed')).toMatchObject({
+      final_text: person,
+      usage: { total_calls: 1 },
+    });
+    expect((await historyOf(tenant.client, chatId)).at(-1)?.content).toBe(person);
+    expect(calls[0]?.body).toMatchObject({
+      response_format: { type: 'json_schema', json_schema: { name: 'person', schema, strict: true } },
+    });
+  });
+
+  it('gets the JSON as the data of a JSON response', async () => {
+    script(person);
+    const chat = await tenant.createChat();
+    const sent = await tenant.send(chat, { message: 'Who?', response_format });
+    expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: 'Ann', age: 7 });
+  });
+
+  it('has a wrong text repaired once, with one more call that is in the usage', async () => {
+    const calls = script(wrong, person);
+    const { events } = await stream();
+    expect(deltasOf(events)).toBe(person);
+    expect(events.at(-2)).toMatchObject({ final_text: person, usage: { total_calls: 2 } });
+    expect(calls[1]?.request.messages.slice(-2)).toMatchObject([
+      { role: 'assistant', content: wrong },
+      { role: 'user', content: expect.stringContaining('/age must be integer') },
+    ]);
+  });
+
+  it.each([
+    ['a wrong type', wrong],
+    ['a preamble', `Sure: ${person}`],
+    ['a fence', `\`\`\`json\n${person}\n\`\`\``],
+    ['half of it', '{"name": "Ann", '],
+    ['nothing', ''],
+  ])('fails after two texts with %s, of which no client gets a byte', async (_, text) => {
+    const calls = script(text, text);
+    const { chatId, events } = await stream();
+    expect(calls).toHaveLength(2);
+    expect(events.map((event) => (event === ('[DONE]' as unknown) ? event : event.type))).toEqual([
+      'response.created',
+      'response.error',
+      '[DONE]',
+    ]);
+    expect(events[1]).toMatchObject({
+      code: 10005,
+      message: expect.stringContaining('The reply does not match the schema: '),
+    });
+    const [, reply] = await historyOf(tenant.client, chatId);
+    expect(reply).toMatchObject({
+      content: '',
+      meta: { error: { code: 10005 }, token_usage: { total_calls: 2 } },
+    });
+  });
+
+  it('says in JSON what is wrong with the reply', async () => {
+    script(wrong, wrong);
+    const chat = await tenant.createChat();
+    const sent = await tenant.send(chat, { message: 'Who?', response_format });
+    expect([sent.status, JSON.stringify(sent.body)]).toEqual([500, expect.stringContaining(problem)]);
+  });
+
+  it('is no success if the model was cut, whatever its text', async () => {
+    script((call) => {
+      call.chunk(person);
+      call.cut('length');
+    });
+    expect((await stream()).events[1]).toMatchObject({
+      type: 'response.error',
+      message: 'The reply reached its limit of 8192 tokens before its JSON was complete',
+    });
+  });
+
+  it('loses the words before a tool call', async () => {
+    const config = { agent_id: await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' }) };
+    const unified_tools = [{ type: 'consultant_call_agent', name: 'ask', config }];
+    const agent_id = await createPublishedAgent(tenant.workspaceId, {
+      llm_model: 'openai:test',
+      unified_tools,
+    });
+    script(
+      (call) => {
+        call.chunk('I look it up.');
+        call.callTools({ name: 'ask', arguments: { message: 'Who?' } });
+        call.finish();
+      },
+      'She is seven.',
+      person,
+    );
+    const chat = await createChat(tenant.client, { agentId: agent_id });
+    const body = { message: 'Who?', agent_id, response_format };
+    const events = (await (await tenant.client.stream(chat, body)).all()) as StreamEvent[];
+    expect(deltasOf(events)).toBe(person);
+    expect(events.at(-2)).toMatchObject({ final_text: person, usage: { total_calls: 3 } });
+  });
+
+  it.each([
+    [{ type: 'json_schema' }, 'response_format.json_schema'],
+    [{ type: 'xml' }, 'response_format.type must be one of text, json_object, json_schema'],
+    [{ type: 'json_schema', json_schema: { name: 'a b', schema } }, 'response_format.json_schema.name'],
+    [
+      { type: 'json_schema', json_schema: { name: 'a', schema: { properties: { a: { if: true } } } } },
+      'response_format.json_schema.schema at #/properties/a/if is not supported',
+    ],
+  ])('is rejected with %j', async (format, message) => {
+    const chat = await tenant.createChat();
+    const sent = await tenant.send(chat, { message: 'Who?', response_format: format });
+    expect([sent.status, JSON.stringify(sent.body)]).toEqual([400, expect.stringContaining(message)]);
+    expect(await historyOf(tenant.client, chat.id)).toEqual([]);
+  });
+
+  it('may ask for any JSON object', async () => {
+    const calls = script('[1]', '{"any": true}');
+    const { events } = await stream({ response_format: { type: 'json_object' } });
+    expect(deltasOf(events)).toBe('{"any": true}');
+    expect(calls[0]?.body).toMatchObject({ response_format: { type: 'json_object' } });
+  });
+});
+
+describe('an agent with a schema', () => {
+  it('replies in it to every send, and takes no other one', async () => {
+    const formed = await openTenant(service, {
+      ...{ model: 'openai:test', titles: false },
+      agent: { output_schema: schema },
+    });
+    script(person);
+    const chat = await formed.createChat();
+    expect((await formed.send(chat, { message: 'Who?' })).body).toMatchObject({ data: person });
+    const rejected = await formed.send(chat, { message: 'Who?', response_format });
+    expect([rejected.status, JSON.stringify(rejected.body)]).toEqual([
+      400,
+      expect.stringContaining('response_format must not be a json_schema: the agent has a schema of its own'),
+    ]);
+  });
+
+  it('replies offline with the demo model', async () => {
+    const demo = await openTenant(service, { titles: false, agent: { output_schema: schema } });
+    const sent = await demo.send(await demo.createChat(), { message: 'Who?' });
+    expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: '', age: 0 });
+  });
+});
+
+describe('a batch with a schema', () => {
+  it('has results in it, and fails requests whose replies are not', async () => {
+    openai.onCall = (call) => {
+      call.chunk(call.request.messages[0]?.content.includes('number 1') ? wrong : person);
+      call.finish();
+    };
+    const requests = requestsOf(3, (index) => ({ message: `number ${index}` }));
+    const batch = await submit(tenant.client, tenant, requests, { response_format });
+    await waitForBatchEnd(tenant.client, batch.id);
+    const results = await resultsOf(tenant.client, batch.id);
+    expect(
+      results.map(({ response_content, error_code, error_message }) => [
+        response_content,
+        error_code,
+        error_message,
+      ]),
+    ).toEqual([
+      [person, null, null],
+      [null, 500, problem],
+      [person, null, null],
+    ]);
+  });
+});
+
+describe('the OpenAI-compatible door', () => {
+  const tools = [
+    { type: 'function', function: { name: 'person', description: 'A person', parameters: schema } },
+  ];
+
+  it('returns the JSON, whole and streamed', async () => {
+    script(person, person);
+    const { choices } = await door.complete({ response_format });
+    expect(choices[0]).toMatchObject({ message: { content: person }, finish_reason: 'stop' });
+    expect(JSON.stringify(await door.stream({ response_format }))).toContain('Ann');
+  });
+
+  it.each([
+    [{ type: 'function', function: { name: 'person' } }, 'stop'],
+    ['required', 'tool_calls'],
+  ])('returns it as the call of the one tool that is forced by %j', async (tool_choice, finish_reason) => {
+    const calls = script(person);
+    const { choices } = await door.complete({ tools, tool_choice });
+    expect(choices[0]).toMatchObject({
+      message: {
+        content: null,
+        tool_calls: [{ type: 'function', function: { name: 'person', arguments: person } }],
+      },
+      finish_reason,
+    });
+    expect(calls[0]?.body).toMatchObject({ response_format: { json_schema: { name: 'person' } } });
+    expect(calls[0]?.body).not.toHaveProperty('tools');
+  });
+
+  it('answers a form that is never met with a 400 that no client repeats', async () => {
+    const calls = script(wrong, wrong);
+    const response = await door.send({ response_format });
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: { message: problem, type: 'invalid_request_error', param: null, code: 'invalid_reply' } },
+    ]);
+    expect(response.headers.get('x-should-retry')).toBe('false');
+    expect(calls).toHaveLength(2);
+  });
+
+  it('says that a reply was cut, without its text', async () => {
+    script((call) => {
+      call.chunk(person.slice(0, 9));
+      call.cut('length');
+    });
+    const { choices } = await door.complete({ response_format });
+    expect(choices[0]).toMatchObject({ message: { content: '' }, finish_reason: 'length' });
+  });
+
+  it('takes a repeated request with the call and the result of the tool', async () => {
+    const calls = script(person);
+    const messages = [
+      { role: 'user', content: 'Who?' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'person', arguments: wrong } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'age is not a number' },
+    ];
+    await door.complete({ messages, tools, tool_choice: 'required' });
+    expect(calls[0]?.request.messages).toMatchObject([
+      { role: 'user', content: 'Who?' },
+      { role: 'assistant', content: wrong },
+      { role: 'user', content: 'age is not a number' },
+    ]);
+  });
+
+  it.each([
+    ['two tools', { tools: [...tools, ...tools], tool_choice: 'required' }],
+    ['a tool that may be called', { tools, tool_choice: 'auto' }],
+    ['a tool without a choice', { tools }],
+  ])('rejects %s by name', async (_, fields) => {
+    expect(await door.rejection(fields)).toMatchObject({ param: 'tools' });
+  });
+});
+
+describe('Bedrock', () => {
+  it.each([
+    ['eu.anthropic.claude-sonnet-4-5-20250929-v1:0', 'output_config'],
+    ['eu.amazon.nova-lite-v1:0', 'json'],
+  ])('gives %s the schema as %s', async (name, where) => {
+    const other = await openTenant(service, { model: `bedrock:${name}`, titles: false });
+    let body: unknown;
+    bedrock.onCall = (call) => {
+      body = call.body;
+      if (where === 'json') call.callTools({ name: 'json', arguments: person });
+      else call.chunk(person);
+      call.finish();
+    };
+    const sent = await other.send(await other.createChat(), { message: 'Who?', response_format });
+    expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: 'Ann', age: 7 });
+    expect(JSON.stringify(body)).toContain(where);
+  });
+});
