@@ -53,6 +53,7 @@ const allowed: Readonly<Record<string, string>> = {
   allSettled: 'method of JavaScript',
   EAI_AGAIN: 'code of Node.js',
   PromiseSettledResult: 'type of TypeScript',
+  place: 'field of a problem of a schema',
   places: 'function of the tests',
   kept: 'tag of stored objects',
   refusal: 'field of OpenAI',
