@@ -46,19 +46,22 @@ const examples = new Map<string, unknown>([
   ['UploadFileRequest', requestExamples['upload-file']],
 ]);
 
+/** The name of a property in a description, whose `schema` is the schema itself. */
+const nameIn = (property: string): string => (property === 'schema' ? 'schema (property)' : property);
+
 function describeSchema(name: string, schema: Schema, described: SchemaDescription | undefined): void {
   const { schema: own = schema.description, ...ofProperties }: SchemaDescription = described ?? {};
   if (own === undefined) throw new Error(`The schema ${name} has no description`);
   schema.description = own;
   const properties = Object.entries(schema.properties ?? {});
   for (const [key, property] of properties) {
-    const description = ofProperties[key];
+    const description = ofProperties[nameIn(key)];
     // A schema that is referred to has a description of its own.
     if (property.$ref === undefined && description === undefined)
       throw new Error(`${name}.${key} has no description`);
     if (property.$ref === undefined && description !== undefined) property.description = description;
   }
-  const inline = properties.filter(([, { $ref }]) => $ref === undefined).map(([key]) => key);
+  const inline = properties.filter(([, { $ref }]) => $ref === undefined).map(([key]) => nameIn(key));
   rejectUnused(`property of ${name}`, Object.keys(ofProperties), inline);
   const example = examples.get(name) ?? examples.get(String(schema.properties?.type?.const));
   if (example !== undefined) schema.examples = [example];

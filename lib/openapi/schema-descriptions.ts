@@ -102,6 +102,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     unified_tools: 'What the agent can use while it replies.',
     suggested_questions: 'Questions that a client may propose to its users.',
     use_search: 'Whether the agent may search the web.',
+    output_schema: 'An addition: the JSON Schema that every reply fits.',
     meta: 'How the agent uses its model, and any values of its operator.',
     llm_model: 'The model of the agent: a provider, or a provider and a model.',
     version_number: 'The number of the published version, null if the agent was never published.',
