@@ -68,6 +68,8 @@ const events: Readonly<Record<string, SchemaDescription>> = {
     message_id: replyId,
     final_text: 'The text of the whole reply.',
     incomplete,
+    model:
+      'The model that has replied, if it is not that of `response.created` but one of the fallback models of the agent.',
   },
   ResponseErrorEvent: {
     schema: 'The reply has failed. No other event follows.',
