@@ -64,10 +64,7 @@ export const buckets: ResourceKind = {
       }),
       async start() {
         for (const resource of resources) {
-          const { BucketEncryption } = context.resolve(
-            resource.properties,
-            resource.logicalId,
-          ) as BucketProperties;
+          const { BucketEncryption } = context.read<BucketProperties>(resource);
           const [rule] = BucketEncryption?.ServerSideEncryptionConfiguration ?? [];
           const key = keyArnOf(rule?.ServerSideEncryptionByDefault?.KMSMasterKeyID, context);
           if (key !== undefined)

@@ -5,7 +5,7 @@ import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import { IDLE_MILLISECONDS } from '../lambda/warm-threads.ts';
 import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
 
 // A function may find work that is still under a lease of 30 s of a killed runner. After 35 s the lease has expired, so
 // the second call of the function can take over this work.
@@ -161,9 +161,8 @@ export function readSchedule(
   arn: string,
   context: RunContext,
 ): Schedule | undefined {
-  const resolved = context.resolve(resource.properties, resource.logicalId) as ScheduleProperties;
-  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.includes(name));
-  if (unsupported) reject(resource, `${unsupported} is not available locally`);
+  const resolved = context.read<ScheduleProperties>(resource);
+  rejectOthers(resource, resolved, SUPPORTED);
   const expression = resolved.ScheduleExpression ?? '';
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
@@ -171,8 +170,7 @@ export function readSchedule(
     reject(resource, `"${expression}" is not available locally, only rate(…) is`);
 
   const targets = (resolved.Targets ?? []).map((target) => {
-    const unsupportedOfTarget = Object.keys(target).find((name) => !SUPPORTED_OF_TARGETS.includes(name));
-    if (unsupportedOfTarget) reject(resource, `${unsupportedOfTarget} of a target is not available locally`);
+    rejectOthers(resource, target, SUPPORTED_OF_TARGETS, ' of a target');
     const calledFunction =
       findFunction(context, target.Arn) ??
       reject(resource, `the target ${target.Arn} is no function of the template`);

@@ -22,8 +22,9 @@ export const secrets: ResourceKind = {
     const stored = await openStoredValues(context.options.dataDir, 'secrets');
     const known = new Map<string, Secret>();
 
-    for (const { logicalId, properties } of resources) {
-      const resolved = context.resolve(properties, logicalId) as SecretProperties;
+    for (const resource of resources) {
+      const { logicalId } = resource;
+      const resolved = context.read<SecretProperties>(resource);
       const name = resolved.Name ?? context.nameOf(logicalId);
       // AWS appends six random characters to an ARN. These are a hash of the name, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
@@ -52,13 +53,9 @@ export const secrets: ResourceKind = {
       throw new AwsJsonError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
     };
     const arnOf = ({ logicalId }: TemplateResource) => known.get(logicalId)?.arn ?? '';
-    const server = await serveAwsJson(secretOperations(find), {
-      rejectionOf: context.access.rejectionOf,
-      rules: context.access.rules,
-      needed: (operation, { SecretId }) => [
-        { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },
-      ],
-    });
+    const server = await serveAwsJson(secretOperations(find), context.access, (operation, { SecretId }) => [
+      { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },
+    ]);
     context.endpoints.secretsmanager = server.endpoint;
 
     return {

@@ -1,7 +1,7 @@
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
 
 /** An AWS::Lambda::EventSourceMapping without intrinsic functions. */
 export interface EventSource {
@@ -22,7 +22,7 @@ interface MappingProperties {
   readonly ScalingConfig?: { readonly MaximumConcurrency?: number };
 }
 
-const SUPPORTED = new Set([
+const SUPPORTED = [
   'BatchSize',
   'Enabled',
   'EventSourceArn',
@@ -31,7 +31,7 @@ const SUPPORTED = new Set([
   'MetricsConfig',
   'ScalingConfig',
   'Tags',
-]);
+];
 
 // Lambda's default for queues, and the maximum without a batching window.
 const MAX_BATCH_SIZE = 10;
@@ -41,9 +41,8 @@ const DEFAULT_CONCURRENCY = 64;
 
 /** @throws Error if AWS rejects the mapping, or if it cannot run here */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
-  const resolved = context.resolve(resource.properties, resource.logicalId) as MappingProperties;
-  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.has(name));
-  if (unsupported) reject(resource, `${unsupported} is not available locally`);
+  const resolved = context.read<MappingProperties>(resource);
+  rejectOthers(resource, resolved, SUPPORTED);
   const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = resolved;
   if (!queueArn.startsWith('arn:aws:sqs:')) reject(resource, 'only queues can be event sources locally');
   if (queueArn.endsWith('.fifo')) reject(resource, 'FIFO queues cannot be event sources locally');

@@ -1,18 +1,11 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { AccessControl } from '../iam/access-control.ts';
-import { checkSignature } from '../iam/authenticate.ts';
-import { accessKeyOf } from '../wire/access-key-of.ts';
 import { claimPort, portOf, releasePort } from '../wire/listen-on-loopback.ts';
 import { rejectPages } from '../wire/reject-pages.ts';
-import { deniedAwsJson } from '../wire/serve-aws-json.ts';
+import { denialOf, deniedAwsJson, type Guard, operationOf } from '../wire/serve-aws-json.ts';
 
 /** Starts the emulator on 127.0.0.1 only. Its own start function would listen on all addresses. */
-export async function serveQueues(
-  region: string,
-  accountId: string,
-  { rejectionOf, rules }: Pick<AccessControl, 'rejectionOf' | 'rules'>,
-) {
+export async function serveQueues(region: string, accountId: string, guard: Guard) {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';
@@ -33,16 +26,12 @@ export async function serveQueues(
     return Readable.from([body]);
   });
   app.addHook('preHandler', async (request, reply) => {
-    const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
-    const { method, url, headers } = request;
-    const forgery = checkSignature({ method, url, headers }, bodies.get(request) ?? '', rules);
-    const rejection =
-      forgery ??
-      rejectionOf(accessKeyOf(headers), [
-        // IAM has no batch actions: it checks the action of the entries.
-        { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
-      ]);
-    if (rejection) return reply.code(400).send(deniedAwsJson(rejection));
+    const action = operationOf(request);
+    const denial = denialOf(guard, request, bodies.get(request) ?? '', [
+      // IAM has no batch actions: it checks the action of the entries.
+      { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
+    ]);
+    if (denial) return reply.code(400).send(deniedAwsJson(denial));
     if (request.body) responding.set(request, preserveGroups(action, request.body));
   });
   app.addHook('preSerialization', async (request, _reply, payload: unknown) => {

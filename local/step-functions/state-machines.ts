@@ -30,11 +30,7 @@ export const stateMachines: ResourceKind = {
     const emulator = await import('aws-local-stepfunctions');
     const log = await openExecutionLog(context.options.dataDir);
     const executions = createExecutions(machines, log, emulator, context);
-    const server = await serveAwsJson(executions.operations, {
-      needed: executions.needed,
-      rejectionOf: context.access.rejectionOf,
-      rules: context.access.rules,
-    });
+    const server = await serveAwsJson(executions.operations, context.access, executions.needed);
     context.endpoints.sfn = server.endpoint;
 
     return {
@@ -71,7 +67,7 @@ export const stateMachines: ResourceKind = {
 };
 
 function readProperties(resource: TemplateResource, context: RunContext) {
-  const resolved = context.resolve(resource.properties, resource.logicalId) as MachineProperties;
+  const resolved = context.read<MachineProperties>(resource);
   return withResourceName(resource, () => {
     if (resolved.StateMachineType === 'EXPRESS') throw new Error('EXPRESS is not available locally');
     const text = resolved.DefinitionString ?? (resolved.Definition && JSON.stringify(resolved.Definition));

@@ -7,6 +7,7 @@ import { noRecorders, openRecorders } from '../wire/record-calls.ts';
 import { createOpenKinds } from './open-kinds.ts';
 import type { Assembly } from './read-assembly.ts';
 import { createResolver } from './resolve-template.ts';
+import type { TemplateResource } from './resource-kind.ts';
 import { readStackResources } from './stack-resources.ts';
 
 export interface OpenTemplate {
@@ -47,6 +48,8 @@ export async function openTemplate(
   const context: RunContext = {
     ...newContext(options, stackName),
     resolve: resolver.resolve,
+    read: <Properties>({ properties, logicalId }: Pick<TemplateResource, 'properties' | 'logicalId'>) =>
+      resolver.resolve(properties, logicalId) as Properties,
     nameOf,
     assetFolder,
     environmentFor: (functionLogicalId) => recorders.redirect(kinds.environmentFor(functionLogicalId)),
