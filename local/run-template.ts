@@ -84,8 +84,8 @@ function describeRun(
       ...pools().flatMap(({ functionName, threads }) =>
         threads().map(({ busy }) => ({ functionName, busy })),
       ),
-      ...servers().flatMap(({ functionName, environments }) =>
-        environments().map(({ busy }) => ({ functionName, busy })),
+      ...servers().flatMap((server) =>
+        server.environments().map(({ busy }) => ({ functionName: server.functionName, busy })),
       ),
     ],
     violations: () => [...context.violations],

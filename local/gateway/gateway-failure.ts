@@ -52,21 +52,13 @@ export function renderGatewayResponse(
 ): RenderedResponse {
   const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
   const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
-  const variables: Record<string, string | undefined> = {
-    'context.apiId': api.apiId,
-    'context.domainName': gatewayRequest.domainName,
+  // Other variables are empty here.
+  const variables: Record<string, string> = {
     'context.error.message': failure.text ?? 'null',
     'context.error.messageString': JSON.stringify(failure.text),
     'context.error.responseType': failure.responseType,
-    'context.error.validationErrorString': '',
     'context.extendedRequestId': gatewayRequest.extendedRequestId,
-    'context.httpMethod': gatewayRequest.httpMethod,
-    'context.identity.sourceIp': gatewayRequest.sourceIp,
-    'context.path': gatewayRequest.stagePath,
     'context.requestId': gatewayRequest.requestId,
-    'context.requestTimeEpoch': String(gatewayRequest.arrivedAt),
-    'context.resourcePath': gatewayRequest.resourcePath,
-    'context.stage': api.stage,
   };
   const fill = (template: string) =>
     template.replace(/\$(context\.[A-Za-z.]*[A-Za-z])/g, (_, name: string) => variables[name] ?? '');
@@ -77,15 +69,13 @@ export function renderGatewayResponse(
     return (header ? gatewayRequest.headerValue(header) : variables[source]) ?? '';
   };
 
-  const [contentType, template] = Object.entries(custom?.templates ?? {})[0] ?? [
-    'application/json',
-    undefined,
-  ];
-  const customHeaders = Object.entries(custom?.headers ?? {})
-    .map(([name, source]) => [name, headerValue(source)])
+  const [contentType = 'application/json', template] =
+    Object.entries(custom?.ResponseTemplates ?? {})[0] ?? [];
+  const customHeaders = Object.entries(custom?.ResponseParameters ?? {})
+    .map(([name, source]) => [name.replace('gatewayresponse.header.', ''), headerValue(source)])
     .filter(([, value]) => value !== '');
   return {
-    status: custom?.statusCode ?? failure.status,
+    status: Number(custom?.StatusCode ?? failure.status),
     headers: {
       'Content-Type': contentType,
       'x-amzn-ErrorType': failure.errorType,

@@ -20,8 +20,6 @@ export interface GatewayRequest {
   readonly multiValueHeaders: Record<string, string[]>;
   readonly sourceIp: string;
   readonly domainName: string;
-  /** Undefined until the route is known. */
-  resourcePath: string | undefined;
   headerValue(name: string): string | undefined;
 }
 
@@ -85,7 +83,6 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
     multiValueHeaders,
     sourceIp,
     domainName: (request.headers.host ?? '').replace(/:\d+$/, ''),
-    resourcePath: undefined,
     headerValue: (name) => headers[spelling.get(name.toLowerCase()) ?? ''],
   };
 }
@@ -121,18 +118,8 @@ export function createRequestEvent(
       extendedRequestId: gatewayRequest.extendedRequestId,
       httpMethod: gatewayRequest.httpMethod,
       identity: {
-        accessKey: null,
-        accountId: null,
-        caller: null,
-        cognitoAuthenticationProvider: null,
-        cognitoAuthenticationType: null,
-        cognitoIdentityId: null,
-        cognitoIdentityPoolId: null,
-        principalOrgId: null,
         sourceIp: gatewayRequest.sourceIp,
-        user: null,
         userAgent: gatewayRequest.headerValue('user-agent') ?? null,
-        userArn: null,
       },
       path: gatewayRequest.stagePath,
       protocol: 'HTTP/1.1',
@@ -148,7 +135,7 @@ export function createRequestEvent(
 
 export type RequestEvent = ReturnType<typeof createRequestEvent>;
 
-/** A request that the gateway has authorized. */
+/** A request that the gateway has authorized, and the response to it. */
 export interface AuthorizedRequest {
   readonly route: RouteMatch & { readonly method: ApiMethod };
   readonly event: RequestEvent;

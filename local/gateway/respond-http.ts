@@ -68,29 +68,23 @@ function integrationRequest(
   { event, authorizer, body, gatewayRequest }: Omit<AuthorizedRequest, 'route'>,
   signal: AbortSignal,
 ): WebRequest {
-  const mapped = Object.entries(parameters).map(([target, source]) => ({
-    kind: target.slice(0, target.indexOf('.')),
-    name: target.slice(target.indexOf('.') + 1),
-    value: sourceValue(source, event, authorizer),
-  }));
-  const headers = mapped.filter(({ kind }) => kind === 'header');
-  const replaced = new Set([...headers.map(({ name }) => name.toLowerCase()), 'host']);
+  const valueFrom = (source: string | undefined): string =>
+    source === undefined ? '' : sourceValue(source, event, authorizer);
+  const headers = Object.entries(parameters)
+    .filter(([target]) => target.startsWith('header.'))
+    .map(([target, source]) => [target.slice('header.'.length), valueFrom(source)] as const);
+  const replaced = new Set([...headers.map(([name]) => name.toLowerCase()), 'host']);
   const own = Object.entries(gatewayRequest.multiValueHeaders).flatMap(([name, values]) =>
     replaced.has(name.toLowerCase()) ? [] : values.flatMap((value) => [name, value]),
   );
-  const values = new Map(mapped.map(({ kind, name, value }) => [`${kind}.${name}`, value]));
   const query = gatewayRequest.query === '' ? '' : `?${gatewayRequest.query}`;
   return {
     method: httpMethod,
     path:
-      path.replaceAll(/\{(\w+)\}/g, (_whole, name) => encodeURIComponent(values.get(`path.${name}`) ?? '')) +
-      query,
-    rawHeaders: [
-      ...own,
-      ...headers.flatMap(({ name, value }) => [name, value]),
-      'Content-Length',
-      String(body.length),
-    ],
+      path.replaceAll(/\{(\w+)\}/g, (_whole, name) =>
+        encodeURIComponent(valueFrom(parameters[`path.${name}`])),
+      ) + query,
+    rawHeaders: [...own, ...headers.flat(), 'Content-Length', String(body.length)],
     body,
     signal,
   };

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Denial } from '../iam/access-rules.ts';
 import { findFunction, invokedArn } from '../lambda/find-function.ts';
+import { IDLE_MILLISECONDS } from '../lambda/function-pool.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
-import { IDLE_MILLISECONDS } from '../lambda/warm-threads.ts';
 import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
 import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';

@@ -34,7 +34,7 @@ async function loadHandler(): Promise<Handler> {
 }
 
 function createContext(requestId: string) {
-  const deadline = Date.now() + data.timeoutMilliseconds;
+  const deadline = Date.now() + data.timeoutSeconds * 1000;
   return {
     awsRequestId: requestId,
     callbackWaitsForEmptyEventLoop: true,
