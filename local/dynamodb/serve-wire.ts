@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { denialOf, deniedAwsJson, type Guard, operationOf } from '../wire/serve-aws-json.ts';
-import { errorResponse, internalServerError, type WireResponse } from './dynamo-error.ts';
+import { internalServerError, jsonResponse, type WireResponse } from './dynamo-error.ts';
 import { createForwarder } from './forward-request.ts';
 import { type InspectionOptions, inspectCalls, READS } from './inspect-calls.ts';
 import { neededPermissions } from './needed-permissions.ts';
@@ -36,7 +36,7 @@ export async function serveWire(options: WireOptions): Promise<Listening> {
       const body = await buffer(request);
       const input = JSON.parse(body.toString() || '{}') as DynamoRequest;
       const denial = denialOf(access, request, body, neededPermissions(target, input, shapes, access.rules));
-      if (denial) return errorResponse({ status: 400, body: deniedAwsJson(denial) });
+      if (denial) return jsonResponse({ status: 400, body: deniedAwsJson(denial) });
       if (!inspect) return await forwarder.forward(request, body);
       return await inspect({ request, target, functionName, input, at });
     } finally {
@@ -46,7 +46,7 @@ export async function serveWire(options: WireOptions): Promise<Listening> {
   }
 
   const server = createServer(async (request, response) => {
-    const { status, headers, body } = await exchange(request).catch(() => errorResponse(internalServerError));
+    const { status, headers, body } = await exchange(request).catch(() => jsonResponse(internalServerError));
     const { 'transfer-encoding': _, connection: __, ...forwarded } = headers;
     response.writeHead(status, { ...forwarded, 'content-length': body.length });
     response.end(body);
