@@ -57,44 +57,38 @@ export async function serveQueues(region: string, accountId: string, guard: Guar
 // The emulator drops MessageGroupId in a standard queue, so the group is sent as a message attribute.
 const GROUP_ATTRIBUTE = 'runner.MessageGroupId';
 
-interface Sending {
+/** The fields of a sent or received message, and of a request for messages, that are changed here. */
+interface Message {
   MessageGroupId?: string;
   MessageAttributes?: Record<string, { DataType: string; StringValue: string }>;
-}
-
-interface Receiving {
+  MD5OfMessageAttributes?: string;
+  Attributes?: Record<string, string>;
   AttributeNames?: string[];
   MessageSystemAttributeNames?: string[];
   MessageAttributeNames?: string[];
-}
-
-interface Received {
-  Attributes?: Record<string, string>;
-  MessageAttributes?: Sending['MessageAttributes'];
-  MD5OfMessageAttributes?: string;
 }
 
 /**
  * Changes a request so that the emulator preserves message groups. Call the returned function with the response.
  * @throws Error for attributes of a message, which the response would not have
  */
-export function preserveGroups(action: string, body: unknown): (response: unknown) => void {
+function preserveGroups(action: string, body: unknown): (response: unknown) => void {
   if (action === 'SendMessage' || action === 'SendMessageBatch') {
-    const { Entries = [body as Sending] } = body as { Entries?: Sending[] };
+    const { Entries = [body as Message] } = body as { Entries?: Message[] };
     Entries.forEach(preserveGroup);
     return (response) => {
       // The digest is of the group alone.
-      const { Successful = [response as Received] } = response as { Successful?: Received[] };
+      const { Successful = [response as Message] } = response as { Successful?: Message[] };
       for (const sent of Successful) delete sent.MD5OfMessageAttributes;
     };
   }
   if (action !== 'ReceiveMessage') return () => {};
-  const request = body as Receiving;
+  const request = body as Message;
   const system = [...(request.AttributeNames ?? []), ...(request.MessageSystemAttributeNames ?? [])];
   const showsGroup = system.includes('All') || system.includes('MessageGroupId');
   request.MessageAttributeNames = [GROUP_ATTRIBUTE];
   return (response) => {
-    for (const message of (response as { Messages?: Received[] }).Messages ?? []) {
+    for (const message of (response as { Messages?: Message[] }).Messages ?? []) {
       const group = message.MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue;
       if (group !== undefined && showsGroup)
         message.Attributes = { ...message.Attributes, MessageGroupId: group };
@@ -104,7 +98,7 @@ export function preserveGroups(action: string, body: unknown): (response: unknow
   };
 }
 
-function preserveGroup(message: Sending): void {
+function preserveGroup(message: Message): void {
   if (message.MessageAttributes !== undefined)
     throw Object.assign(new Error('Attributes of a message are not available locally'), { statusCode: 400 });
   if (message.MessageGroupId !== undefined)
