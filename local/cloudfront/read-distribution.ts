@@ -80,10 +80,7 @@ export async function readDistribution(
   resources: readonly TemplateResource[],
   context: RunContext,
 ): Promise<Distribution> {
-  const { DistributionConfig: config } = context.resolve(
-    resource.properties,
-    resource.logicalId,
-  ) as DistributionProperties;
+  const { DistributionConfig: config } = context.read<DistributionProperties>(resource);
 
   const origins = await readOrigins(config.Origins, context, resource);
   const functions = new Map(
@@ -174,10 +171,12 @@ async function resolveSecret(value: string, context: RunContext): Promise<string
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;
   const endpoint = context.endpoints.secretsmanager ?? '';
-  const response = await callAwsJson<{ SecretString: string }>(endpoint, 'secretsmanager.GetSecretValue', {
-    SecretId,
-  });
-  return response.SecretString;
+  const { SecretString } = await callAwsJson<{ SecretString: string }>(
+    endpoint,
+    'secretsmanager.GetSecretValue',
+    { SecretId },
+  );
+  return SecretString;
 }
 
 function compile(code: string, logicalId: string): ViewerRequest {

@@ -31,14 +31,14 @@ export const secrets: ResourceKind = {
       const versionsKey = `${logicalId}.versions`;
       const given = context.options.secretValues?.[logicalId];
       const put = given === undefined ? stored.get(versionsKey) : undefined;
-      const versions =
+      const first = async () =>
+        given ??
+        resolved.SecretString ??
+        (await stored.getOrCreate(logicalId, () => generateValue(resolved)));
+      const versions: Versions =
         put === undefined
-          ? firstVersion(
-              given ??
-                resolved.SecretString ??
-                (await stored.getOrCreate(logicalId, () => generateValue(resolved))),
-            )
-          : (JSON.parse(put) as Versions);
+          ? { AWSCURRENT: { id: 'local', value: await first(), createdAt: 0 } }
+          : JSON.parse(put);
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       const store = (next: Versions) => stored.put(versionsKey, JSON.stringify(next));
       known.set(logicalId, { name, arn, versions, store });
@@ -72,7 +72,7 @@ function generateValue({ GenerateSecretString: rules }: SecretProperties): strin
   return randomBytes(length).toString('base64url').slice(0, length);
 }
 
-export interface Secret {
+interface Secret {
   readonly name: string;
   readonly arn: string;
   versions: Versions;
@@ -81,7 +81,7 @@ export interface Secret {
 }
 
 /** The versions of a secret that have a label, as they are stored. AWS deletes versions without a label. */
-export interface Versions {
+interface Versions {
   readonly AWSCURRENT: Version;
   readonly AWSPREVIOUS?: Version;
 }
@@ -93,13 +93,8 @@ interface Version {
   readonly createdAt: number;
 }
 
-/** A value that the run's options or the template give, or that was generated. */
-export const firstVersion = (value: string): Versions => ({
-  AWSCURRENT: { id: 'local', value, createdAt: 0 },
-});
-
 /** The operations of Secrets Manager. `find` finds a secret by name or ARN. */
-export const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJsonOperation> => ({
+const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJsonOperation> => ({
   GetSecretValue({ SecretId, VersionStage = 'AWSCURRENT' }) {
     const { arn, name, versions } = find(SecretId);
     const [, version] = labelled(versions).find(([label]) => label === VersionStage) ?? [];
