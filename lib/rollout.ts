@@ -39,11 +39,11 @@ export class Rollout extends Construct {
   private readonly moves = new PolicyStatement({
     actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
   });
-  private readonly configuration: ILambdaDeploymentConfig;
+  private readonly deploymentConfig: ILambdaDeploymentConfig;
 
   constructor(scope: Construct, id: string, name: GradualRollout) {
     super(scope, id);
-    this.configuration = configurations[name];
+    this.deploymentConfig = configurations[name];
     this.application = new LambdaApplication(this, 'Application');
     // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
@@ -59,12 +59,9 @@ export class Rollout extends Construct {
   /** @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
     this.moves.addResources(handler.functionArn, handler.aliasByName.functionArn);
-    new LambdaDeploymentGroup(this, handler.node.id, {
-      application: this.application,
-      alias: handler.alias,
-      deploymentConfig: this.configuration,
-      role: this.role.withoutPolicyUpdates(),
-      alarms: [...alarms],
-    });
+    const { application, deploymentConfig } = this;
+    const role = this.role.withoutPolicyUpdates();
+    const props = { application, alias: handler.alias, deploymentConfig, role, alarms: [...alarms] };
+    new LambdaDeploymentGroup(this, handler.node.id, props);
   }
 }

@@ -3,7 +3,7 @@ import { type RouteName, routes } from '#contract/routes.ts';
 import { camelCase } from '../function-names.ts';
 import { eventExamples, requestExamples } from './examples.ts';
 import { parameterDescriptions, parametersOfRoute } from './parameter-descriptions.ts';
-import type { SchemaDescription } from './schema-description.ts';
+import type { SchemaDescription } from './request-descriptions.ts';
 import { envelopeProperties, schemaDescriptions } from './schema-descriptions.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;

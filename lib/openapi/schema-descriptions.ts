@@ -1,8 +1,7 @@
 import { reasoningStepTypes } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
 import { batchResultErrorCodeText, errorCodeText, replyErrorCodeText } from './error-codes.ts';
-import { requests } from './request-descriptions.ts';
-import type { SchemaDescription } from './schema-description.ts';
+import { requests, type SchemaDescription } from './request-descriptions.ts';
 
 const stepTypes = `one of ${reasoningStepTypes.map((type) => `\`${type}\``).join(', ')}. New types may be added.`;
 
