@@ -14,17 +14,6 @@ import type { Settings } from './settings.ts';
 
 type GradualRollout = Exclude<Settings['rollout'], 'AllAtOnce'>;
 
-const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> = {
-  Canary10Percent5Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES,
-  Canary10Percent10Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_10MINUTES,
-  Canary10Percent15Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_15MINUTES,
-  Canary10Percent30Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_30MINUTES,
-  Linear10PercentEvery1Minute: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_1MINUTE,
-  Linear10PercentEvery2Minutes: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_2MINUTES,
-  Linear10PercentEvery3Minutes: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_3MINUTES,
-  Linear10PercentEvery10Minutes: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_10MINUTES,
-};
-
 /**
  * Shifts the aliases of functions to new versions gradually. If an alarm is raised meanwhile, CodeDeploy shifts the
  * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
@@ -43,7 +32,12 @@ export class Rollout extends Construct {
 
   constructor(scope: Construct, id: string, name: GradualRollout) {
     super(scope, id);
-    this.deploymentConfig = configurations[name];
+    // Of CodeDeploy itself; the setting has the end of its name.
+    this.deploymentConfig = LambdaDeploymentConfig.fromLambdaDeploymentConfigName(
+      this,
+      'Configuration',
+      `CodeDeployDefault.Lambda${name}`,
+    );
     this.application = new LambdaApplication(this, 'Application');
     // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { headerPairs } from '../gateway/response-headers.ts';
 import type { RunContext } from '../run-context.ts';
 import { openSite } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
@@ -81,14 +82,7 @@ function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 
-  const raw: string[] = [];
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const name = request.rawHeaders[index] ?? '';
-    if (!set.has(name.toLowerCase())) raw.push(name, request.rawHeaders[index + 1] ?? '');
-  }
-  for (const [name, value] of set) {
-    raw.push(name, value);
-    request.headers[name] = value;
-  }
-  request.rawHeaders = raw;
+  const kept = headerPairs(request.rawHeaders).filter(([name]) => !set.has(name.toLowerCase()));
+  request.rawHeaders = [...kept, ...set].flat();
+  for (const [name, value] of set) request.headers[name] = value;
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ApiMethod, ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
+import { headerPairs } from './response-headers.ts';
 
 /** The properties of a request that do not depend on its route. */
 export interface GatewayRequest {
@@ -52,21 +53,16 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
     spelling.delete(name.toLowerCase());
     add(name, value);
   };
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    add(request.rawHeaders[index] ?? '', request.rawHeaders[index + 1] ?? '');
-  }
+  for (const [name, value] of headerPairs(request.rawHeaders)) add(name, value);
   const sourceIp = request.socket.remoteAddress ?? '127.0.0.1';
   const forwardedFor = request.headers['x-forwarded-for'];
   const arrivedAt = Date.now();
   set('X-Forwarded-For', forwardedFor ? `${forwardedFor}, ${sourceIp}` : sourceIp);
   set('X-Forwarded-Port', String((request.socket.address() as AddressInfo).port));
   set('X-Forwarded-Proto', 'http');
-  if (!spelling.has('x-amzn-trace-id')) {
-    set(
-      'X-Amzn-Trace-Id',
-      `Root=1-${Math.floor(arrivedAt / 1000).toString(16)}-${randomBytes(12).toString('hex')}`,
-    );
-  }
+  const seconds = Math.floor(arrivedAt / 1000).toString(16);
+  if (!spelling.has('x-amzn-trace-id'))
+    set('X-Amzn-Trace-Id', `Root=1-${seconds}-${randomBytes(12).toString('hex')}`);
   const headers = Object.fromEntries(
     Object.entries(multiValueHeaders).map(([name, values]) => [name, values.at(-1) ?? '']),
   );
