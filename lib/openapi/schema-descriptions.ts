@@ -295,11 +295,7 @@ const envelopes: Readonly<Record<string, SchemaDescription>> = {
   ChatListEnvelope: page('A page of chats.', 'The chats of the page.'),
   MessageListEnvelope: page('A page of messages.', 'The messages of the page.'),
   ReplyEnvelope: { ...envelopeProperties, data: 'The text of the whole reply.' },
-  FeedbackEnvelope: {
-    ...envelopeProperties,
-    data: 'null.',
-    message: '`Feedback created`.',
-  },
+  FeedbackEnvelope: { ...envelopeProperties, data: 'null.', message: '`Feedback created`.' },
   BatchListEnvelope: page('A page of batches.', 'The batches of the page.'),
   BatchResultListEnvelope: page('A page of results.', 'The results of the page.'),
   ErrorEnvelope: {

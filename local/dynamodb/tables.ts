@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { keyArnOf } from '../kms/keys.ts';
+import { registerKey } from '../kms/keys.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
@@ -89,8 +89,7 @@ function registerAccess(resource: TemplateResource, arn: string, context: RunCon
   const policy = table.ResourcePolicy ?? replica?.ResourcePolicy;
   if (policy) context.access.attachPolicy(arn, policy.PolicyDocument, resource.logicalId);
   const specification = replica?.SSESpecification ?? table.SSESpecification;
-  const key = keyArnOf(specification?.KMSMasterKeyId, context);
-  if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
+  registerKey(context, arn, specification?.KMSMasterKeyId);
 }
 
 async function startWire(

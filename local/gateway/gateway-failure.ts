@@ -38,18 +38,12 @@ export class GatewayFailure extends Error {
   }
 }
 
-export interface RenderedResponse {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: string;
-}
-
 /** The API's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's default. */
 export function renderGatewayResponse(
   api: ApiModel,
   failure: GatewayFailure,
   gatewayRequest: GatewayRequest,
-): RenderedResponse {
+): { status: number; headers: Record<string, string>; body: string } {
   const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
   const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
   // Other variables are empty here.
@@ -74,13 +68,10 @@ export function renderGatewayResponse(
   const customHeaders = Object.entries(custom?.ResponseParameters ?? {})
     .map(([name, source]) => [name.replace('gatewayresponse.header.', ''), headerValue(source)])
     .filter(([, value]) => value !== '');
+  const headers = { 'Content-Type': contentType, 'x-amzn-ErrorType': failure.errorType };
   return {
     status: Number(custom?.StatusCode ?? failure.status),
-    headers: {
-      'Content-Type': contentType,
-      'x-amzn-ErrorType': failure.errorType,
-      ...Object.fromEntries(customHeaders),
-    },
+    headers: { ...headers, ...Object.fromEntries(customHeaders) },
     body: template === undefined ? JSON.stringify({ message: failure.text }) : fill(template),
   };
 }

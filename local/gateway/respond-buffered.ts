@@ -30,13 +30,8 @@ export async function respondBuffered(
     throw new GatewayFailure('DEFAULT_5XX');
   const { status, headers, body } = readProxyResponse(result.payload, api, gatewayRequest);
   const hasType = headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
-  response.writeHead(status, [
-    ...headers,
-    ...(hasType ? [] : ['Content-Type', 'application/json']),
-    'Content-Length',
-    String(body.length),
-  ]);
-  response.end(body);
+  const type = hasType ? [] : ['Content-Type', 'application/json'];
+  response.writeHead(status, [...headers, ...type, 'Content-Length', String(body.length)]).end(body);
 }
 
 /** As in AWS, the function still runs after a timeout. */

@@ -4,7 +4,7 @@ import type { WebFunctionServer } from '../lambda/web-function-server.ts';
 import type { ApiModel, HttpIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import type { AuthorizedRequest, RequestEvent } from './proxy-event.ts';
-import { remapped } from './response-headers.ts';
+import { headerPairs, remapped } from './response-headers.ts';
 
 /**
  * An HTTP proxy integration that forwards the response while it arrives. Here, the endpoint is that of a web function.
@@ -42,10 +42,8 @@ export async function respondHttp(
   if (hasTimedOut) throw new GatewayFailure('INTEGRATION_TIMEOUT');
   // The client has disconnected.
   if (response.destroyed) return void body.destroy();
-  response.writeHead(
-    status,
-    rawHeaders.map((text, index) => (index % 2 === 0 ? remapped(text) : text)),
-  );
+  const headers = headerPairs(rawHeaders).flatMap(([name, value]) => [remapped(name), value]);
+  response.writeHead(status, headers);
   // The headers are sent with the first part of the body, if it is there already.
   if (integration.streamed) setImmediate(() => response.flushHeaders());
   body.on('data', () => idleTimeout.refresh());

@@ -22,9 +22,8 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
   const pairs: [string, unknown][] = [];
   const multiple = Object.entries(head.multiValueHeaders ?? {});
   const given = new Set(multiple.map(([name]) => name.toLowerCase()));
-  for (const [name, value] of Object.entries(head.headers ?? {})) {
+  for (const [name, value] of Object.entries(head.headers ?? {}))
     if (!given.has(name.toLowerCase())) pairs.push([name, value]);
-  }
   for (const [name, values] of multiple) {
     if (!Array.isArray(values)) return undefined;
     for (const value of values) pairs.push([name, value]);

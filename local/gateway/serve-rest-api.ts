@@ -93,7 +93,7 @@ function matchMethod(
   const route = inStage ? matchRoute(root, path) : undefined;
   const method = route?.node.methods.get(httpMethod) ?? route?.node.methods.get('ANY');
   if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
-  return { node: route.node, pathParameters: route.pathParameters, method };
+  return { ...route, method };
 }
 
 /** Sends the gateway response of a failure. */

@@ -97,16 +97,17 @@ function neededPermission(
 }
 
 /**
- * The ARN of the customer managed key that encrypts a resource. Undefined for AWS managed keys, which need no
- * permissions.
+ * Registers the customer managed key that encrypts a resource. AWS managed keys need no permissions.
  * @throws Error for a key's alias
  */
-export function keyArnOf(
+export function registerKey(
+  { access, region, accountId }: RunContext,
+  resourceArn: string,
   reference: unknown,
-  { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,
-): string | undefined {
-  if (reference === undefined || /(^|:)alias\/aws\//.test(String(reference))) return undefined;
-  const text = String(reference);
-  if (/(^|:)alias\//.test(text)) throw new Error(`the key ${text} is not available locally by its alias`);
-  return text.startsWith('arn:') ? text : `arn:aws:kms:${region}:${accountId}:key/${text}`;
+): void {
+  const key = String(reference);
+  if (reference === undefined || /(^|:)alias\/aws\//.test(key)) return;
+  if (/(^|:)alias\//.test(key)) throw new Error(`the key ${key} is not available locally by its alias`);
+  const arn = key.startsWith('arn:') ? key : `arn:aws:kms:${region}:${accountId}:key/${key}`;
+  access.rules.encryptionKeys.set(resourceArn, arn);
 }

@@ -13,7 +13,7 @@ interface FunctionProperties {
   readonly FunctionName?: string;
   readonly Handler?: string;
   readonly MemorySize?: number;
-  readonly PackageType?: string;
+  readonly ReservedConcurrentExecutions?: number;
   readonly Runtime?: string;
   readonly Layers?: readonly string[];
   readonly Role?: string;
@@ -69,10 +69,9 @@ export const functions: ResourceKind = {
       async start() {
         const concurrency = createAccountConcurrency(context.options.accountConcurrency);
         for (const resource of functionResources) {
-          const { properties, logicalId } = resource;
-          const executions = context.resolve(properties.ReservedConcurrentExecutions, logicalId);
+          const { ReservedConcurrentExecutions: executions } = context.read<FunctionProperties>(resource);
           if (executions === undefined) continue;
-          const problem = concurrency.reserve(nameOf(resource), Number(executions));
+          const problem = concurrency.reserve(nameOf(resource), executions);
           if (problem !== undefined) reject(resource, problem);
         }
         for (const resource of functionResources) {
@@ -80,11 +79,8 @@ export const functions: ResourceKind = {
           const qualifiers = resources
             .filter((other) => other.type !== FUNCTION && nameOf(other) === functionName)
             .map(qualifierOf);
-          const definition = defineFunction(
-            resource,
-            { functionName, functionArn: arnOf(resource), qualifiers },
-            context,
-          );
+          const identity = { functionName, functionArn: arnOf(resource), qualifiers };
+          const definition = defineFunction(resource, identity, context);
           const pool = createFunctionPool(definition, {
             maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
             onLine: (line) => context.options.onLog?.({ functionName, line }),

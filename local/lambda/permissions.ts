@@ -28,17 +28,13 @@ export const permissions: ResourceKind = {
           // A function that only a deployment calls does not run here.
           if (!calledFunction) continue;
           const arn = invokedArn(calledFunction, FunctionName);
-          const statement = {
-            Effect: 'Allow',
-            Action,
-            Principal: principalOf(Principal),
-            Resource: arn,
-            Condition: {
-              ...(SourceArn !== undefined && { ArnLike: { 'aws:SourceArn': SourceArn } }),
-              ...(SourceAccount !== undefined && { StringEquals: { 'aws:SourceAccount': SourceAccount } }),
-            },
+          const Condition = {
+            ...(SourceArn !== undefined && { ArnLike: { 'aws:SourceArn': SourceArn } }),
+            ...(SourceAccount !== undefined && { StringEquals: { 'aws:SourceAccount': SourceAccount } }),
           };
-          context.access.attachPolicy(arn, { Statement: statement }, resource.logicalId);
+          const principal = principalOf(Principal);
+          const Statement = { Effect: 'Allow', Action, Principal: principal, Resource: arn, Condition };
+          context.access.attachPolicy(arn, { Statement }, resource.logicalId);
         }
       },
     };

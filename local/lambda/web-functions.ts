@@ -55,12 +55,10 @@ export const webFunctions: ResourceKind = {
       ref: (resource) => (resource.type === FUNCTION ? arnOf(resource) : resource.logicalId),
       attribute(resource, name) {
         if (resource.type === FUNCTION) return { FunctionArn: arnOf(resource), Arn: arnOf(resource) }[name];
-        if (resource.type === CODE_COPY)
-          return {
-            Bucket: 'local',
-            Key: context.resolve(resource.properties.SourceObjectKey, resource.logicalId),
-            VersionId: 'local',
-          }[name];
+        if (resource.type === CODE_COPY) {
+          const { SourceObjectKey: Key } = context.read<{ SourceObjectKey: string }>(resource);
+          return { Bucket: 'local', Key, VersionId: 'local' }[name];
+        }
         return { RevisionId: resource.logicalId, DomainName: domainOf(resource) }[name];
       },
       async start() {
@@ -70,8 +68,7 @@ export const webFunctions: ResourceKind = {
           const { AuthType, FunctionName } = resolved;
           if (AuthType !== 'ApplicationManaged') reject(endpoint, `AuthType ${AuthType} cannot run locally`);
           const revision = revisions.find(
-            ({ properties, logicalId }) =>
-              context.resolve(properties.FunctionName, logicalId) === FunctionName,
+            (candidate) => context.read<RevisionProperties>(candidate).FunctionName === FunctionName,
           );
           if (!revision) reject(endpoint, `its function has no revision`);
           const server = startServer(revision, resolved, domainOf(endpoint), context);

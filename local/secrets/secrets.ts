@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { openStoredValues } from '../data/state-file.ts';
-import { keyArnOf } from '../kms/keys.ts';
+import { registerKey } from '../kms/keys.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
 
@@ -42,8 +42,7 @@ export const secrets: ResourceKind = {
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       const store = (next: Versions) => stored.put(versionsKey, JSON.stringify(next));
       known.set(logicalId, { name, arn, versions, store });
-      const key = keyArnOf(resolved.KmsKeyId, context);
-      if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
+      registerKey(context, arn, resolved.KmsKeyId);
     }
 
     const findKnown = (id: unknown) => [...known.values()].find(({ name, arn }) => id === name || id === arn);

@@ -1,4 +1,4 @@
-import { keyArnOf } from '../kms/keys.ts';
+import { registerKey } from '../kms/keys.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
@@ -44,8 +44,7 @@ export const queues: ResourceKind = {
       async start() {
         for (const resource of resources) {
           const properties = context.read<Record<string, unknown>>(resource);
-          const key = keyArnOf(properties.KmsMasterKeyId, context);
-          if (key !== undefined) context.access.rules.encryptionKeys.set(arnOf(resource), key);
+          registerKey(context, arnOf(resource), properties.KmsMasterKeyId);
           const input = { QueueName: nameOf(resource), Attributes: attributesOf(properties) };
           await callAwsJson(server.endpoint, 'AmazonSQS.CreateQueue', input).catch((error: Error) =>
             reject(resource, error.message),

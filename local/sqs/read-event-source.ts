@@ -41,24 +41,30 @@ const DEFAULT_CONCURRENCY = 64;
 
 /** @throws Error if AWS rejects the mapping, or if it cannot run here */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
-  const resolved = context.read<MappingProperties>(resource);
-  rejectOthers(resource, resolved, SUPPORTED);
-  const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = resolved;
+  const properties = context.read<MappingProperties>(resource);
+  rejectOthers(resource, properties, SUPPORTED);
+  const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = properties;
+  const {
+    Enabled: enabled = true,
+    FunctionName = '',
+    FunctionResponseTypes = [],
+    ScalingConfig,
+  } = properties;
   if (!queueArn.startsWith('arn:aws:sqs:')) reject(resource, 'only queues can be event sources locally');
   if (queueArn.endsWith('.fifo')) reject(resource, 'FIFO queues cannot be event sources locally');
-  const limit = resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
+  const limit = ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
   if (limit < 2 || limit > 1000) reject(resource, 'MaximumConcurrency must be between 2 and 1000');
   if (batchSize > MAX_BATCH_SIZE)
     reject(resource, 'a BatchSize greater than 10 needs a window, which is not available locally');
   return {
-    enabled: resolved.Enabled ?? true,
+    enabled,
     queueArn,
     target:
-      findFunction(context, resolved.FunctionName ?? '') ??
-      reject(resource, `the function ${resolved.FunctionName} is not in the template`),
+      findFunction(context, FunctionName) ??
+      reject(resource, `the function ${FunctionName} is not in the template`),
     batchSize,
     // More batches than threads would wait in the runner, while their visibility timeout already runs.
     concurrency: Math.min(limit, context.options.maxConcurrency ?? DEFAULT_CONCURRENCY),
-    reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
+    reportsItemFailures: FunctionResponseTypes.includes('ReportBatchItemFailures'),
   };
 }

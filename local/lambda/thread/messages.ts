@@ -36,5 +36,4 @@ export type MessageFromThread =
 export interface ErrorReport {
   readonly errorType: string;
   readonly errorMessage: string;
-  readonly trace: readonly string[];
 }

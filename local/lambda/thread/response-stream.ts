@@ -12,7 +12,6 @@ type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
  * immediately. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
  */
 export class ResponseStream extends Writable {
-  contentType: string | undefined;
   /** The response's status and headers, sent before the first chunk, in the same message. */
   prelude: string | undefined;
   readonly #send: Send;
@@ -25,10 +24,6 @@ export class ResponseStream extends Writable {
   constructor(send: Send) {
     super({ decodeStrings: false, defaultEncoding: 'utf8', highWaterMark: CREDIT_BYTES });
     this.#send = send;
-  }
-
-  setContentType(contentType: string): void {
-    this.contentType = contentType;
   }
 
   /** Called when the main thread has forwarded this many bytes. */
