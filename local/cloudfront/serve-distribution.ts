@@ -82,7 +82,7 @@ function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 
-  const kept = headerPairs(request.rawHeaders).filter(([name]) => !set.has(name.toLowerCase()));
-  request.rawHeaders = [...kept, ...set].flat();
+  const others = headerPairs(request.rawHeaders).filter(([name]) => !set.has(name.toLowerCase()));
+  request.rawHeaders = [...others, ...set].flat();
   for (const [name, value] of set) request.headers[name] = value;
 }

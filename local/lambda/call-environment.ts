@@ -126,6 +126,6 @@ function withoutHeaders(
         .toLowerCase()
         .split(/\s*,\s*/),
     );
-  const isKept = (name: string) => !removed.has(name) && !named.includes(name) && !reserved?.test(name);
-  return headers.filter(([name]) => isKept(name.toLowerCase())).flat();
+  const isForwarded = (name: string) => !removed.has(name) && !named.includes(name) && !reserved?.test(name);
+  return headers.filter(([name]) => isForwarded(name.toLowerCase())).flat();
 }
