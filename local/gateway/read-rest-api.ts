@@ -66,11 +66,9 @@ function readPathTree(
   rootResourceId: string,
   { read }: RunContext,
 ): { root: PathNode; nodes: ReadonlyMap<string, PathNode> } {
-  const newNode = (resourceId: string, resourcePath: string, pathPart: string): PathNode => ({
-    ...{ resourceId, resourcePath, pathPart },
-    children: [],
-    methods: new Map(),
-  });
+  const newNode = (resourceId: string, resourcePath: string, pathPart: string): PathNode => {
+    return { resourceId, resourcePath, pathPart, children: [], methods: new Map() };
+  };
   const root = newNode(api.logicalId, '/', '');
   const nodes = new Map<string, PathNode>([[rootResourceId, root]]);
 

@@ -87,10 +87,13 @@ export const functions: ResourceKind = {
             onViolation: (text) => context.violations.push(text),
             onInvoked(milliseconds) {
               if (!context.options.recordCalls) return;
-              const bytes = { sent: 0, received: 0 };
               context.calls.push({
-                ...{ service: 'lambda', operation: 'invocation', name: functionName },
-                ...{ status: 200, bytes, milliseconds },
+                service: 'lambda',
+                operation: 'invocation',
+                name: functionName,
+                status: 200,
+                bytes: { sent: 0, received: 0 },
+                milliseconds,
               });
             },
           });

@@ -17,10 +17,7 @@ interface InvokeOptions {
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const MAX_BACKOFF_MILLISECONDS = 10_000;
 
-/**
- * Returns a function that invokes the function with a batch. Its result are the ids of the messages that failed in every
- * delivery.
- */
+/** Returns a function that delivers a batch, and returns the ids of the messages that failed in every delivery. */
 export function createInvokeBatch({ source, visibilitySeconds, isStopped, onFailure }: InvokeOptions) {
   async function deliverOnce(payload: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
     const result = await invokeWithBackoff(payload);
