@@ -1,7 +1,12 @@
 import { limits, platformLimits } from '#contract/limits.ts';
 import { shortBody } from '#contract/routes/route.ts';
 import { contentTypes, typeOfExtension } from '#contract/upload.ts';
-import type { SchemaDescription } from './schema-description.ts';
+
+/**
+ * The description of a schema, as `schema`, and of each property that is not a reference to another schema. They are here and not in
+ * the contract, so that function bundles do not contain them. An envelope has its description in the table of routes.
+ */
+export type SchemaDescription = Readonly<Record<string, string>>;
 
 const megabyte = 1024 * 1024;
 const messageText = `The text of the user's message, at most ${limits.messageBytes.toLocaleString('en')} bytes of UTF-8. Blanks alone are a message too.`;

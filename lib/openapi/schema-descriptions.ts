@@ -1,8 +1,7 @@
 import { reasoningStepTypes } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
 import { batchResultErrorCodeText, errorCodeText, replyErrorCodeText } from './error-codes.ts';
-import { requests } from './request-descriptions.ts';
-import type { SchemaDescription } from './schema-description.ts';
+import { requests, type SchemaDescription } from './request-descriptions.ts';
 
 const stepTypes = `one of ${reasoningStepTypes.map((type) => `\`${type}\``).join(', ')}. New types may be added.`;
 
@@ -303,11 +302,7 @@ const envelopes: Readonly<Record<string, SchemaDescription>> = {
   ChatListEnvelope: page('A page of chats.', 'The chats of the page.'),
   MessageListEnvelope: page('A page of messages.', 'The messages of the page.'),
   ReplyEnvelope: { ...envelopeProperties, data: 'The text of the whole reply.' },
-  FeedbackEnvelope: {
-    ...envelopeProperties,
-    data: 'null.',
-    message: '`Feedback created`.',
-  },
+  FeedbackEnvelope: { ...envelopeProperties, data: 'null.', message: '`Feedback created`.' },
   BatchListEnvelope: page('A page of batches.', 'The batches of the page.'),
   BatchResultListEnvelope: page('A page of results.', 'The results of the page.'),
   ErrorEnvelope: {
