@@ -3,6 +3,7 @@ import {
   attributesOf,
   fieldsOf,
   type Item,
+  ifStill,
   keyOf,
   startingWith,
   type Table,
@@ -132,8 +133,7 @@ const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent
   {
     Delete: {
       Key: keys.agent(workspaceId, id),
-      ConditionExpression: 'revision = :revision',
-      ExpressionAttributeValues: { ':revision': revision },
+      ...ifStill({ revision }),
     },
   },
   ...publishedKeys(workspaceId, id).map((Key) => ({ Delete: { Key } })),
@@ -184,8 +184,7 @@ function saveWrites(agent: Agent, published: AgentVersion | 'unchanged' | null):
   const draft: Write = {
     Put: {
       Item: itemOf({ ...agent, revision: agent.revision + 1 }),
-      ConditionExpression: 'revision = :revision',
-      ExpressionAttributeValues: { ':revision': agent.revision },
+      ...ifStill({ revision: agent.revision }),
     },
   };
   if (published === 'unchanged') return [draft];

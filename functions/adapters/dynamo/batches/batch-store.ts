@@ -1,6 +1,6 @@
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
-import { allOf, changing, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import { allOf, changingIf, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst, transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem, webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
@@ -48,10 +48,9 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      ...changing({ status, completed, failed, ...times, slots: null }, { ':before': batch.status }),
       // A cancel may have changed the final status, or another completion may have been first. A stop after the last
       // result changes nothing.
-      ConditionExpression: '#status = :before',
+      ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };
 }

@@ -1,6 +1,13 @@
 import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { attributesOf, fieldsOf, type Item, type Table, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import {
+  attributesOf,
+  fieldsOf,
+  type Item,
+  ifStill,
+  type Table,
+  withoutNulls,
+} from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.ts';
@@ -157,14 +164,8 @@ export const replaceItem =
   async (batch, before, item) => {
     const { isDone, item: stored } = await table.putIf({
       Item: storedBatchItem(batch, item),
-      ...(before === undefined
-        ? { ConditionExpression: 'attribute_not_exists(pk)' }
-        : {
-            // Each owner of a request makes another attempt.
-            ConditionExpression: 'attempt = :attempt AND #status = :status',
-            ExpressionAttributeNames: { '#status': 'status' },
-            ExpressionAttributeValues: { ':attempt': before.attempt, ':status': before.status },
-          }),
+      // Each owner of a request makes another attempt.
+      ...ifStill({ attempt: before?.attempt, status: before?.status }),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     // An item of the same owner with the same status is this write, whose response was lost.

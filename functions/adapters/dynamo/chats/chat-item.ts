@@ -2,6 +2,11 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { changing, type Item } from '#adapters/dynamo/table/table.ts';
 import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
 
+export const leaseItem = (lease: Chat['lease']): Item => ({
+  lease_id: lease?.id,
+  lease_until: lease?.until,
+});
+
 /** @param entry the first id of its creation, which is the key of its entries in lists */
 export const chatItem = (chat: Chat, entry: number): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
@@ -13,7 +18,7 @@ export const chatItem = (chat: Chat, entry: number): Item => ({
   created_at: chat.createdAt,
   updated_at: chat.updatedAt,
   message_count: chat.messageCount,
-  ...(chat.lease !== null && { lease_id: chat.lease.id, lease_until: chat.lease.until }),
+  ...leaseItem(chat.lease),
   entry,
   // Only the claim of a batch request creates a chat under a lease. The lease id names the request.
   ...(chat.lease !== null && { created_for: chat.lease.id }),

@@ -1,5 +1,5 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { fieldsOf, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { fieldsOf, type Item, ifStill, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
@@ -54,7 +54,7 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
             ...(previous === undefined
               ? []
               : [
-                  { Delete: { Key, ...isStill(previous) } },
+                  { Delete: { Key, ...ifStill({ type: previous }) } },
                   { Update: countOf(chat, position, undefined, previous) },
                 ]),
           ],
@@ -80,13 +80,7 @@ const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined)
     ...(feedback.content !== null && { content: feedback.content }),
     created_at: feedback.createdAt,
   },
-  ...(previous === undefined ? { ConditionExpression: 'attribute_not_exists(pk)' } : isStill(previous)),
-});
-
-const isStill = (type: FeedbackType) => ({
-  ConditionExpression: '#type = :previous',
-  ExpressionAttributeNames: { '#type': 'type' },
-  ExpressionAttributeValues: { ':previous': type },
+  ...ifStill({ type: previous }),
 });
 
 /** @param type undefined if the feedback is removed; `previous` is undefined if it is new */

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { allOf, type Item, keyOf, startingWith, type Table, where } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  type Item,
+  ifStill,
+  keyOf,
+  startingWith,
+  type Table,
+  where,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { leaseIdOf, responseIdOf } from '#domain/chats/chat.ts';
 import {
@@ -131,10 +139,7 @@ export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
 });
 
 /** The condition that the item still belongs to this purge: a newer erasure of the same person may have replaced it. */
-const isSame = ({ deletedAt }: Purge | Erasure) => ({
-  ConditionExpression: 'deleted_at = :deleted',
-  ExpressionAttributeValues: { ':deleted': deletedAt },
-});
+const isSame = ({ deletedAt }: Purge | Erasure) => ifStill({ deleted_at: deletedAt });
 
 export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,

@@ -9,7 +9,7 @@ import {
 } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { ScanKeys } from '#adapters/dynamo/table/lists.ts';
-import { allOf, changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, changingIf, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { hashUsers } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { requestsPerGroup } from '#domain/batches/batch.ts';
@@ -185,8 +185,7 @@ export const dynamoRetention = (table: Table): Retention => ({
   async advance({ workspaceId, days }, after, at) {
     const { isDone } = await table.updateIf({
       Key: keys.operatorsRetention(workspaceId),
-      ...changing({ walked_at: at, walked_to: after }, { ':days': days }),
-      ConditionExpression: 'days = :days',
+      ...changingIf({ walked_at: at, walked_to: after }, { days }),
     });
     return isDone;
   },

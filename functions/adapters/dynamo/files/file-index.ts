@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import {
+  changing,
+  changingIf,
+  type Item,
+  ifStill,
+  startingWith,
+  type Table,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
@@ -37,13 +44,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     if (isNew)
       await transactIfFirst(table, () => [
         // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
-        {
-          Delete: {
-            Key: chatOfFile,
-            ConditionExpression: 'attached = :attempt',
-            ExpressionAttributeValues: { ':attempt': attempt },
-          },
-        },
+        { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
         { Delete: { Key: fileOfChat } },
       ]);
     return false;
@@ -83,9 +84,7 @@ const preparationLeases = (table: Table): PreparationLeases => ({
   async releaseLease({ workspaceId, uuid }, until) {
     await table.updateIf({
       Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'REMOVE preparing_until',
-      ConditionExpression: 'preparing_until = :until',
-      ExpressionAttributeValues: { ':until': until },
+      ...changingIf({ preparing_until: null }, { preparing_until: until }),
     });
   },
 });

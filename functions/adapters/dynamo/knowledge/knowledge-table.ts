@@ -3,6 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   attributesOf,
   fieldsOf,
+  ifStill,
   isConflict,
   startingWith,
   type Table,
@@ -55,8 +56,7 @@ export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable
           {
             Put: {
               Item: { ...keys.knowledgeHead(workspaceId), ...attributesOf({ ...head, revision: from + 1 }) },
-              ConditionExpression: from === 0 ? 'attribute_not_exists(pk)' : 'revision = :from',
-              ...(from > 0 && { ExpressionAttributeValues: { ':from': from } }),
+              ...ifStill({ revision: from === 0 ? undefined : from }),
             },
           },
           ...put.map(({ document }) => ({

@@ -4,7 +4,7 @@ import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { adaptWidth } from './back-off.ts';
 import type { Key, ListKeys } from './keys.ts';
-import { allOf, between, type Item, type Table, type Write } from './table.ts';
+import { allOf, between, type Item, ifStill, type Table, type Write } from './table.ts';
 import { transactIfFirst } from './transact-with-retry.ts';
 
 /**
@@ -145,11 +145,7 @@ export function counting(changes: readonly CountChange[]): Write[] {
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
   for (const { sk, n } of await table.queryAll(allOf(list.count('')))) {
     if (n !== 0) continue;
-    const Delete = {
-      Key: list.count(sk as string),
-      ConditionExpression: 'n = :none',
-      ExpressionAttributeValues: { ':none': 0 },
-    };
+    const Delete = { Key: list.count(sk as string), ...ifStill({ n: 0 }) };
     await transactIfFirst(table, () => [{ Delete }]);
   }
 }

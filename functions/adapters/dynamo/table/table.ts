@@ -126,6 +126,35 @@ export function changing(attributes: Item, values: Item = {}) {
   };
 }
 
+/** The condition that an item has these attributes, as they were read; undefined for one that it does not have. */
+export function ifStill(attributes: Item) {
+  const all = Object.entries(attributes);
+  const present = all.filter(([, value]) => value !== undefined);
+  return {
+    ConditionExpression: all
+      .map(([name, value]) =>
+        value === undefined ? `attribute_not_exists(#${name})` : `#${name} = :old_${name}`,
+      )
+      .join(' AND '),
+    ExpressionAttributeNames: Object.fromEntries(all.map(([name]) => [`#${name}`, name])),
+    ...(present.length > 0 && {
+      ExpressionAttributeValues: Object.fromEntries(present.map(([name, value]) => [`:old_${name}`, value])),
+    }),
+  };
+}
+
+/** `changing` on the condition `ifStill(before)`. */
+export function changingIf(attributes: Item, before: Item) {
+  const {
+    ExpressionAttributeValues: values,
+    ExpressionAttributeNames: names,
+    ...condition
+  } = ifStill(before);
+  const change = changing(attributes, values);
+  const ExpressionAttributeNames = { ...names, ...change.ExpressionAttributeNames };
+  return { ...change, ...condition, ExpressionAttributeNames };
+}
+
 /** The fields of an object as attributes, with their names in snake case. */
 export const attributesOf = (fields: object): Item =>
   renamed(fields, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -2,9 +2,10 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   attributesOf,
   between,
-  changing,
+  changingIf,
   fieldsOf,
   type Item,
+  ifStill,
   type Table,
   withoutNulls,
 } from '#adapters/dynamo/table/table.ts';
@@ -83,8 +84,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         {
           Update: {
             Key: keys.batchWebhook(workspaceId, batchId),
-            ...changing({ webhook: replacement }, { ':read': read }),
-            ConditionExpression: 'webhook = :read',
+            ...changingIf({ webhook: replacement }, { webhook: read }),
           },
         },
         ...audit('webhook secret replaced', workspaceId, batchId, {}),
@@ -100,11 +100,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 const notEnded = { duration: null, status: null, failure: null };
 
 /** Condition: no other caller has changed the delivery since it was read. */
-const ifUnchanged = ({ state, round, attempts }: WebhookDelivery): Item => ({
-  ConditionExpression: '#state = :state AND #round = :round AND attempts = :attempts',
-  ExpressionAttributeNames: { '#state': 'state', '#round': 'round' },
-  ExpressionAttributeValues: { ':state': state, ':round': round, ':attempts': attempts },
-});
+const ifUnchanged = ({ state, round, attempts }: WebhookDelivery) => ifStill({ state, round, attempts });
 
 export const deliveryItem = ({ workspaceId, batchId, ...delivery }: WebhookDelivery): Item => ({
   ...keys.webhookDelivery(workspaceId, batchId),

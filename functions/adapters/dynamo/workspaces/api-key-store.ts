@@ -4,7 +4,7 @@ import {
   allOf,
   attributesOf,
   between,
-  changing,
+  changingIf,
   fieldsOf,
   type Item,
   type Table,
@@ -79,8 +79,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
         {
           Update: {
             Key: keys.apiKey(key.hash),
-            ...changing({ revoked_at: at }, { ':never': null }),
-            ConditionExpression: 'revoked_at = :never',
+            ...changingIf({ revoked_at: at }, { revoked_at: null }),
           },
         },
         ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
@@ -94,8 +93,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
         {
           Update: {
             Key: keys.apiKey(old.hash),
-            ...changing({ expires_at: expiresAt }, { ':never': null, ':read': old.expiresAt }),
-            ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+            ...changingIf({ expires_at: expiresAt }, { revoked_at: null, expires_at: old.expiresAt }),
           },
         },
         ...keyPuts(key),
