@@ -1,5 +1,5 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { type Item, startingWith, type Table, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import { attributesNamed, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import {
   type Batch,
   type BatchRequest,
@@ -60,29 +60,39 @@ export function requestItems(batch: Owner, requests: readonly BatchRequest[]): I
   return items;
 }
 
+const entries = attributesNamed<Omit<BatchRequest, 'requestIndex' | 'message' | 'name'>>({
+  customId: ['custom_id'],
+  agentId: ['agent_id'],
+  attachedFileUuids: ['files', []],
+  externalUserId: ['external_user_id', null],
+  historyId: ['history_id', null],
+  next: ['next', null],
+  previous: ['previous', null],
+});
+
+const manifestEntries = attributesNamed<ManifestEntry>({
+  customId: ['id'],
+  historyId: ['history', null],
+  next: ['next', null],
+});
+
 const entryOf = (request: BatchRequest, apart: boolean): Item => ({
-  custom_id: request.customId,
-  agent_id: request.agentId,
+  ...entries.itemOf(request),
   ...(!apart && { message: request.message }),
   ...(request.name !== request.customId && { name: request.name }),
-  ...(request.attachedFileUuids.length > 0 && { files: request.attachedFileUuids }),
-  ...withoutNulls({
-    ...{ external_user_id: request.externalUserId, history_id: request.historyId },
-    ...{ next: request.next, previous: request.previous },
-  }),
 });
 
 function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: number): Item[] {
   const parts: Item[][] = [[]];
   let bytes = 0;
-  for (const { customId, historyId, next } of requests) {
-    const size = Buffer.byteLength(customId) + 40;
+  for (const request of requests) {
+    const size = Buffer.byteLength(request.customId) + 40;
     if (bytes + size > manifestBytes) {
       parts.push([]);
       bytes = 0;
     }
     bytes += size;
-    parts.at(-1)?.push(withoutNulls({ id: customId, history: historyId, next }));
+    parts.at(-1)?.push(manifestEntries.itemOf(request));
   }
   return parts.map((entries, part) => ({
     ...keys.batchManifest(batch.workspaceId, batch.id, part),
@@ -98,11 +108,7 @@ export async function readManifest(table: Table, batch: Batch): Promise<Manifest
   const others = Array.from({ length: (first.parts as number) - 1 }, (_, index) => partAt(index + 1));
   return [first, ...(await Promise.all(others))]
     .flatMap((item) => item.entries as Item[])
-    .map((entry) => ({
-      customId: entry.id as string,
-      historyId: (entry.history as number | undefined) ?? null,
-      next: (entry.next as number | undefined) ?? null,
-    }));
+    .map(manifestEntries.fieldsOf);
 }
 
 export async function readRequests(
@@ -172,17 +178,6 @@ async function readRequest(
   const text =
     entry.message ?? (await table.get(keys.batchText(batch.workspaceId, batch.id, requestIndex)))?.message;
   if (text === undefined) return undefined;
-  const customId = entry.custom_id as string;
-  return {
-    requestIndex,
-    customId,
-    message: text as string,
-    agentId: entry.agent_id as string,
-    externalUserId: (entry.external_user_id as string | undefined) ?? null,
-    name: (entry.name as string | undefined) ?? customId,
-    attachedFileUuids: (entry.files as string[] | undefined) ?? [],
-    historyId: (entry.history_id as number | undefined) ?? null,
-    next: (entry.next as number | undefined) ?? null,
-    previous: (entry.previous as number | undefined) ?? null,
-  };
+  const name = (entry.name ?? entry.custom_id) as string;
+  return { requestIndex, message: text as string, name, ...entries.fieldsOf(entry) };
 }

@@ -1,12 +1,11 @@
 import { fileItem, fileOf } from '#adapters/dynamo/files/file-index.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item } from '#adapters/dynamo/table/table.ts';
-import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import { attributesNamed, type Item } from '#adapters/dynamo/table/table.ts';
+import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import {
   type AssistantMessage,
   type ContentStore,
-  type Incomplete,
   isReplyPosition,
   type Message,
 } from '#domain/chats/message.ts';
@@ -29,12 +28,18 @@ export const attributesOf = (message: Message): Item => ({
       message.tokenUsage.total_tokens,
       message.tokenUsage.total_calls,
     ],
-    ...(message.agentVersionId !== null && { version: message.agentVersionId }),
-    ...(message.error !== null && { error: message.error }),
-    ...(message.incomplete !== null && { incomplete: message.incomplete }),
-    ...(message.responseId !== undefined && { response_id: message.responseId }),
-    ...(message.rejectedTurns !== undefined && { rejected_turns: message.rejectedTurns }),
+    ...replies.itemOf(message),
   }),
+});
+
+const replies = attributesNamed<
+  Pick<AssistantMessage, 'agentVersionId' | 'error' | 'incomplete' | 'responseId' | 'rejectedTurns'>
+>({
+  agentVersionId: ['version', null],
+  error: ['error', null],
+  incomplete: ['incomplete', null],
+  responseId: ['response_id'],
+  rejectedTurns: ['rejected_turns'],
 });
 
 /** The attributes that say whether prompts contain a message, without its texts. */
@@ -72,15 +77,12 @@ function messageOf(
   }
   return {
     role: 'assistant',
-    ...positionsOf(item),
+    position,
     content,
     createdAt,
-    agentVersionId: (item.version as string | undefined) ?? null,
+    ...replies.fieldsOf(item),
     reasoningSteps: steps === undefined ? [] : (JSON.parse(steps) as ReasoningStep[]),
     tokenUsage: usageOf(item.usage as [number, number, number, number]),
-    error: (item.error as ReplyError | undefined) ?? null,
-    incomplete: (item.incomplete as Incomplete | undefined) ?? null,
-    ...(item.response_id !== undefined && { responseId: item.response_id as string }),
   };
 }
 

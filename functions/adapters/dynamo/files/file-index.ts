@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
+  attributesNamed,
   changing,
   changingIf,
   type Item,
@@ -9,7 +10,6 @@ import {
   type Table,
 } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
-import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
 
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
@@ -93,23 +93,14 @@ const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
 
 /** The file's attributes, stored in its own item and in the messages that attach it. */
-export const fileItem = (file: StoredFile): Item => ({
-  uuid: file.uuid,
-  name: file.name,
-  type: file.contentType,
-  size: file.size,
-  scope: file.scope,
-  created_at: file.createdAt,
-  ...(file.expiresAt !== null && { expires_at: file.expiresAt }),
+export const { itemOf: fileItem, fieldsOf } = attributesNamed<Omit<StoredFile, 'workspaceId'>>({
+  uuid: ['uuid'],
+  name: ['name'],
+  contentType: ['type'],
+  size: ['size'],
+  scope: ['scope'],
+  createdAt: ['created_at'],
+  expiresAt: ['expires_at', null],
 });
 
-export const fileOf = (item: Item, workspaceId: string): StoredFile => ({
-  uuid: item.uuid as string,
-  workspaceId,
-  name: item.name as string,
-  contentType: item.type as string,
-  size: item.size as number,
-  scope: item.scope as UploadScope,
-  createdAt: item.created_at as string,
-  expiresAt: (item.expires_at as string | undefined) ?? null,
-});
+export const fileOf = (item: Item, workspaceId: string): StoredFile => ({ workspaceId, ...fieldsOf(item) });

@@ -1,13 +1,7 @@
 import type { Pause } from '#adapters/dynamo/table/back-off.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import {
-  attributesOf,
-  fieldsOf,
-  ifStill,
-  isConflict,
-  startingWith,
-  type Table,
-} from '#adapters/dynamo/table/table.ts';
+import { attributesOf, fieldsOf, ifStill, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { isConflict } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import type { KnowledgeChange, KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 

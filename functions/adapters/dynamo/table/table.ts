@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AttributeValue,
   BatchGetItemCommand,
@@ -11,7 +12,6 @@ import {
   GetItemCommand,
   PutItemCommand,
   QueryCommand,
-  TransactionCanceledException,
   TransactionConflictException,
   TransactWriteItemsCommand,
   UpdateItemCommand,
@@ -153,6 +153,32 @@ export function changingIf(attributes: Item, before: Item) {
   const change = changing(attributes, values);
   const ExpressionAttributeNames = { ...names, ...change.ExpressionAttributeNames };
   return { ...change, ...condition, ExpressionAttributeNames };
+}
+
+/**
+ * Converts objects of a kind to attributes, and back.
+ * @param names the attribute of each field. With the usual value beside it, a field has no attribute
+ */
+export function attributesNamed<Fields extends object>(
+  names: {
+    [Field in keyof Fields]-?: readonly [attribute: string, usual?: Fields[Field]];
+  },
+) {
+  const all = Object.entries(names) as [keyof Fields, readonly [string, unknown?]][];
+  return {
+    itemOf: (fields: Fields): Item =>
+      Object.fromEntries(
+        all
+          .filter(([field, [, usual]]) => !isDeepStrictEqual(fields[field], usual))
+          .map(([field, [name]]) => [name, fields[field]]),
+      ),
+    fieldsOf: (item: Item) =>
+      Object.fromEntries(
+        all
+          .map(([field, [name, usual]]) => [field, item[name] ?? usual] as const)
+          .filter(([, value]) => value !== undefined),
+      ) as Fields,
+  };
 }
 
 /** The fields of an object as attributes, with their names in snake case. */
@@ -371,21 +397,3 @@ async function batchGet(client: DynamoDBClient, name: string, keys: readonly Key
     found.set(textOf(unmarshall(wire) as unknown as Key), unprocessed);
   return keys.map((key) => found.get(textOf(key)));
 }
-
-/** For each write of a cancelled transaction, whether its own condition failed. Empty for any other error. */
-export const failedConditions = (error: unknown): boolean[] =>
-  error instanceof TransactionCanceledException
-    ? (error.CancellationReasons ?? []).map(({ Code }) => Code === 'ConditionalCheckFailed')
-    : [];
-
-/** Whether a transaction was cancelled because of concurrent writes, a condition or throttling: a retry may succeed. */
-export const isConflict = (error: unknown): boolean =>
-  error instanceof TransactionCanceledException &&
-  (error.CancellationReasons ?? []).some((reason) =>
-    [
-      'ConditionalCheckFailed',
-      'TransactionConflict',
-      'ThrottlingError',
-      'ProvisionedThroughputExceeded',
-    ].includes(reason.Code ?? ''),
-  );

@@ -1,5 +1,21 @@
+import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { backOff } from './back-off.ts';
-import { failedConditions, isConflict, type Table, type Write } from './table.ts';
+import type { Table, Write } from './table.ts';
+
+/** For each write of a cancelled transaction, why it was cancelled. Empty for any other error. */
+const cancellationsIn = (error: unknown): string[] =>
+  error instanceof TransactionCanceledException
+    ? (error.CancellationReasons ?? []).map(({ Code = '' }) => Code)
+    : [];
+
+const conflicts = [
+  ...['ConditionalCheckFailed', 'TransactionConflict'],
+  ...['ThrottlingError', 'ProvisionedThroughputExceeded'],
+];
+
+/** Whether a transaction was cancelled because of concurrent writes, a condition or throttling: a retry may succeed. */
+export const isConflict = (error: unknown): boolean =>
+  cancellationsIn(error).some((code) => conflicts.includes(code));
 
 interface Transaction<Result> {
   writes: readonly Write[];
@@ -31,7 +47,7 @@ export async function transactWithRetry<Result>(
       await table.transact(writes);
       return result;
     } catch (error) {
-      const failed = failedConditions(error);
+      const failed = cancellationsIn(error).map((code) => code === 'ConditionalCheckFailed');
       const ended = failed.includes(true) ? onConditionFailed(failed) : undefined;
       if (ended !== undefined) return ended.result;
       if (!isConflict(error) || attempt === attempts) throw error;
