@@ -23,6 +23,7 @@ import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
 import type { FileStore, FileWriter } from '#domain/files/stored-file.ts';
+import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 
 /**
@@ -30,30 +31,20 @@ import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
  * evicts before it reads an object, so that the old and the new object are not in memory at the same time.
  */
 export function objectCache<Value>(maxBytes: number) {
-  const cached = new Map<string, { bytes: number; value: Promise<Value> }>();
-  const makeRoomFor = (bytes: number) => {
-    let sum = [...cached.values()].reduce((total, entry) => total + entry.bytes, bytes);
-    for (const [name, entry] of cached) {
-      if (sum <= maxBytes) return;
-      sum -= entry.bytes;
-      cached.delete(name);
-    }
-  };
+  const cached = recentlyUsed<Promise<Value>>(maxBytes);
   return {
-    has: (name: string): boolean => cached.has(name),
+    has: cached.has,
     /** Concurrent calls for the same object share one read. A failed read is not cached. */
-    async get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
+    get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);
-      cached.delete(name);
-      if (known === undefined) makeRoomFor(bytes);
-      const entry = known ?? { bytes, value: read() };
-      cached.set(name, entry);
-      try {
-        return await entry.value;
-      } catch (error) {
-        if (cached.get(name) === entry) cached.delete(name);
-        throw error;
-      }
+      if (known !== undefined) return known;
+      // The read starts only when `set` has evicted others.
+      const value = Promise.resolve().then(read);
+      cached.set(name, value, Math.min(bytes, maxBytes));
+      value.catch(() => {
+        if (cached.get(name) === value) cached.remove(name);
+      });
+      return value;
     },
   };
 }
