@@ -9,7 +9,7 @@ import { type AgentTool, query, scoreOf, ToolFailure, type ToolUse } from './age
 const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
 const input = z.object({ query });
 
-/** Returns the searchable texts of one part of a chat, such as its messages. */
+/** Returns the searchable texts of a chat. */
 type LookupSource = (use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>) => Promise<SearchResult>;
 
 interface SearchResult {
@@ -25,7 +25,7 @@ interface SourcedText extends SearchedText {
 
 /** Searches messages and files of the chat, including messages that are no longer in the prompt. */
 export const lookup = (
-  sources: readonly LookupSource[],
+  source: LookupSource,
   ranking: PassageRanking,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
   type: 'consultant_lookup',
@@ -36,9 +36,8 @@ export const lookup = (
   input: () => input,
   start: ({ query }) => ({ content: 'Looking through the conversation', args: { query } }),
   async run({ query }, use) {
-    const found = await Promise.all(sources.map((source) => source(use)));
-    const sourced = found.flatMap(({ texts }) => texts);
-    const texts = sourced.map(({ source: _source, ...searched }) => searched);
+    const searched = await source(use);
+    const texts = searched.texts.map(({ source: _source, ...text }) => text);
     const best = await ranking.rank(
       use.agents[0].workspaceId,
       { texts, query, limit: use.config.max_results },
@@ -46,13 +45,13 @@ export const lookup = (
     );
     const notes = [
       ...(best.length === 0 ? ['Nothing that was searched matches the query'] : []),
-      ...found.flatMap((source) => source.notes),
+      ...searched.notes,
     ];
     return {
       data: {
         results: best.map(({ found: { text, textIndex, page }, score }) => ({
           text,
-          source: { ...sourced[textIndex]?.source, ...(page !== undefined && { page }) },
+          source: { ...searched.texts[textIndex]?.source, ...(page !== undefined && { page }) },
           score: scoreOf(score),
         })),
         ...(notes.length > 0 && { note: notes.join('. ') }),

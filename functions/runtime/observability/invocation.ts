@@ -199,15 +199,11 @@ export const runRequest = <Result>(
     work,
   );
 
-/** Counts a request and the error of its response. */
-function countRequest(route: string, error: unknown): void {
-  measurements.add('requests', 1, { route });
-  if (error !== undefined) measurements.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
-}
-
+/** Counts a request and the error of its response, and ends the invocation. */
 export function endRequest(route: string, error?: unknown): Promise<void> {
-  countRequest(route, error);
-  return endInvocation(error === undefined ? 'ok' : isFault(error) ? 'fault' : 'error');
+  measurements.add('requests', 1, { route });
+  if (error === undefined) return endInvocation();
+  const code = errorCodeOf(error);
+  measurements.add('errors', 1, { route, error_code: String(code) });
+  return endInvocation(code === errorTable.serverError.errorCode ? 'fault' : 'error');
 }
-
-const isFault = (error: unknown): boolean => errorCodeOf(error) === errorTable.serverError.errorCode;
