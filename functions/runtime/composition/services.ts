@@ -24,12 +24,7 @@ import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-clien
 import { keyScanner } from '#adapters/dynamo/table/lists.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
-import {
-  auditBy,
-  dynamoApiKeyStore,
-  dynamoAuditLog,
-  operatorsAuditBy,
-} from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
@@ -116,7 +111,7 @@ export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
   dynamoWorkspaceDeletion(
     table(),
     keyScanner(dynamoClient(6), environment('dataTable')),
-    operatorsAuditBy(clock, actor),
+    auditBy(clock, actor, { inWorkspace: false }),
   ),
 );
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));

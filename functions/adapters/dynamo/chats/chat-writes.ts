@@ -105,18 +105,13 @@ export async function planChats(
   return { chats, writes: [...items.map((Item) => ({ Put: { Item } })), ...counting(counts)] };
 }
 
-/** A chat that is to be deleted, and the first id of its entries. */
-interface DeletedChat {
-  chat: Chat;
-  first: number;
-}
-
 /**
  * The writes that take chats out of their lists. Their conditions fail if another chat was taken out of one of the entries
  * meanwhile. The caller deletes the chats themselves, in the same transaction.
  */
-async function planRemoval(table: Table, deleted: readonly DeletedChat[]): Promise<Write[]> {
-  const removals = [...Map.groupBy(deleted, ({ first }) => first)].flatMap(([first, ofCreation]) =>
+async function planRemoval(table: Table, deleted: readonly Found[]): Promise<Write[]> {
+  const creations = Map.groupBy(deleted, ({ item }) => item.entry as number);
+  const removals = [...creations].flatMap(([first, ofCreation]) =>
     listsOf(ofCreation.map(({ chat }) => chat)).map((listed) => ({ listed, first })),
   );
   const entries = await Promise.all(removals.map(({ listed, first }) => table.get(listed.list.entry(first))));
@@ -211,10 +206,6 @@ async function deleting(
   deletedAt: string,
   { unchanged }: { unchanged: boolean },
 ): Promise<Write[]> {
-  const removals = await planRemoval(
-    table,
-    found.map(({ chat, item }) => ({ chat, first: item.entry as number })),
-  );
   return [
     ...found.flatMap(({ chat, item }) => [
       {
@@ -225,7 +216,7 @@ async function deleting(
       },
       { Put: { Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item) } },
     ]),
-    ...removals,
+    ...(await planRemoval(table, found)),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { adding } from '#adapters/dynamo/table/lists.ts';
 import { fieldsOf, type Item, ifStill, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FeedbackType } from '#contract/message.ts';
@@ -90,14 +91,9 @@ function countOf(
   type: FeedbackType | undefined,
   previous: FeedbackType | undefined,
 ) {
-  const changes = [
-    ...(type === undefined ? [] : [{ name: 'type', type, by: 1 }]),
-    ...(previous === undefined ? [] : [{ name: 'previous', type: previous, by: -1 }]),
-  ];
-  return {
-    Key: keys.feedbackCounts(workspaceId, id, position),
-    UpdateExpression: `ADD ${changes.map(({ name }) => `#${name} :${name}`).join(', ')}`,
-    ExpressionAttributeNames: Object.fromEntries(changes.map((change) => [`#${change.name}`, change.type])),
-    ExpressionAttributeValues: Object.fromEntries(changes.map(({ name, by }) => [`:${name}`, by])),
-  };
+  const added = adding([
+    ...(type === undefined ? [] : [[type, 1] as const]),
+    ...(previous === undefined ? [] : [[previous, -1] as const]),
+  ]);
+  return { Key: keys.feedbackCounts(workspaceId, id, position), ...added };
 }

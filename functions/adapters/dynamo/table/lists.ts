@@ -126,20 +126,15 @@ export function counting(changes: readonly CountChange[]): Write[] {
     sums.set(name, sum);
     for (const [part, number] of added) sum.added.set(part, (sum.added.get(part) ?? 0) + number);
   }
-  return [...sums.values()].map(({ Key, added }) => {
-    const parts = [...added].map(([name, number], index) => ({ name, number, index }));
-    return {
-      Update: {
-        Key,
-        UpdateExpression: `ADD ${parts.map(({ index }) => `#p${index} :p${index}`).join(', ')}`,
-        ExpressionAttributeNames: Object.fromEntries(parts.map(({ name, index }) => [`#p${index}`, name])),
-        ExpressionAttributeValues: Object.fromEntries(
-          parts.map(({ number, index }) => [`:p${index}`, number]),
-        ),
-      },
-    };
-  });
+  return [...sums.values()].map(({ Key, added }) => ({ Update: { Key, ...adding([...added]) } }));
 }
+
+/** The expressions of an update that adds numbers to attributes. */
+export const adding = (added: readonly (readonly [attribute: string, number: number])[]) => ({
+  UpdateExpression: `ADD ${added.map((_, index) => `#p${index} :p${index}`).join(', ')}`,
+  ExpressionAttributeNames: Object.fromEntries(added.map(([name], index) => [`#p${index}`, name])),
+  ExpressionAttributeValues: Object.fromEntries(added.map(([, number], index) => [`:p${index}`, number])),
+});
 
 /** Deletes the counts that are 0. The count of a concurrent creation stays. */
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   allOf,
   attributesOf,
@@ -126,22 +126,15 @@ export type Audit = (
 /** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
-export const auditBy = (clock: Clock, actor: () => string): Audit =>
-  auditWith(clock, actor, (workspaceId, at, id) => [
-    keys.audit(workspaceId, at, id),
-    keys.operatorsAudit(at, id),
-  ]);
-
-/** Writes an audit entry only in the list of all workspaces, and none in the list of its workspace. */
-export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
-  auditWith(clock, actor, (_workspaceId, at, id) => [keys.operatorsAudit(at, id)]);
-
-const auditWith =
-  (clock: Clock, actor: () => string, keysOf: (...given: Parameters<typeof keys.audit>) => Key[]): Audit =>
+/** @param inWorkspace whether an entry is in the list of its workspace too, not only in the list of all workspaces */
+export const auditBy =
+  (clock: Clock, actor: () => string, { inWorkspace = true } = {}): Audit =>
   (action, workspaceId, target, changes) => {
-    const at = clock.now().toISOString();
+    const [at, id] = [clock.now().toISOString(), randomUUID()];
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
-    return keysOf(workspaceId, at, randomUUID()).map((key) => ({ Put: { Item: { ...key, ...entry } } }));
+    return [...(inWorkspace ? [keys.audit(workspaceId, at, id)] : []), keys.operatorsAudit(at, id)].map(
+      (key) => ({ Put: { Item: { ...key, ...entry } } }),
+    );
   };
 
 export function dynamoAuditLog(table: Table): AuditLog {
