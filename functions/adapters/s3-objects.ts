@@ -141,25 +141,19 @@ const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
 
-/** The prefixes of a workspace's objects, by the names of the adapters that write them. */
-const prefixesOf = (workspaceId: string) => ({
-  files: [`files/${workspaceId}/`],
-  content: [
-    `contents/${workspaceId}/`,
-    `knowledge/${workspaceId}/`,
-    `attachments/persistent/${workspaceId}/`,
-    `attachments/ephemeral/${workspaceId}/`,
-  ],
-});
+/** The prefixes of objects, by the names of the adapters that write them. */
+const prefixes = {
+  files: ['files'],
+  content: ['contents', 'knowledge', 'attachments/persistent', 'attachments/ephemeral'],
+} as const;
 
 export const s3WorkspaceObjects = (
   client: S3Client,
   buckets: { files: string; content: string },
 ): WorkspaceObjects => ({
   async delete(workspaceId, onDeleted) {
-    const prefixes = prefixesOf(workspaceId);
     for (const name of ['files', 'content'] as const)
-      for (const prefix of prefixes[name]) {
+      for (const prefix of prefixes[name].map((first) => `${first}/${workspaceId}/`)) {
         await abortUploads(client, buckets[name], prefix, onDeleted);
         await deleteObjects(client, buckets[name], prefix, onDeleted);
       }

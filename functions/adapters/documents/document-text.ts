@@ -37,6 +37,8 @@ const mostColumns = 63;
 const join = (before: string, separator: string, after: string): string =>
   before === '' ? after : after === '' ? before : before + separator + after;
 
+const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' ');
+
 /**
  * Lays out the text of an office document in Markdown. It never copies what it has written, so that deep nesting takes
  * linear time.
@@ -70,8 +72,7 @@ export class DocumentText {
   text(fragment: string): void {
     if (fragment === '') return;
     const { fragments, isCell } = this.block();
-    if (isCell) this.append(fragments, fragment.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' '));
-    else this.append(fragments, fragment.replaceAll(/[\r\n]+/g, ' '));
+    this.append(fragments, isCell ? inCell(fragment) : fragment.replaceAll(/[\r\n]+/g, ' '));
     if (/\S/.test(fragment)) this.visible += 1;
   }
 
@@ -215,17 +216,7 @@ export class DocumentText {
   addTableLine(cells: readonly string[]): void {
     this.visible += 1;
     this.count(cells.reduce((characters, cell) => characters + cell.length, 0));
-    this.add(
-      this.tableLine(
-        cells.map((cell) =>
-          cell
-            .trim()
-            .replaceAll('|', '\\|')
-            .replaceAll(/[\t\r\n]+/g, ' '),
-        ),
-      ),
-      true,
-    );
+    this.add(this.tableLine(cells.map((cell) => inCell(cell.trim()))), true);
   }
 
   private tableLine(cells: readonly string[]): string {

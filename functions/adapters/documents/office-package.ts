@@ -77,12 +77,12 @@ export class OfficePackage {
 
   /**
    * @param usualMain the main part of a package whose relationships and content types name none
-   * @param isWanted whether parts with a relationship of this type are read
+   * @param wantedTypes the relationships of the parts that are read
    */
   constructor(
     bytes: Uint8Array,
     usualMain: string,
-    isWanted: (type: string) => boolean,
+    wantedTypes: ReadonlySet<string>,
     allowance: ReadingAllowance,
   ) {
     this.allowance = allowance;
@@ -96,7 +96,7 @@ export class OfficePackage {
     const wanted = new Set([this.main]);
     for (const part of wanted)
       for (const { type, part: related } of relationsOf(part).values())
-        if (related !== undefined && isWanted(type)) wanted.add(related);
+        if (related !== undefined && wantedTypes.has(type)) wanted.add(related);
     this.parts = openArchive(bytes, (name) => wanted.has(name), allowance);
     if (!this.parts.has(this.main)) throw new Error('It has no main part');
   }

@@ -180,8 +180,7 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   while (at < bytes.length && bytes[at] !== trailer) {
     if (bytes[at] === imageDescriptor) {
       if (end !== undefined) return Buffer.concat([bytes.subarray(0, end), Buffer.from([trailer])]);
-      // The descriptor, its color table, and the size of codes.
-      end = afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
+      end = afterPicture(bytes, at);
       at = end;
     } else if (bytes[at] === extension) at = afterBlocks(bytes, at + 2);
     else return undefined;
@@ -190,6 +189,10 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
+
+/** A picture has a descriptor, its color table, the size of codes, and blocks. */
+const afterPicture = (bytes: Uint8Array, at: number): number =>
+  afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
 
 /** Each block starts with its length. An empty block is the last one. */
 function afterBlocks(bytes: Uint8Array, start: number): number {
@@ -276,11 +279,7 @@ function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
 function isWholeGif(image: Buffer): boolean {
   let at = 13 + colorTableBytes(image[10]);
   while (image[at] === extension) at = afterBlocks(image, at + 2);
-  // The descriptor, its color table, and the size of codes.
-  return (
-    image[at] === imageDescriptor &&
-    afterBlocks(image, at + 10 + colorTableBytes(image[at + 9]) + 1) <= image.length
-  );
+  return image[at] === imageDescriptor && afterPicture(image, at) <= image.length;
 }
 
 const startOfScan = 0xda;

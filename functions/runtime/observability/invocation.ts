@@ -129,7 +129,10 @@ export function runInvocation<Result>(
   const invocation: Invocation = {
     name,
     startedAt: Date.now(),
-    environmentFields: lambda === undefined ? webFieldsOf(isColdStart) : fieldsOf(lambda, isColdStart),
+    environmentFields: {
+      cold_start: isColdStart,
+      ...(lambda === undefined ? { function_name: process.env.AWS_LAMBDA_FUNCTION_NAME } : fieldsOf(lambda)),
+    },
     properties: { ...about.properties },
     measurements: new Measurements(),
     parts: [],
@@ -139,17 +142,11 @@ export function runInvocation<Result>(
   return invocationContext().run(invocation, work);
 }
 
-const fieldsOf = (lambda: Context, isColdStart: boolean) => ({
-  cold_start: isColdStart,
+const fieldsOf = (lambda: Context) => ({
   function_arn: lambda.invokedFunctionArn,
   function_memory_size: lambda.memoryLimitInMB,
   function_name: lambda.functionName,
   function_request_id: lambda.awsRequestId,
-});
-
-const webFieldsOf = (isColdStart: boolean) => ({
-  cold_start: isColdStart,
-  function_name: process.env.AWS_LAMBDA_FUNCTION_NAME,
 });
 
 /** Adds properties to the log lines, the metrics and the trace of the current invocation. */

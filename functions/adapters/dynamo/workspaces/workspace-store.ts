@@ -1,5 +1,5 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { ScanKeys } from '#adapters/dynamo/table/lists.ts';
+import { adding, type ScanKeys } from '#adapters/dynamo/table/lists.ts';
 import {
   allOf,
   attributesOf,
@@ -221,9 +221,8 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async add(workspaceId, { items, objects }) {
     await table.update({
       Key: keys.workspace(workspaceId),
-      UpdateExpression: 'ADD deletion_items :items, deletion_objects :objects',
+      ...adding(Object.entries({ deletion_items: items, deletion_objects: objects })),
       ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeValues: { ':items': items, ':objects': objects },
     });
   },
 
