@@ -97,12 +97,8 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => 
         await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
         return true;
       } catch (error) {
-        if (
-          error instanceof TaskTimedOut ||
-          error instanceof TaskDoesNotExist ||
-          error instanceof InvalidToken
-        )
-          return false;
+        const isEnded = [TaskTimedOut, TaskDoesNotExist, InvalidToken].some((end) => error instanceof end);
+        if (isEnded) return false;
         throw error;
       }
     },

@@ -101,27 +101,19 @@ export const measurements = {
   },
 };
 
-interface Properties extends Record<string, string | undefined> {
-  request_id: string;
-  workspace_id?: string | undefined;
-  batch_id?: string | undefined;
+interface Beginning {
+  /** Undefined in a web function, which gets no context from Lambda. */
+  lambda?: Context | undefined;
+  name?: string | undefined;
+  properties: Record<string, string | undefined> & { request_id: string };
+  remainingMilliseconds?: () => number;
 }
 
 let hasStarted = false;
 
 /** Runs an invocation. All its log lines and metrics contain these properties. */
 export function runInvocation<Result>(
-  {
-    lambda,
-    name = 'invocation',
-    ...about
-  }: {
-    /** Undefined in a web function, which gets no context from Lambda. */
-    lambda?: Context | undefined;
-    name?: string;
-    properties: Properties;
-    remainingMilliseconds?: () => number;
-  },
+  { lambda, name = 'invocation', properties, remainingMilliseconds }: Beginning,
   work: () => Result,
 ): Result {
   const isColdStart = !hasStarted;
@@ -133,11 +125,11 @@ export function runInvocation<Result>(
       cold_start: isColdStart,
       ...(lambda === undefined ? { function_name: process.env.AWS_LAMBDA_FUNCTION_NAME } : fieldsOf(lambda)),
     },
-    properties: { ...about.properties },
+    properties: { ...properties },
     measurements: new Measurements(),
     parts: [],
     isOfWebFunction: lambda === undefined,
-    remainingMilliseconds: about.remainingMilliseconds,
+    remainingMilliseconds,
   };
   return invocationContext().run(invocation, work);
 }
@@ -186,8 +178,7 @@ export const runRequest = <Result>(
 ): Result =>
   runInvocation(
     {
-      lambda,
-      ...(name !== undefined && { name }),
+      ...{ lambda, name },
       properties: {
         request_id: requestId,
         workspace_id: typeof authorizer?.workspaceId === 'string' ? authorizer.workspaceId : undefined,

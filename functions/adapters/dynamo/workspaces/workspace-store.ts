@@ -4,6 +4,7 @@ import {
   allOf,
   attributesOf,
   changing,
+  changingIf,
   type Item,
   keyOf,
   type Table,
@@ -171,27 +172,20 @@ const deletedAction: AuditAction = 'workspace deleted';
 /** @param audit writes entries only in the list of all workspaces, because no item of the workspace may remain */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
-    const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
-      (
-        await table.updateIf({
-          Key: keys.workspace(workspaceId),
-          UpdateExpression,
-          ConditionExpression,
-          ExpressionAttributeValues: { ':at': at, ...values },
-          ReturnValues: 'ALL_NEW',
-        })
-      ).item;
+    const update = { Key: keys.workspace(workspaceId), ReturnValues: 'ALL_NEW' } as const;
     // An operator may have enabled the workspace after an earlier start. Then functions may have written since.
-    const item =
-      (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
-        ':off': false,
-        ':on': true,
-      })) ??
-      (await update(
-        'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
-        'attribute_exists(pk)',
-        {},
-      ));
+    const disabled = await table.updateIf({
+      ...update,
+      ...changingIf({ enabled: false, deletion_started_at: at }, { enabled: true }),
+    });
+    const { item } = disabled.isDone
+      ? disabled
+      : await table.updateIf({
+          ...update,
+          UpdateExpression: 'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeValues: { ':at': at },
+        });
     // Without this entry, the deletion of unused chats does not find the workspace. A run that has read the entry
     // before ends long before the last pass of the scan.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
