@@ -1,4 +1,4 @@
-import { DeleteObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { readNotices } from '#domain/files/attachments.ts';
 import {
   type PreparedAttachment,
@@ -7,7 +7,7 @@ import {
   type TextBounds,
 } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { getObject, presign } from './s3-objects.ts';
+import { bucketObjects, presign } from './s3-objects.ts';
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 
@@ -141,19 +141,17 @@ const keyOf = (
 ): string => `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
 export function s3PreparedAttachments(client: S3Client, Bucket: string): PreparedAttachments {
+  const objects = bucketObjects(client, Bucket);
   return {
     async get(file, bounds, signal) {
-      const body = (await getObject(client, { Bucket, Key: keyOf(file, 'content.json') }, signal))?.Body;
+      const body = (await objects.get(keyOf(file, 'content.json'), signal))?.Body;
       // If the parser stops early, the connection closes and the rest is not transferred.
       return body && readPreparedJson(body as unknown as AsyncIterable<Uint8Array>, bounds);
     },
-    async put(file, prepared) {
-      const Body = preparedJson(prepared);
-      const Key = keyOf(file, 'content.json');
-      await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType: 'application/json' }));
-    },
+    put: (file, prepared) =>
+      objects.put(keyOf(file, 'content.json'), preparedJson(prepared), 'application/json'),
     async getImage(file) {
-      const image = await getObject(client, { Bucket, Key: keyOf(file, 'image') });
+      const image = await objects.get(keyOf(file, 'image'));
       if (image?.Body === undefined) throw new Error('A prepared image is missing');
       // A hostile file may control the function that has written it.
       if ((image.ContentLength ?? 0) > preparedImageBytes) throw new Error('A prepared image is too large');
@@ -166,8 +164,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
       return { content, image };
     },
     async delete(file) {
-      const keys = [keyOf(file, 'content.json'), keyOf(file, 'image')];
-      await Promise.all(keys.map((Key) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
+      await Promise.all([keyOf(file, 'content.json'), keyOf(file, 'image')].map(objects.delete));
     },
   };
 }

@@ -199,19 +199,24 @@ async function deleteObjects(
   }
 }
 
-/** @returns undefined if there is no such object */
-export async function getObject(
-  client: S3Client,
-  address: { Bucket: string; Key: string },
-  abortSignal?: AbortSignal,
-): Promise<GetObjectCommandOutput | undefined> {
-  try {
-    return await client.send(new GetObjectCommand(address), abortSignal && { abortSignal });
-  } catch (error) {
-    if (error instanceof NoSuchKey) return undefined;
-    throw error;
-  }
-}
+/** Puts, gets and deletes the objects of a bucket by their keys. */
+export const bucketObjects = (client: S3Client, Bucket: string) => ({
+  async put(Key: string, Body: string | Uint8Array, ContentType: string): Promise<void> {
+    await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType }));
+  },
+  /** @returns undefined if there is no such object */
+  async get(Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput | undefined> {
+    try {
+      return await client.send(new GetObjectCommand({ Bucket, Key }), abortSignal && { abortSignal });
+    } catch (error) {
+      if (error instanceof NoSuchKey) return undefined;
+      throw error;
+    }
+  },
+  async delete(Key: string): Promise<void> {
+    await client.send(new DeleteObjectCommand({ Bucket, Key }));
+  },
+});
 
 /** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerCharacter = 3;
@@ -220,6 +225,7 @@ const prefixOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string
   `contents/${workspaceId}/${id}/`;
 
 export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
+  const objects = bucketObjects(client, bucket);
   const open = async (Key: string) => {
     const { Body: body, ContentLength: bytes = 0 } = await client.send(
       new GetObjectCommand({ Bucket: bucket, Key }),
@@ -230,14 +236,7 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
   return {
     async put(chat, content) {
       const Key = `${prefixOf(chat)}${randomUUID()}`;
-      await client.send(
-        new PutObjectCommand({
-          Bucket: bucket,
-          Key,
-          Body: content,
-          ContentType: 'text/plain; charset=utf-8',
-        }),
-      );
+      await objects.put(Key, content, 'text/plain; charset=utf-8');
       return Key;
     },
     async get(name) {
@@ -252,9 +251,7 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
       (body as unknown as Readable).destroy();
       return undefined;
     },
-    async delete(name) {
-      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: name }));
-    },
+    delete: objects.delete,
     deleteOf: (chat) => deleteObjects(client, bucket, prefixOf(chat)),
   };
 }
@@ -262,16 +259,13 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
 const urlSeconds = limits.fileUrlMinutes * 60;
 
 export function s3FileStore(client: S3Client, Bucket: string): FileStore {
+  const objects = bucketObjects(client, Bucket);
   const keyOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }): string =>
     `files/${workspaceId}/${uuid}`;
   return {
     start: (file) => s3FileWriter(client, { Bucket, Key: keyOf(file) }, file.contentType),
-    read: async (file) =>
-      (await getObject(client, { Bucket, Key: keyOf(file) }))?.Body as AsyncIterable<Uint8Array> | undefined,
-
-    async delete(file) {
-      await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(file) }));
-    },
+    read: async (file) => (await objects.get(keyOf(file)))?.Body as AsyncIterable<Uint8Array> | undefined,
+    delete: (file) => objects.delete(keyOf(file)),
     readAddress: (file) => presign(client, new GetObjectCommand({ Bucket, Key: keyOf(file) })),
     address: (file, now) =>
       getSignedUrl(
