@@ -1,5 +1,4 @@
-import { ExtractionFailure } from '#domain/files/services.ts';
-import { bounds } from './extracted.ts';
+import { bounds, tooManyCharacters } from './extracted.ts';
 
 /** Paragraphs and tables that follow each other: a page, a cell, a text box. */
 interface Block {
@@ -240,7 +239,6 @@ export class DocumentText {
 
   private count(characters: number): void {
     this.characters += characters;
-    if (this.characters > bounds.characters)
-      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+    if (this.characters > bounds.characters) throw tooManyCharacters();
   }
 }

@@ -79,11 +79,13 @@ export async function joinPages(pages: AsyncIterable<string> | Iterable<string>)
     if (pageOffsets.length === bounds.pages) throw tooManyPages();
     pageOffsets.push(text.length);
     text += `${page.trim()}\n\n`;
-    if (text.length > bounds.characters)
-      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+    if (text.length > bounds.characters) throw tooManyCharacters();
   }
   return { text, pageOffsets };
 }
+
+export const tooManyCharacters = () =>
+  new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
 
 export const tooManyPages = () => new ExtractionFailure('tooLarge', `has more than ${bounds.pages} pages`);
 

@@ -111,17 +111,6 @@ export async function readManifest(table: Table, batch: Batch): Promise<Manifest
     .map(manifestEntries.fieldsOf);
 }
 
-export async function readRequests(
-  table: Table,
-  batch: Batch,
-  requestIndexes: readonly number[],
-): Promise<BatchRequest[]> {
-  const found = await Promise.all(
-    requestIndexes.map((requestIndex) => readRequest(table, batch, requestIndex)),
-  );
-  return found.filter((request) => request !== undefined);
-}
-
 export const dynamoRequestEraser = (table: Table): RequestEraser => ({
   erase: eraseRequest(table),
   async *ofUser({ workspaceId, externalUserId }) {
@@ -166,7 +155,7 @@ export const eraseRequest =
     for (const update of updates) await table.updateIf(update);
   };
 
-async function readRequest(
+export async function readRequest(
   table: Table,
   batch: Batch,
   requestIndex: number,

@@ -9,7 +9,7 @@ import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
-import { readManifest, readRequests, requestItems } from './batch-requests.ts';
+import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
@@ -95,7 +95,10 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   },
 
   manifest: (batch) => readManifest(table, batch),
-  requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
+  async requests(batch, requestIndexes) {
+    const found = await Promise.all(requestIndexes.map((index) => readRequest(table, batch, index)));
+    return found.filter((request) => request !== undefined);
+  },
   async item({ workspaceId, id }, requestIndex) {
     const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
     return found && itemOf(found);
