@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { unzipSync } from 'fflate';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds } from './extracted.ts';
-import { readXml, type XmlElements } from './read-xml.ts';
+import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
@@ -148,15 +148,10 @@ export class OfficePackage {
 
   private readRelations(part: string, bytes: Uint8Array | undefined): ReadonlyMap<string, Relation> {
     const relations = new Map<string, Relation>();
-    const element = {
-      open({ Id = '', Target = '', Type = '', TargetMode }: Readonly<Record<string, string | undefined>>) {
-        const isExternal = TargetMode === 'External';
-        relations.set(Id, {
-          type: Type.slice(Type.lastIndexOf('/') + 1),
-          part: isExternal ? undefined : targetOf(part, Target),
-          address: Target,
-        });
-      },
+    const element: Open = ({ Id = '', Target: address = '', Type = '', TargetMode }) => {
+      const type = Type.slice(Type.lastIndexOf('/') + 1);
+      const isExternal = TargetMode === 'External';
+      relations.set(Id, { type, part: isExternal ? undefined : targetOf(part, address), address });
     };
     if (bytes !== undefined) readXml(bytes, { 'rel:Relationship': element, Relationship: element });
     this.relationsByPart.set(part, relations);
