@@ -116,30 +116,26 @@ function orientationIn(tiff: DataView): number {
  * The first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated images.
  * @returns undefined if the image is not animated
  */
-export function firstFrame(bytes: Uint8Array, mediaType: string): Uint8Array | undefined {
-  switch (mediaType) {
-    case 'image/gif':
-      return firstFrameOfGif(bytes);
-    case 'image/png':
-      return firstFrameOfPng(bytes);
-    case 'image/webp':
-      return firstFrameOfWebp(bytes);
-    default:
-      return undefined;
-  }
-}
+export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
+  firstFrames[mediaType]?.(bytes);
+
+const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | undefined>> = {
+  'image/gif': firstFrameOfGif,
+  'image/png': firstFrameOfPng,
+  'image/webp': firstFrameOfWebp,
+};
 
 /**
  * Without its animation, a PNG is the image that programs without support for animations show: nearly always the first
  * frame.
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
-  if (findChunk(chunksOf(bytes, 'image/png'), 'acTL') === undefined) return undefined;
+  if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
   // A file may have millions of chunks, so they are not collected.
   const still = Buffer.alloc(bytes.length);
   still.set(bytes.subarray(0, 8));
   let length = 8;
-  for (const { type, whole } of chunksOf(bytes, 'image/png')) {
+  for (const { type, whole } of pngChunks(bytes)) {
     if (['acTL', 'fcTL', 'fdAT'].includes(type)) continue;
     still.set(whole, length);
     length += whole.length;
@@ -212,19 +208,15 @@ interface Size {
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  switch (mediaType) {
-    case 'image/png':
-      return isWholePng(image, size);
-    case 'image/jpeg':
-      return isWholeJpeg(image, size);
-    case 'image/webp':
-      return image.readUInt32LE(4) + 8 <= image.length;
-    case 'image/gif':
-      return isWholeGif(image);
-    default:
-      return true;
-  }
+  return wholeness[mediaType]?.(image, size) ?? true;
 }
+
+const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean | Promise<boolean>>> = {
+  'image/png': isWholePng,
+  'image/jpeg': isWholeJpeg,
+  'image/webp': (image) => image.readUInt32LE(4) + 8 <= image.length,
+  'image/gif': isWholeGif,
+};
 
 /**
  * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that the pixels are as many as

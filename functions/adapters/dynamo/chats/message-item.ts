@@ -10,6 +10,13 @@ import {
   type Message,
 } from '#domain/chats/message.ts';
 
+const usageFields = [
+  'total_prompt_tokens',
+  'total_completion_tokens',
+  'total_tokens',
+  'total_calls',
+] as const;
+
 /**
  * All attributes but the texts. Times are milliseconds and the usage is four numbers, so a short message is one write
  * unit (1 KB).
@@ -22,12 +29,7 @@ export const attributesOf = (message: Message): Item => ({
     ...(message.turnId !== undefined && { turn: message.turnId }),
   }),
   ...(message.role === 'assistant' && {
-    usage: [
-      message.tokenUsage.total_prompt_tokens,
-      message.tokenUsage.total_completion_tokens,
-      message.tokenUsage.total_tokens,
-      message.tokenUsage.total_calls,
-    ],
+    usage: usageFields.map((field) => message.tokenUsage[field]),
     ...replies.itemOf(message),
   }),
 });
@@ -82,16 +84,12 @@ function messageOf(
     createdAt,
     ...replies.fieldsOf(item),
     reasoningSteps: steps === undefined ? [] : (JSON.parse(steps) as ReasoningStep[]),
-    tokenUsage: usageOf(item.usage as [number, number, number, number]),
+    tokenUsage: usageOf(item.usage as number[]),
   };
 }
 
-const usageOf = ([prompt, completion, total, calls]: [number, number, number, number]): TokenUsage => ({
-  total_prompt_tokens: prompt,
-  total_completion_tokens: completion,
-  total_tokens: total,
-  total_calls: calls,
-});
+const usageOf = (usage: readonly number[]) =>
+  Object.fromEntries(usageFields.map((field, index) => [field, usage[index]])) as unknown as TokenUsage;
 
 /** Called only for texts that are too large for their items. */
 export type Contents = () => ContentStore;
