@@ -15,6 +15,7 @@ import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { objectCache } from '#adapters/s3-objects.ts';
 import { ServiceError } from '#contract/errors.ts';
 import type { Agent, AgentReader, AgentStore, AgentVersion } from '#domain/agents/agent.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
 
 const agentOf = (item: Item): Agent => fieldsOf(item);
@@ -57,8 +58,7 @@ export function dynamoAgentReader(table: Table): AgentReader {
     async *listPublished(workspaceId) {
       // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
-        for (let first = 0; first < page.length; first += versionsPerRead) {
-          const entries = page.slice(first, first + versionsPerRead);
+        for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(
             entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );

@@ -7,6 +7,7 @@ import {
   requestsPerGroup,
 } from '#domain/batches/batch.ts';
 import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 
 /**
  * If the texts of a request group have more bytes, each text has its own item. An item has at most 400 KB; the other
@@ -39,8 +40,7 @@ export function requestItems(batch: Owner, requests: readonly BatchRequest[]): I
         requests: ofUser.map(({ requestIndex }) => requestIndex),
         ttl,
       });
-  for (let first = 0; first < requests.length; first += requestsPerGroup) {
-    const group = requests.slice(first, first + requestsPerGroup);
+  for (const [index, group] of groupsOf(requests, requestsPerGroup).entries()) {
     const bytes = group.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
     const apart = bytes > groupTextBytes;
     if (apart)
@@ -52,7 +52,7 @@ export function requestItems(batch: Owner, requests: readonly BatchRequest[]): I
         })),
       );
     items.push({
-      ...keys.batchRequests(batch.workspaceId, batch.id, first / requestsPerGroup),
+      ...keys.batchRequests(batch.workspaceId, batch.id, index),
       requests: group.map((request) => entryOf(request, apart)),
       ttl,
     });

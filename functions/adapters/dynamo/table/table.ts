@@ -26,6 +26,7 @@ import type {
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
 import { NotStorable } from '#domain/platform/failures.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 
@@ -244,10 +245,8 @@ export function dynamoTable(
     return Attributes === undefined ? {} : unmarshall(Attributes);
   };
   const writeAll = async (writes: readonly WriteRequest[]): Promise<void> => {
-    const requests: Promise<void>[] = [];
-    for (let first = 0; first < writes.length; first += writesPerRequest)
-      requests.push(batchWrite(pause, client, name, writes.slice(first, first + writesPerRequest)));
-    await Promise.all(requests);
+    const groups = groupsOf(writes, writesPerRequest);
+    await Promise.all(groups.map((group) => batchWrite(pause, client, name, group)));
   };
   return {
     pauseUpTo,

@@ -22,6 +22,7 @@ import {
   rateClasses,
   rateLimit,
 } from '#contract/rate-limits.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import { type AuditAction, changesOf } from '#domain/workspaces/audit.ts';
 import type {
   Workspace,
@@ -152,15 +153,12 @@ const changeWhitelist =
   async (workspaceId: string, externalUserIds: readonly string[]): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
     const hashes = await hashUsers(table, workspaceId, distinct);
-    for (let first = 0; first < distinct.length; first += usersPerTransaction) {
-      const users = distinct.slice(first, first + usersPerTransaction);
+    const hashed = distinct.map((user, index) => ({ user, hash: hashes[index] }));
+    for (const group of groupsOf(hashed, usersPerTransaction))
       await transactIfFirst(table, () => [
-        ...users.map((user) => write(keys.whitelistEntry(workspaceId, user))),
-        ...audit(action, workspaceId, workspaceId, {
-          users: hashes.slice(first, first + usersPerTransaction),
-        }),
+        ...group.map(({ user }) => write(keys.whitelistEntry(workspaceId, user))),
+        ...audit(action, workspaceId, workspaceId, { users: group.map(({ hash }) => hash) }),
       ]);
-    }
   };
 
 /** Number of items in ten batch writes. With the eight segments of a scan, at most 80 batch writes run concurrently. */
@@ -206,8 +204,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
       // These entries go first, because only the items of the keys name them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
-      for (let first = 0; first < own.length; first += deletesAtOnce)
-        await table.deleteAll(own.slice(first, first + deletesAtOnce).map(keyOf));
+      for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));
       await onPage(page.length, own.length + pointers.length);
     });
   },
