@@ -86,7 +86,7 @@ export const chatTexts =
   async ({ chat, attachments, signal }) => {
     if (chat === null) throw new ToolFailure('There is no chat to search');
     const last = chat.messageCount;
-    const search = new ChatSearch(chat.id, services.attachments, signal);
+    const search = chatSearch(chat.id, services.attachments, signal);
     await search.addFiles(attachments);
     const isInPrompt = promptFilter();
     for await (const page of services.messages().range(chat, { first: 1, last, ascending: false }))
@@ -100,69 +100,59 @@ export const chatTexts =
   };
 
 /** Collects messages and files up to the limits. */
-class ChatSearch {
-  readonly texts: SourcedText[] = [];
-  private readonly chatId: number;
-  private readonly attachments: Services['attachments'];
-  private readonly signal: AbortSignal;
-  private readonly tooLong: string[] = [];
-  private readonly filesSeen = new Set<string>();
-  private charactersLeft = searchLimits.characters;
-  private searched = 0;
-
-  constructor(chatId: number, attachments: Services['attachments'], signal: AbortSignal) {
-    this.chatId = chatId;
-    this.attachments = attachments;
-    this.signal = signal;
-  }
-
-  /** Reads files that were not read before. */
-  async addFiles(files: readonly StoredFile[]): Promise<void> {
-    for (const file of files.filter(({ uuid }) => !this.filesSeen.has(uuid))) {
-      this.filesSeen.add(file.uuid);
-      if (this.filesSeen.size <= searchLimits.files) await this.addFile(file);
-    }
-  }
-
-  private async addFile(file: StoredFile): Promise<void> {
-    const bounds = { whole: this.charactersLeft, start: 0 };
-    const content = await this.attachments().read(file, bounds, this.signal);
-    if (content.type === 'beginning') this.tooLong.push(JSON.stringify(file.name));
+function chatSearch(chatId: number, attachments: Services['attachments'], signal: AbortSignal) {
+  const texts: SourcedText[] = [];
+  const tooLong: string[] = [];
+  const filesSeen = new Set<string>();
+  let charactersLeft = searchLimits.characters;
+  let searched = 0;
+  const addFile = async (file: StoredFile): Promise<void> => {
+    const content = await attachments().read(file, { whole: charactersLeft, start: 0 }, signal);
+    if (content.type === 'beginning') tooLong.push(JSON.stringify(file.name));
     if (content.type !== 'text') return;
-    this.charactersLeft -= content.text.length;
+    charactersLeft -= content.text.length;
     const { text, pageOffsets } = content;
-    this.texts.push({ text, pageOffsets, source: { type: 'file', file_uuid: file.uuid, name: file.name } });
-  }
+    texts.push({ text, pageOffsets, source: { type: 'file', file_uuid: file.uuid, name: file.name } });
+  };
+  return {
+    texts,
 
-  /** Returns false if a limit is reached. */
-  addMessage(message: Message): boolean {
-    if (this.searched === searchLimits.messages || message.content.length > this.charactersLeft) return false;
-    this.searched += 1;
-    this.charactersLeft -= message.content.length;
-    const source = {
-      type: 'message',
-      message_id: messageId(this.chatId, message.position),
-      role: message.role,
-      created_at: message.createdAt,
-    };
-    this.texts.push({ text: message.content, source });
-    return true;
-  }
+    /** Reads files that were not read before. */
+    async addFiles(files: readonly StoredFile[]): Promise<void> {
+      for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
+        filesSeen.add(file.uuid);
+        if (filesSeen.size <= searchLimits.files) await addFile(file);
+      }
+    },
 
-  noteOnMessages(total: number): string {
-    return `Only the newest ${this.searched} of ${total} earlier messages were searched`;
-  }
+    /** Returns false if a limit is reached. */
+    addMessage(message: Message): boolean {
+      if (searched === searchLimits.messages || message.content.length > charactersLeft) return false;
+      searched += 1;
+      charactersLeft -= message.content.length;
+      const source = {
+        type: 'message',
+        message_id: messageId(chatId, message.position),
+        role: message.role,
+        created_at: message.createdAt,
+      };
+      texts.push({ text: message.content, source });
+      return true;
+    },
 
-  notesOnFiles(): string[] {
-    const { tooLong, filesSeen } = this;
-    const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
-    const unnamed = tooLong.length - named.length;
-    return [
-      ...named,
-      ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
-      ...(filesSeen.size > searchLimits.files
-        ? [`Of ${filesSeen.size} files only the newest ${searchLimits.files} were searched`]
-        : []),
-    ];
-  }
+    noteOnMessages: (total: number): string =>
+      `Only the newest ${searched} of ${total} earlier messages were searched`,
+
+    notesOnFiles(): string[] {
+      const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
+      const unnamed = tooLong.length - named.length;
+      return [
+        ...named,
+        ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
+        ...(filesSeen.size > searchLimits.files
+          ? [`Of ${filesSeen.size} files only the newest ${searchLimits.files} were searched`]
+          : []),
+      ];
+    },
+  };
 }
