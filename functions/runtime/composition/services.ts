@@ -229,13 +229,12 @@ export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
 export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));
+const clientSettings = () => ({
+  requestHandler: clientTimeouts,
+  retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+});
 const sqsClient = /* @__PURE__ */ lazily(
-  () =>
-    new SQSClient({
-      requestHandler: clientTimeouts,
-      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
-      useQueueUrlAsEndpoint: false,
-    }),
+  () => new SQSClient({ ...clientSettings(), useQueueUrlAsEndpoint: false }),
 );
 export const batchQueue = /* @__PURE__ */ lazily(() =>
   sqsBatchQueue(sqsClient(), environment('batchQueueUrl')),
@@ -244,13 +243,7 @@ export const purgeQueue = /* @__PURE__ */ lazily(() =>
   sqsPurgeQueue(sqsClient(), environment('purgeQueueUrl')),
 );
 export const batchWorkflow = /* @__PURE__ */ lazily(() =>
-  stepFunctionsBatchWorkflow(
-    new SFNClient({
-      requestHandler: clientTimeouts,
-      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
-    }),
-    () => environment('batchWorkflowArn'),
-  ),
+  stepFunctionsBatchWorkflow(new SFNClient(clientSettings()), () => environment('batchWorkflowArn')),
 );
 export const batchSettings = /* @__PURE__ */ lazily((): BatchServices['batchSettings'] => ({
   timeout: environment('batchTimeoutSeconds') * 1000,
