@@ -65,7 +65,7 @@ export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds:
     // The text is too long, and its start has arrived.
     const isLonger = (fields?.characters ?? 0) > bounds.whole;
     if (length > bounds.whole || (isLonger && length >= bounds.start))
-      return beginningOf(fields, segments, bounds.start);
+      return startOf(fields, segments, bounds.start);
   }
   if (fields === undefined) {
     const { notices, ...prepared } = JSON.parse(unread) as PreparedAttachment & { notices?: unknown };
@@ -83,7 +83,7 @@ function fieldsIn(json: string): { fields: Fields | undefined; rest: string } {
   return { fields: JSON.parse(`${json.slice(0, end)}"}`) as Fields, rest: json.slice(end) };
 }
 
-const beginningOf = (
+const startOf = (
   { characters, notices }: Partial<Fields> = {},
   segments: readonly string[],
   length: number,

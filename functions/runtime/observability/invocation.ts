@@ -98,7 +98,7 @@ export const measurements = {
   },
 };
 
-interface Beginning {
+interface InvocationStart {
   /** Undefined in a web function, which gets no context from Lambda. */
   lambda?: Context | undefined;
   name?: string | undefined;
@@ -110,7 +110,7 @@ let hasStarted = false;
 
 /** Runs an invocation. All its log lines and metrics contain these properties. */
 export function runInvocation<Result>(
-  { lambda, name = 'invocation', properties, remainingMilliseconds }: Beginning,
+  { lambda, name = 'invocation', properties, remainingMilliseconds }: InvocationStart,
   work: () => Result,
 ): Result {
   const isColdStart = !hasStarted;
