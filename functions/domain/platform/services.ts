@@ -76,6 +76,12 @@ export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
     Object.entries<number>(one).map(([name, count]) => [name, count + (other[name as keyof Counts] ?? 0)]),
   ) as Counts;
 
+/** The items in groups of the given size. The last group may be smaller. */
+export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+
 export interface PlatformServices {
   clock: Clock;
   /** Returns a number from 0 to 1. */
