@@ -27,16 +27,23 @@ const charactersPerStep = 16;
 /** For all attempts to make an instance of a schema. */
 const searchSteps = 100_000;
 
+/** That apply to one value of an instance, so that generators do not wait for more of each other. */
+const choiceSchemas = 200;
+
 /** Ends a check without a result: neither `not` nor `anyOf` can make one of it. */
 class StoppedCheck extends Error {}
 
-function messageOf(error: unknown): string {
-  if (error instanceof StoppedCheck) return error.message;
-  throw error;
-}
-
 function bound(value: number, limit: number, message: string): void {
   if (value > limit) throw new StoppedCheck(message);
+}
+
+function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: string) => Stopped) {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof StoppedCheck) return stopped(error.message);
+    throw error;
+  }
 }
 
 interface Check {
@@ -62,66 +69,66 @@ const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0;
+const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);
+const isInteger = (value: unknown): value is number => Number.isInteger(value);
+const isCount = (value: unknown): boolean => isInteger(value) && value >= 0;
+const isPositive = (value: unknown): boolean => isFiniteNumber(value) && value > 0;
+const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
-const isAnything = (): boolean => true;
 
-// Forms of keywords with schemas.
+// The forms of keywords with schemas.
 const isSchema = (value: unknown): boolean => isObject(value) || isBoolean(value);
 const isSchemaList = (value: unknown): boolean => isFilledList(value);
 const isSchemaOrList = (value: unknown): boolean => isSchema(value) || isList(value);
 const schemaForms: readonly unknown[] = [isObject, isSchema, isSchemaList, isSchemaOrList];
 
-/** A list, the only entry of a list, or nothing. */
-const listOf = (value: unknown): readonly unknown[] =>
-  isList(value) ? value : value === undefined ? [] : [value];
-
-/** Own properties only: `toString` is not in an empty object. */
-const own = (object: unknown, name: string): unknown =>
-  isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
-
 const types = new Map<unknown, (value: unknown) => boolean>([
   ['null', (value) => value === null],
   ['boolean', isBoolean],
-  ['integer', Number.isInteger],
+  ['integer', isInteger],
   ['number', isNumber],
   ['string', isText],
   ['array', isList],
   ['object', isObject],
 ]);
 
+/** A list, the only entry of a list, or nothing. */
+const listOf = (value: unknown): readonly unknown[] =>
+  isList(value) ? value : value === undefined ? [] : [value];
+
 /** Without repetitions, because every value is compared with each. */
 const isType = (value: unknown): boolean =>
   isFilledList(listOf(value)) &&
   listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);
 
+/** Own properties only: `toString` is not in an empty object. */
+const own = (object: unknown, name: string): unknown =>
+  isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
+
 type Problem = string | false | undefined;
 
-function firstProblem<Entry, Found>(
-  entries: Iterable<Entry>,
-  problemOf: (entry: Entry) => Found | Problem,
-): Found | undefined {
+function firstOf<Entry, Found>(entries: Iterable<Entry>, find: (entry: Entry) => Found): Found | undefined {
   for (const entry of entries) {
-    const problem = problemOf(entry);
-    if (problem) return problem as Found;
+    const found = find(entry);
+    if (found) return found;
   }
   return undefined;
 }
+
+const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Adds a step to the path before a problem. */
 const under = (step: string | number, problem: Problem): Problem =>
   problem && `/${step}${problem.startsWith('/') ? '' : ' '}${problem}`;
 
-const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
-
 /** A text that equal values share, whatever the order of their properties. */
 function textOf(check: Check, value: unknown): string {
   spend(check, 1);
   if (isList(value)) return `[${value.map((item) => textOf(check, item))}]`;
-  if (isObject(value)) {
-    const names = Object.keys(value).sort();
-    return `{${names.map((name) => textOf(check, name) + textOf(check, value[name]))}}`;
-  }
+  if (isObject(value))
+    return `{${Object.keys(value)
+      .sort()
+      .map((name) => textOf(check, name) + textOf(check, value[name]))}}`;
   if (!isText(value)) return String(value);
   spendOn(check, value);
   return JSON.stringify(value);
@@ -130,217 +137,168 @@ function textOf(check: Check, value: unknown): string {
 /** @param value of the keyword, in its form */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: JsonSchema) => Problem;
 
-/** @param sizeOf NaN for data of another type, which no limit excludes */
-const limit =
-  (
-    sizeOf: (data: unknown, check: Check) => number,
-    isWrong: (size: number, limit: number) => boolean,
-    start: string,
-    unit = '',
-  ): CheckKeyword =>
-  (value: number, data, check) =>
-    isWrong(sizeOf(data, check), value) && `must ${start} ${value}${unit}`;
+const rule = (isWellFormed: (value: unknown) => boolean, check?: CheckKeyword) => ({ isWellFormed, check });
 
-const isLess = (size: number, least: number): boolean => size < least;
-const isMore = (size: number, most: number): boolean => size > most;
-const numberOf = (data: unknown): number => (isNumber(data) ? data : Number.NaN);
+/** False for data of another type, which no limit excludes. */
+type SizeOf = (data: unknown, check: Check) => number | false;
+type IsWrong = (size: number, limit: number) => boolean;
+
+const limit = (sizeOf: SizeOf, isWrong: IsWrong, start: string, unit = ''): CheckKeyword => {
+  return (value: number, data, check) => {
+    const size = sizeOf(data, check);
+    return size !== false && isWrong(size, value) && `must ${start} ${value}${unit}`;
+  };
+};
+
+const isLess: IsWrong = (size, least) => size < least;
+const isMore: IsWrong = (size, most) => size > most;
+const numberOf: SizeOf = (data) => isNumber(data) && data;
 
 /** Of floats as Python's jsonschema: the quotient as a float decides, unless it is too large for one. */
-function isNoMultiple(value: number, unit: number): boolean {
-  const quotient = value / unit;
-  const rest = Number.isInteger(unit) || !Number.isFinite(quotient) ? value % unit : quotient % 1;
-  return rest !== 0 && !Number.isNaN(value);
-}
+const isNoMultiple: IsWrong = (size, unit) =>
+  (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 
-function codePointsOf(data: unknown, check: Check): number {
-  if (!isText(data)) return Number.NaN;
+const countCodePoints: SizeOf = (data, check) => {
+  if (!isText(data)) return false;
   spendOn(check, data);
   return data.replace(/[\ud800-\udbff][\udc00-\udfff]/g, ' ').length;
-}
+};
 
-function propertiesOf(data: unknown, check: Check): readonly string[] {
-  const names = isObject(data) ? Object.keys(data) : [];
-  spend(check, names.length);
-  return names;
-}
+const countItems: SizeOf = (data) => isList(data) && data.length;
 
-/** @param schemaOf undefined for items that may be anything */
-const checkItems = (data: unknown, check: Check, schemaOf: (index: number) => unknown): Problem =>
+const countProperties: SizeOf = (data, check) => {
+  if (!isObject(data)) return false;
+  const { length } = Object.keys(data);
+  spend(check, length / charactersPerStep);
+  return length;
+};
+
+const eachProperty = (
+  data: unknown,
+  check: Check,
+  problemOfProperty: (name: string, value: unknown) => Problem,
+) =>
+  isObject(data) &&
+  firstOf(Object.keys(data), (name) => {
+    spend(check, 1 + name.length / charactersPerStep);
+    return problemOfProperty(name, data[name]);
+  });
+
+/** @param rest schema of the items after those with schemas of their own */
+const checkItems = (first: readonly unknown[], rest: unknown, data: unknown, check: Check): Problem =>
   isList(data) &&
-  firstProblem(data.keys(), (index) => under(index, problemOf(check, schemaOf(index), data[index])));
+  firstOf(data.keys(), (index) =>
+    under(index, problemOf(check, index < first.length ? first[index] : rest, data[index])),
+  );
 
 const checkAll = (schemas: readonly unknown[], data: unknown, check: Check): Problem =>
-  firstProblem(schemas, (schema) => problemOf(check, schema, data));
+  firstOf(schemas, (schema) => problemOf(check, schema, data));
 
-const countFitting = (schemas: readonly unknown[], data: unknown, check: Check): number =>
-  schemas.filter((schema) => !problemOf(check, schema, data)).length;
+const annotations =
+  '$schema $comment title description default examples deprecated readOnly writeOnly format pattern contentEncoding contentMediaType discriminator';
 
-/** Keywords, the form of their values, and what they say about data. */
-const keywordRules: readonly (readonly [
-  keyword: string,
-  isWellFormed: (value: unknown) => boolean,
-  check?: CheckKeyword,
-])[] = [
-  [
-    'type',
-    isType,
-    (type: unknown, data) =>
-      !listOf(type).some((name) => types.get(name)?.(data)) && `must be ${listOf(type).join(' or ')}`,
-  ],
-  [
-    'enum',
-    isFilledList,
-    (values: unknown[], data, check) => {
-      const texts = check.texts.get(values) ?? new Set(values.map((value) => textOf(check, value)));
-      check.texts.set(values, texts);
-      return !texts.has(textOf(check, data)) && 'must be one of the allowed values';
-    },
-  ],
-  [
-    'const',
-    isAnything,
-    (value: unknown, data, check) =>
-      textOf(check, value) !== textOf(check, data) && 'must be the allowed value',
-  ],
-  ['minimum', Number.isFinite, limit(numberOf, isLess, 'be at least')],
-  ['maximum', Number.isFinite, limit(numberOf, isMore, 'be at most')],
-  ['exclusiveMinimum', Number.isFinite, limit(numberOf, (size, least) => size <= least, 'be more than')],
-  ['exclusiveMaximum', Number.isFinite, limit(numberOf, (size, most) => size >= most, 'be less than')],
-  [
-    'multipleOf',
-    (value) => Number.isFinite(value) && Number(value) > 0,
-    limit(numberOf, isNoMultiple, 'be a multiple of'),
-  ],
-  ...(
-    [
-      ['Length', codePointsOf, ' characters'],
-      ['Items', (data) => (isList(data) ? data.length : Number.NaN), ' items'],
-      [
-        'Properties',
-        (data, check) => (isObject(data) ? propertiesOf(data, check).length : Number.NaN),
-        ' properties',
-      ],
-    ] satisfies [string, (data: unknown, check: Check) => number, string][]
-  ).flatMap(([kind, sizeOf, unit]) => [
-    [`min${kind}`, isCount, limit(sizeOf, isLess, 'have at least', unit)] as const,
-    [`max${kind}`, isCount, limit(sizeOf, isMore, 'have at most', unit)] as const,
-  ]),
-  [
-    'required',
-    (value) => isList(value) && value.every(isText),
-    (names: string[], data, check) => {
-      spend(check, names.length);
-      return (
-        isObject(data) &&
-        firstProblem(names, (name) => !Object.hasOwn(data, name) && `must have the property ${name}`)
-      );
-    },
-  ],
-  [
-    'properties',
-    isObject,
-    (properties: JsonSchema, data, check) =>
-      firstProblem(propertiesOf(data, check), (name) => {
-        spendOn(check, name);
-        return under(escapeStep(name), problemOf(check, own(properties, name), own(data, name)));
-      }),
-  ],
-  [
-    'additionalProperties',
-    isSchema,
-    (child: unknown, data, check, { properties }) =>
-      firstProblem(
-        propertiesOf(data, check),
-        (name) =>
-          own(properties, name) === undefined &&
-          (child === false
-            ? 'must not have further properties'
-            : under('*', problemOf(check, child, own(data, name)))),
+const annotation = rule(() => true);
+
+/** The form of each keyword's value, and what it says about data. */
+const rules = new Map<string, ReturnType<typeof rule>>(
+  Object.entries({
+    ...Object.fromEntries(annotations.split(' ').map((name) => [name, annotation])),
+    $defs: rule(isObject),
+    definitions: rule(isObject),
+    type: rule(isType, (type: unknown, data) => {
+      const names = listOf(type);
+      return !names.some((name) => types.get(name)?.(data)) && `must be ${names.join(' or ')}`;
+    }),
+    enum: rule(isFilledList, checkEnum),
+    const: rule(annotation.isWellFormed, (value: unknown, data, check) => {
+      return textOf(check, value) !== textOf(check, data) && 'must be the allowed value';
+    }),
+    minimum: rule(isFiniteNumber, limit(numberOf, isLess, 'be at least')),
+    maximum: rule(isFiniteNumber, limit(numberOf, isMore, 'be at most')),
+    exclusiveMinimum: rule(
+      isFiniteNumber,
+      limit(numberOf, (size, least) => size <= least, 'be more than'),
+    ),
+    exclusiveMaximum: rule(
+      isFiniteNumber,
+      limit(numberOf, (size, most) => size >= most, 'be less than'),
+    ),
+    multipleOf: rule(isPositive, limit(numberOf, isNoMultiple, 'be a multiple of')),
+    minLength: rule(isCount, limit(countCodePoints, isLess, 'have at least', ' characters')),
+    maxLength: rule(isCount, limit(countCodePoints, isMore, 'have at most', ' characters')),
+    minItems: rule(isCount, limit(countItems, isLess, 'have at least', ' items')),
+    maxItems: rule(isCount, limit(countItems, isMore, 'have at most', ' items')),
+    minProperties: rule(isCount, limit(countProperties, isLess, 'have at least', ' properties')),
+    maxProperties: rule(isCount, limit(countProperties, isMore, 'have at most', ' properties')),
+    required: rule(isTextList, checkRequired),
+    properties: rule(isObject, (properties: JsonSchema, data, check) =>
+      eachProperty(data, check, (name, value) =>
+        under(escapeStep(name), problemOf(check, own(properties, name), value)),
       ),
-  ],
-  [
-    'propertyNames',
-    isSchema,
-    (child: unknown, data, check) =>
-      firstProblem(propertiesOf(data, check), (name) => {
-        const problem = problemOf(check, child, name);
+    ),
+    additionalProperties: rule(isSchema, (rest: unknown, data, check, { properties }) =>
+      eachProperty(data, check, (name, value) => {
+        if (own(properties, name) !== undefined) return undefined;
+        return rest === false
+          ? 'must not have further properties'
+          : under('*', problemOf(check, rest, value));
+      }),
+    ),
+    propertyNames: rule(isSchema, (names: unknown, data, check) =>
+      eachProperty(data, check, (name) => {
+        const problem = problemOf(check, names, name);
         return problem && `has a property whose name ${problem}`;
       }),
-  ],
-  [
-    'prefixItems',
-    isSchemaList,
-    (first: unknown[], data, check) => checkItems(data, check, (index) => first[index]),
-  ],
-  [
-    'items',
-    isSchemaOrList,
-    (items: unknown, data, check, { prefixItems }) =>
-      checkItems(data, check, (index) =>
-        isList(items) ? items[index] : index < listOf(prefixItems).length ? undefined : items,
-      ),
-  ],
-  [
-    'additionalItems',
-    isSchema,
-    (rest: unknown, data, check, { items }) =>
-      checkItems(data, check, (index) => (index < listOf(items).length ? undefined : rest)),
-  ],
-  [
-    'uniqueItems',
-    isBoolean,
-    (isUnique: boolean, data, check) =>
-      isUnique &&
-      isList(data) &&
-      new Set(data.map((item) => textOf(check, item))).size < data.length &&
-      'must not have equal items',
-  ],
-  [
-    '$ref',
-    isText,
-    (reference: string, data, check) => {
+    ),
+    prefixItems: rule(isSchemaList, (first: unknown[], data, check) => checkItems(first, true, data, check)),
+    // A list is draft 7's form of prefixItems.
+    items: rule(isSchemaOrList, (items: unknown, data, check, { prefixItems, additionalItems }) =>
+      isList(items)
+        ? checkItems(items, additionalItems, data, check)
+        : checkItems(listOf(prefixItems).map(annotation.isWellFormed), items, data, check),
+    ),
+    additionalItems: rule(isSchema),
+    uniqueItems: rule(isBoolean, (isUnique: boolean, data, check) => {
+      const texts = isUnique && isList(data) && data.map((item) => textOf(check, item));
+      return texts && new Set(texts).size < texts.length && 'must not have equal items';
+    }),
+    $ref: rule(isText, (reference: string, data, check) => {
       spendOn(check, reference);
       return problemOf(check, targetOf(check.root, reference), data);
-    },
-  ],
-  ['allOf', isSchemaList, checkAll],
-  [
-    'anyOf',
-    isSchemaList,
-    (schemas: unknown[], data, check) =>
-      !schemas.some((schema) => !problemOf(check, schema, data)) &&
-      'must match at least one of the alternatives',
-  ],
-  [
-    'oneOf',
-    isSchemaList,
-    (schemas: unknown[], data, check) =>
-      countFitting(schemas, data, check) !== 1 && 'must match exactly one of the alternatives',
-  ],
-  [
-    'not',
-    isSchema,
-    (child: unknown, data, check) => !problemOf(check, child, data) && 'must not match the excluded schema',
-  ],
-  ['$defs', isObject],
-  ['definitions', isObject],
-];
+    }),
+    allOf: rule(isSchemaList, checkAll),
+    anyOf: rule(isSchemaList, (schemas: unknown[], data, check) => {
+      const fits = schemas.some((schema) => !problemOf(check, schema, data));
+      return !fits && 'must match at least one of the alternatives';
+    }),
+    oneOf: rule(isSchemaList, (schemas: unknown[], data, check) => {
+      const fitting = schemas.filter((schema) => !problemOf(check, schema, data));
+      return fitting.length !== 1 && 'must match exactly one of the alternatives';
+    }),
+    not: rule(isSchema, (schema: unknown, data, check) => {
+      return !problemOf(check, schema, data) && 'must not match the excluded schema';
+    }),
+  }),
+);
 
-const rules = new Map(
-  keywordRules.map(([keyword, isWellFormed, check]) => [keyword, { isWellFormed, check }] as const),
-);
-const annotations = new Set(
-  '$schema $comment title description default examples deprecated readOnly writeOnly format pattern contentEncoding contentMediaType discriminator'.split(
-    ' ',
-  ),
-);
+function checkEnum(values: readonly unknown[], data: unknown, check: Check): Problem {
+  const texts = check.texts.get(values) ?? new Set(values.map((value) => textOf(check, value)));
+  check.texts.set(values, texts);
+  return !texts.has(textOf(check, data)) && 'must be one of the allowed values';
+}
+
+function checkRequired(names: readonly string[], data: unknown, check: Check): Problem {
+  spend(check, names.length);
+  const missing = isObject(data) ? names.find((name) => !Object.hasOwn(data, name)) : undefined;
+  return missing !== undefined && `must have the property ${missing}`;
+}
 
 function problemOf(check: Check, schema: unknown, data: unknown): Problem {
   spend(check, 1);
   if (!isObject(schema)) return schema === false && 'is not allowed';
   check.level += 1;
   bound(check.level, callLevels, 'is nested too deeply');
-  const problem = firstProblem<string, string>(Object.keys(schema), (keyword) =>
+  const problem = firstOf(Object.keys(schema), (keyword) =>
     rules.get(keyword)?.check?.(schema[keyword] as never, data, check, schema),
   );
   check.level -= 1;
@@ -354,11 +312,10 @@ const startCheck = (root: JsonSchema, steps: number): Check => ({ root, steps, l
  * `/age must be integer`, or `must be object` for the whole. Names that are only in the data are `*`.
  */
 export function problemOfData(schema: JsonSchema, data: unknown): string | undefined {
-  try {
-    return problemOf(startCheck(schema, freeSteps + charactersOf(data)), schema, data) || undefined;
-  } catch (error) {
-    return messageOf(error);
-  }
+  return unlessStopped(
+    () => problemOf(startCheck(schema, freeSteps + charactersOf(data)), schema, data) || undefined,
+    (message) => message,
+  );
 }
 
 /** About how many characters the data has as JSON. */
@@ -366,7 +323,7 @@ function charactersOf(data: unknown, level = 1): number {
   if (!isObject(data) && !isList(data)) return String(data).length + 2;
   bound(level, dataLevels, 'is nested too deeply');
   return Object.entries(data).reduce(
-    (sum, [name, value]) => sum + (isList(data) ? 0 : name.length) + charactersOf(value, level + 1),
+    (sum, [name, value]) => sum + name.length + charactersOf(value, level + 1),
     2,
   );
 }
@@ -389,14 +346,15 @@ function targetOf(root: JsonSchema, reference: string): unknown {
 
 /** Undefined if the schema is accepted. */
 export function problemOfSchema(schema: JsonSchema): SchemaProblem | undefined {
-  try {
-    charactersOf(schema);
-    const { length } = new TextEncoder().encode(JSON.stringify(schema));
-    bound(length, schemaBytes, `has more than ${schemaBytes} bytes`);
-    return problemOfNode({ root: schema, nodes: 0, open: new Map() }, schema, '#', 1);
-  } catch (error) {
-    return { place: '#', problem: messageOf(error) };
-  }
+  return unlessStopped(
+    () => {
+      charactersOf(schema);
+      const { length } = new TextEncoder().encode(JSON.stringify(schema));
+      bound(length, schemaBytes, `has more than ${schemaBytes} bytes`);
+      return problemOfNode({ root: schema, nodes: 0, open: new Map() }, schema, '#', 1);
+    },
+    (problem) => ({ place: '#', problem }),
+  );
 }
 
 interface Survey {
@@ -417,11 +375,11 @@ function problemOfNode(
   bound(level, schemaLevels, `has more than ${schemaLevels} levels`);
   if (!isObject(schema)) return isBoolean(schema) ? undefined : { place, problem: 'is malformed' };
   return (
-    firstProblem<string, SchemaProblem>(Object.keys(schema), (keyword) => {
+    firstOf(Object.keys(schema), (keyword) => {
       const problem = problemOfKeyword(survey, schema, keyword);
-      return problem && { place: `${place}/${escapeStep(keyword)}`, problem };
+      return problem ? { place: `${place}/${escapeStep(keyword)}`, problem } : undefined;
     }) ??
-    firstProblem(childrenOf(schema), ([pointer, child]) =>
+    firstOf(childrenOf(schema), ([pointer, child]) =>
       problemOfNode(survey, child, `${place}/${pointer}`, level + 1),
     )
   );
@@ -429,15 +387,14 @@ function problemOfNode(
 
 function problemOfKeyword(survey: Survey, schema: JsonSchema, keyword: string): Problem {
   const { root } = survey;
-  const { items, prefixItems, $ref } = schema;
-  if (annotations.has(keyword) || (keyword === '$id' && schema === root)) return undefined;
+  if (keyword === '$id' && schema === root) return undefined;
   const rule = rules.get(keyword);
-  if (!rule || (keyword === 'additionalItems' && !isList(items))) return 'is not supported';
-  if (!rule.isWellFormed(schema[keyword]) || (keyword === 'items' && prefixItems && isList(items)))
-    return 'is malformed';
+  if (!rule || (keyword === 'additionalItems' && !isList(schema.items))) return 'is not supported';
+  const value = schema[keyword];
+  if (!rule.isWellFormed(value)) return 'is malformed';
   if (keyword !== '$ref') return undefined;
-  if (targetOf(root, String($ref)) === undefined) return 'must be #, #/$defs/NAME or #/definitions/NAME';
-  return closesCycle(survey, schema) && 'leads back without a property or an item in between';
+  if (targetOf(root, String(value)) === undefined) return 'leads to no schema in $defs';
+  return closesCycle(survey, schema) && 'leads back to itself';
 }
 
 function closesCycle(survey: Survey, schema: unknown): boolean {
@@ -455,10 +412,11 @@ function closesCycle(survey: Survey, schema: unknown): boolean {
 
 /**
  * Whether OpenAI takes the schema as strict: every object closed (`additionalProperties: false`), every property
- * required, at every level.
+ * required, at every level. Strict schemas have neither `oneOf`, `allOf` and `not` nor values of any type.
  */
 export function isStrict(schema: JsonSchema): boolean {
-  const { properties, required, additionalProperties, type } = schema;
+  const { properties, required, additionalProperties, type, $ref, anyOf, oneOf, allOf, not } = schema;
+  if ((type ?? $ref ?? anyOf) === undefined || (oneOf ?? allOf ?? not) !== undefined) return false;
   const isClosed =
     additionalProperties === false &&
     Object.keys(properties ?? {}).every((name) => listOf(required).includes(name));
@@ -471,82 +429,90 @@ export function isStrict(schema: JsonSchema): boolean {
 /** The smallest instance that fits, for the demo model; undefined if none was found. */
 export function smallestInstance(schema: JsonSchema): unknown {
   const check = startCheck(schema, searchSteps);
-  try {
-    for (let levels = 0; levels < schemaLevels; levels += 1) {
-      const found = instanceOf(check, [schema], levels);
-      if (found !== undefined) return found;
-    }
-  } catch (error) {
-    messageOf(error);
-  }
-  return undefined;
+  return unlessStopped(
+    () => firstDefined(Array(schemaLevels).keys(), (levels) => instanceOf(check, [schema], levels)),
+    () => undefined,
+  );
 }
 
+/** Of values that may be null, false, 0 or empty. */
+const firstDefined = <Entry>(entries: Iterable<Entry>, find: (entry: Entry) => unknown): unknown =>
+  firstOf(entries, (entry) => {
+    const found = find(entry);
+    return found === undefined ? undefined : [found];
+  })?.[0];
+
 /** Every choice of alternatives, as a list of all schemas that then apply to the same data. */
-function* choicesOf(check: Check, [schema, ...others]: readonly unknown[]): Generator<JsonSchema[]> {
+function* choicesOf(
+  check: Check,
+  [schema, ...others]: readonly unknown[],
+  count = 0,
+): Generator<JsonSchema[]> {
   spend(check, 1);
+  bound(count, choiceSchemas, 'has too many schemas for one value');
   if (isObject(schema)) {
     const { $ref, allOf, anyOf = [true], oneOf = anyOf } = schema;
-    const parts = [...($ref ? [targetOf(check.root, String($ref))] : []), ...listOf(allOf), ...others];
+    const target = isText($ref) ? [targetOf(check.root, $ref)] : [];
     for (const alternative of listOf(oneOf))
-      for (const choice of choicesOf(check, [alternative, ...parts])) yield [schema, ...choice];
-  } else if (others.length > 0) yield* choicesOf(check, others);
+      for (const choice of choicesOf(check, [...target, ...listOf(allOf), alternative, ...others], count + 1))
+        yield [schema, ...choice];
+  } else if (others.length > 0) yield* choicesOf(check, others, count + 1);
   else yield [];
 }
 
 /** @param levels of arrays and objects that it may have */
-function instanceOf(check: Check, schemas: readonly unknown[], levels: number): unknown {
-  for (const nodes of choicesOf(check, schemas)) {
-    const found = candidatesOf(check, nodes, levels).find(
+const instanceOf = (check: Check, schemas: readonly unknown[], levels: number): unknown =>
+  firstDefined(choicesOf(check, schemas), (nodes) =>
+    candidatesOf(check, nodes, levels).find(
       (value) => value !== undefined && !checkAll(schemas, value, check),
-    );
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
+    ),
+  );
 
 function candidatesOf(check: Check, nodes: readonly JsonSchema[], levels: number): unknown[] {
   const all = (keyword: string): unknown[] => nodes.flatMap((node) => listOf(node[keyword]));
   const most = (keyword: string): number => Math.max(0, ...all(keyword).map(Number));
-  const build = <Name>(names: Name[], childrenFor: (node: JsonSchema, name: Name) => readonly unknown[]) => {
+  const build = (children: readonly (readonly unknown[])[]): unknown[] | undefined => {
     const values: unknown[] = [];
-    for (const name of names) {
-      const different = most('uniqueItems') ? { not: { enum: [...values] } } : true;
-      const children = [different, ...nodes.flatMap((node) => childrenFor(node, name))];
-      const value = levels > 0 ? instanceOf(check, children, levels - 1) : undefined;
+    for (const schemas of children) {
+      const different = all('uniqueItems').length > 0 ? [{ not: { enum: [...values] } }] : [];
+      const value = levels > 0 ? instanceOf(check, [...schemas, ...different], levels - 1) : undefined;
       if (value === undefined) return undefined;
       values.push(value);
     }
     return values;
   };
-  spend(check, most('minLength') + most('minItems'));
+  const length = most('minLength');
+  const size = most('minItems');
+  spend(check, length + size);
   const required = new Set(all('required').map(String));
   const named = all('properties').flatMap((properties) => Object.keys(properties as object));
   const names = [...new Set([...required, ...named, ...'abc'])].slice(
     0,
     Math.max(required.size, most('minProperties')),
   );
-  const values = build(names, ({ properties, additionalProperties }, name) =>
-    listOf(own(properties, name) ?? additionalProperties),
+  const values = build(
+    names.map((name) => nodes.map((node) => own(node.properties, name) ?? node.additionalProperties)),
   );
-  const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'].flatMap(all).map(Number);
   const unit = most('multipleOf') || 1;
+  const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'].flatMap(all).map(Number);
   const middle = bounds.reduce((sum, value) => sum + value, 0) / bounds.length;
   return [
-    ...nodes.flatMap((node) => listOf(node.enum)),
+    ...all('enum'),
     ...nodes.map((node) => node.const),
     values && Object.fromEntries(names.map((name, index) => [name, values[index]])),
-    build([...Array(most('minItems')).keys()], ({ items, prefixItems, additionalItems }, index) => {
-      const first = listOf(isList(items) ? items : prefixItems);
-      return listOf(first[index] ?? (isList(items) ? additionalItems : items));
-    }),
-    null,
-    false,
-    true,
+    build(
+      Array.from({ length: size }, (_, index) =>
+        nodes.map(
+          ({ items, prefixItems, additionalItems }) =>
+            listOf(isList(items) ? items : prefixItems)[index] ?? (isList(items) ? additionalItems : items),
+        ),
+      ),
+    ),
+    ...[null, false, true],
     ...[0, ...bounds, middle].flatMap((value) => [
       value,
-      ...[0, 1, -1, 2, 3].map((more) => (Math.round(value / unit) + more) * unit),
+      ...[0, 1, -1].map((more) => (Math.round(value / unit) + more) * unit),
     ]),
-    ...[0, 1, 2, 3].map((more) => 'x'.repeat(most('minLength') + more)),
+    ...['', 'x', 'xx'].map((more) => 'x'.repeat(length) + more),
   ];
 }
