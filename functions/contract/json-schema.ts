@@ -51,6 +51,8 @@ function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: st
     return run();
   } catch (error) {
     if (error instanceof StoppedCheck) return stopped(error.message);
+    // Nested alternatives need more of the stack than other schemas.
+    if (error instanceof RangeError) return stopped('is nested too deeply');
     throw error;
   }
 }

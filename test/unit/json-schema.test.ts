@@ -199,11 +199,13 @@ describe('data', () => {
 
   test('data has at most 512 levels', () => {
     const schema = { items: { $ref: '#' } };
-    for (const each of [schema, { items: true }, { items: { anyOf: [{ $ref: '#' }] } }]) {
+    for (const each of [schema, { items: true }, { additionalItems: true, items: [] }]) {
       expect(problemOfData(each, nested(512, '[', '', ']'))).toBeUndefined();
       expect(problemOfData(each, nested(513, '[', '', ']'))).toBe('is nested too deeply');
       expect(problemOfData(each, nested(60_000, '[', '', ']'))).toBe('is nested too deeply');
     }
+    const alternatives = { additionalProperties: { oneOf: [{ oneOf: [{ oneOf: [{ $ref: '#' }] }] }] } };
+    expect(problemOfData(alternatives, nested(512, '{"a":', '1', '}'))).toContain('is nested too deeply');
     expect(problemOfData({}, nested(60_000, '{"a":', '1', '}'))).toBe('is nested too deeply');
   });
 });
