@@ -1,5 +1,5 @@
 /** @import { AgentTest } from './types.d.ts' */
-import { element, field, fill, messageOf, onEnter } from './dom.js';
+import { field, fill, html, messageOf, onEnter } from './dom.js';
 import { createReply } from './messages.js';
 import { operate } from './operator.js';
 
@@ -10,13 +10,13 @@ import { operate } from './operator.js';
  *   `save` saves the draft and returns the id of its agent; undefined if it has mistakes
  */
 export function createTrial({ save, publishedNumber }) {
-  const message = element('textarea', {
+  const message = html.textarea({
     required: true,
     dir: 'auto',
     keydown: onEnter(() => form.requestSubmit()),
   });
-  const submitButton = element('button', { type: 'submit', class: 'button primary' }, 'Try it');
-  const columns = element('div', { class: 'columns', 'aria-live': 'polite' });
+  const submitButton = html.button({ type: 'submit', class: 'button primary' }, 'Try it');
+  const columns = html.div({ class: 'columns', 'aria-live': 'polite' });
 
   async function run() {
     const agentId = await save();
@@ -32,12 +32,10 @@ export function createTrial({ save, publishedNumber }) {
     await Promise.all(trials.map(({ ended }) => ended));
   }
 
-  const form = element(
-    'form',
+  const form = html.form(
     {
       class: 'trial',
-      async submit(event) {
-        event.preventDefault();
+      async submit() {
         if (submitButton.disabled) return;
         submitButton.disabled = true;
         await run();
@@ -45,12 +43,10 @@ export function createTrial({ save, publishedNumber }) {
       },
     },
     field('Test message', message),
-    element(
-      'p',
+    html.p(
       { class: 'form-end' },
       submitButton,
-      element(
-        'span',
+      html.span(
         { class: 'hint' },
         'Saves the draft first. Makes no chat; counts as usage of the kind “test”.',
       ),
@@ -59,7 +55,7 @@ export function createTrial({ save, publishedNumber }) {
   return { nodes: [form, columns] };
 }
 
-const noRating = () => element('span', {});
+const noRating = () => html.span();
 
 /**
  * @param {string} agent_id
@@ -72,7 +68,7 @@ function trialOf(agent_id, message, version, title) {
     reply.setNote('A test has one message. Publish the agent, and fill in its form in a chat.'),
   );
   reply.setNote('The reply is in progress …');
-  const node = element('section', { 'aria-label': title }, element('h3', {}, title), reply.node);
+  const node = html.section({ 'aria-label': title }, html.h3(title), reply.node);
   const show = (/** @type {AgentTest} */ tested) => {
     reply.show(tested.reply, tested.milliseconds / 1000);
     reply.setNote(tested.provider ?? '');

@@ -3,7 +3,7 @@ import { createAgentForm, newDefinition } from './agent-form.js';
 import { differenceOf, textOf } from './agent-text.js';
 import { createTrial } from './agent-trial.js';
 import { confirmAction } from './dialogs.js';
-import { button, byId, element, field, fill, linkItem, messageOf, onceAFrame, shortTime } from './dom.js';
+import { button, byId, field, fill, html, linkItem, messageOf, onceAFrame, shortTime } from './dom.js';
 import { OperationFailed, ofKey, operate } from './operator.js';
 
 /** Agents as their operator sees them: write a draft, try it, compare it, publish it, and go back. */
@@ -59,7 +59,7 @@ export class Agents {
     fill(
       this.#list,
       ...agents.map((agent) => itemOf(agent, agent.id === openId)),
-      agents.length === 0 && element('li', { class: 'hint' }, 'No agent yet.'),
+      agents.length === 0 && html.li({ class: 'hint' }, 'No agent yet.'),
     );
   }
 }
@@ -82,14 +82,14 @@ class AgentPage {
   #form;
   /** The text of the saved draft. */
   #savedText = '';
-  #heading = element('h1', {});
-  #state = element('span', { class: 'hint', role: 'status' });
-  #mistakes = element('div', { class: 'error', role: 'alert', hidden: true });
+  #heading = html.h1();
+  #state = html.span({ class: 'hint', role: 'status' });
+  #mistakes = html.div({ class: 'error', role: 'alert', hidden: true });
   #publish = button('Publish', () => this.#publishDraft(), { class: 'button' });
-  #compared = element('select', { change: () => this.#drawDifference() });
-  #difference = element('div', {});
-  #versions = element('ol', { class: 'versions' });
-  #published = element('div', { class: 'page-part' });
+  #compared = html.select({ change: () => this.#drawDifference() });
+  #difference = html.div();
+  #versions = html.ol({ class: 'versions' });
+  #published = html.div({ class: 'page-part' });
   node;
 
   /**
@@ -106,37 +106,31 @@ class AgentPage {
     });
     fill(
       this.#published,
-      element('h2', {}, 'Difference'),
+      html.h2('Difference'),
       field('From', this.#compared),
       this.#difference,
-      element('h2', {}, 'Versions'),
+      html.h2('Versions'),
       this.#versions,
     );
-    this.node = element(
-      'div',
+    this.node = html.div(
       { class: 'page agent' },
       this.#heading,
-      element(
-        'form',
+      html.form(
         {
           class: 'page-part',
           'aria-label': 'Draft',
-          submit: (event) => {
-            event.preventDefault();
-            void this.#save();
-          },
+          submit: () => this.#save(),
         },
         ...this.#form.nodes,
         this.#mistakes,
-        element(
-          'p',
+        html.p(
           { class: 'form-end' },
-          element('button', { type: 'submit', class: 'button primary' }, 'Save the draft'),
+          html.button({ type: 'submit', class: 'button primary' }, 'Save the draft'),
           this.#publish,
           this.#state,
         ),
       ),
-      element('h2', {}, 'Try it'),
+      html.h2('Try it'),
       ...trial.nodes,
       this.#published,
     );
@@ -170,8 +164,7 @@ class AgentPage {
     fill(
       this.#compared,
       ...versions.map(({ number, published }) =>
-        element(
-          'option',
+        html.option(
           { value: number, selected: published },
           `Version ${number}${published ? ', published' : ''}`,
         ),
@@ -188,11 +181,9 @@ class AgentPage {
       copy_of !== null && `copy of version ${copy_of}`,
       published && 'published',
     ];
-    return element(
-      'li',
-      {},
-      element('strong', {}, `Version ${number}`),
-      element('span', { class: 'hint' }, facts.filter(Boolean).join(' · ')),
+    return html.li(
+      html.strong(`Version ${number}`),
+      html.span({ class: 'hint' }, facts.filter(Boolean).join(' · ')),
       !published && button(`Go back to version ${number}`, () => this.#goBack(number)),
     );
   }
@@ -271,8 +262,8 @@ class AgentPage {
     } catch (error) {
       const reasons = error instanceof OperationFailed ? error.reasons : [messageOf(error)];
       this.#mistakes.hidden = false;
-      const items = reasons.map((reason) => element('li', {}, reason));
-      fill(this.#mistakes, element('ul', { class: 'mistakes' }, ...items));
+      const items = reasons.map((reason) => html.li(reason));
+      fill(this.#mistakes, html.ul({ class: 'mistakes' }, ...items));
       return undefined;
     }
   }

@@ -1,20 +1,20 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { Attachments } from './attachments.js';
-import { element, icon, iconButton, onEnter } from './dom.js';
+import { html, icon, iconButton, onEnter } from './dom.js';
 import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
 
 /** The form for a message with files. The unsent message of each chat stays in the tab's session. */
 export class Composer {
-  #input = element('textarea', {
+  #input = html.textarea({
     'aria-label': 'Message',
     placeholder: 'Write a message',
     dir: 'auto',
     input: () => this.#store(),
     keydown: (event) => this.#onKey(event),
   });
-  #chooser = element('input', {
+  #chooser = html.input({
     type: 'file',
     multiple: true,
     hidden: true,
@@ -24,14 +24,12 @@ export class Composer {
       this.#chooser.value = '';
     },
   });
-  #stream = element('input', { type: 'checkbox', checked: true });
-  #sendButton = element(
-    'button',
+  #stream = html.input({ type: 'checkbox', checked: true });
+  #sendButton = html.button(
     { type: 'submit', class: 'round-button', 'aria-label': 'Send', title: 'Send (Enter)' },
     icon('send'),
   );
-  #stopButton = element(
-    'button',
+  #stopButton = html.button(
     {
       type: 'button',
       class: 'round-button',
@@ -55,38 +53,27 @@ export class Composer {
   constructor(chatId, events) {
     this.#chatId = chatId;
     this.#events = events;
-    const bar = element(
-      'div',
+    const bar = html.div(
       { class: 'composer-bar' },
       iconButton('clip', 'Attach files', { click: () => this.#chooser.click() }),
       this.#chooser,
-      element(
-        'label',
+      html.label(
         { class: 'check', title: 'Off: the reply comes as one JSON response' },
         this.#stream,
         'Stream',
       ),
-      element('span', { class: 'spacer' }),
+      html.span({ class: 'spacer' }),
       this.#sendButton,
       this.#stopButton,
     );
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      this.#submit();
-    };
+    const submit = () => this.#submit();
     const paste = (/** @type {Event} */ event) => {
       const files = event instanceof ClipboardEvent ? event.clipboardData?.files : undefined;
       if (files === undefined || files.length === 0) return;
       event.preventDefault();
       this.attach(files);
     };
-    this.node = element(
-      'form',
-      { class: 'composer', submit, paste },
-      this.#attachments.node,
-      this.#input,
-      bar,
-    );
+    this.node = html.form({ class: 'composer', submit, paste }, this.#attachments.node, this.#input, bar);
     this.restore(storedDraft(chatId));
   }
 

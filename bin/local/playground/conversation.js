@@ -1,8 +1,8 @@
-/** @import { Agent, Chat, Message } from './types.d.ts' */
+/** @import { Agent, Chat, Envelope, Message } from './types.d.ts' */
 /** @import { Draft } from './composer.js' */
 import { call, RequestFailed, request } from './api.js';
 import { Composer } from './composer.js';
-import { button, element, fill, messageOf } from './dom.js';
+import { button, createProblem, fill, html, messageOf } from './dom.js';
 import { createEventList } from './event-list.js';
 import { followEnd } from './follow-end.js';
 import { createIntroduction } from './introduction.js';
@@ -32,26 +32,16 @@ export class Conversation {
   /** The reply in progress. @type {{ responseId: string | undefined, abort: AbortController } | undefined} */
   #running;
   #eventList = createEventList();
-  #notice = element('div', { class: 'notice', role: 'alert', hidden: true });
-  #introduction = element('div', {});
+  #notice = createProblem('notice');
+  showError = this.#notice.show;
+  #introduction = html.div();
   #previous = button('Earlier messages', () => this.loadHistory(), {
     class: 'small-button previous',
     hidden: true,
   });
-  #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
-  #scroller = element(
-    'div',
-    { class: 'scroller', tabindex: 0 },
-    this.#introduction,
-    this.#previous,
-    this.#log,
-  );
+  #log = html.div({ class: 'log', role: 'log', 'aria-label': 'Messages' });
+  #scroller = html.div({ class: 'scroller', tabindex: 0 }, this.#introduction, this.#previous, this.#log);
   #scrollToEnd = followEnd(this.#scroller, this.#log);
-  /** @type {(error: unknown) => void} */
-  showError = (error) => {
-    this.#notice.hidden = false;
-    fill(this.#notice, messageOf(error));
-  };
   #composer;
   #observers;
   events = this.#eventList.node;
@@ -73,11 +63,10 @@ export class Conversation {
       event.preventDefault();
       if (event.type === 'drop') this.#composer.attach(event.dataTransfer.files);
     };
-    this.node = element(
-      'div',
+    this.node = html.div(
       { class: 'conversation', dragover: drop, drop },
       this.#scroller,
-      this.#notice,
+      this.#notice.node,
       this.#composer.node,
     );
   }
@@ -92,11 +81,11 @@ export class Conversation {
 
   /** @param {Agent[]} agents */
   introduce(agents) {
-    const onAgent = (/** @type {Agent} */ agent) => {
-      this.#agent = agent;
-    };
-    const onQuestion = (/** @type {string} */ text) => this.#sendText(text);
-    fill(this.#introduction, createIntroduction(agents, { onAgent, onQuestion }));
+    const introduction = createIntroduction(agents, {
+      onAgent: (agent) => (this.#agent = agent),
+      onQuestion: (text) => this.#sendText(text),
+    });
+    fill(this.#introduction, introduction);
   }
 
   /** Shows the newest messages, and the reply in progress, if there is one. */
@@ -150,8 +139,9 @@ export class Conversation {
    */
   async #readHistory(page) {
     const query = { external_user_id: this.#user, order_by: 'desc', ...page };
+    /** @type {Envelope<Message[]>} */
     const { data, pagination } = await call('GET', `/chats/${this.chat?.id}/messages`, { query });
-    return { messages: /** @type {Message[]} */ (data), total: pagination.total_records };
+    return { messages: data, total: pagination.total_records };
   }
 
   /** @param {Message} message */
@@ -193,7 +183,7 @@ export class Conversation {
   /** @param {Draft} draft */
   async #send(draft) {
     const question = userArticle({ content: draft.text, attached_files: draft.files });
-    this.#notice.hidden = true;
+    this.#notice.node.hidden = true;
     this.#introduction.hidden = true;
     this.#log.append(question);
     await this.#run(
@@ -289,11 +279,12 @@ export class Conversation {
   async #createChat(text) {
     const name = text.length > nameCharacters ? `${text.slice(0, nameCharacters - 1)}…` : text;
     const body = { name, agent_id: this.#agent?.id, external_user_id: storedUser() };
-    const { data } = await call('POST', '/chats', { body });
-    this.chat = /** @type {Chat} */ (data);
-    this.#composer.setChat(this.chat.id);
-    this.#observers.onCreated(this.chat);
-    return this.chat;
+    /** @type {Envelope<Chat>} */
+    const { data: chat } = await call('POST', '/chats', { body });
+    this.chat = chat;
+    this.#composer.setChat(chat.id);
+    this.#observers.onCreated(chat);
+    return chat;
   }
 
   /**
@@ -355,8 +346,9 @@ export class Conversation {
 
   async #readName() {
     const query = { external_user_id: this.#user };
+    /** @type {Envelope<Chat>} */
     const { data } = await call('GET', `/chats/${this.chat?.id}`, { query });
-    this.rename(/** @type {Chat} */ (data).name);
+    this.rename(data.name);
   }
 
   async #stop() {

@@ -1,4 +1,4 @@
-import { button, byId, element, field, fill } from './dom.js';
+import { button, byId, field, fill, html } from './dom.js';
 
 const dialog = byId('dialog', HTMLDialogElement);
 
@@ -12,23 +12,20 @@ const dialog = byId('dialog', HTMLDialogElement);
  */
 export function openDialog(title, action, ...content) {
   let isSubmitted = false;
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const submit = () => {
     isSubmitted = true;
     dialog.close();
   };
   fill(
     dialog,
-    element(
-      'form',
+    html.form(
       { submit },
-      element('h2', { id: 'dialog-title' }, title),
+      html.h2({ id: 'dialog-title' }, title),
       ...content,
-      element(
-        'div',
+      html.div(
         { class: 'dialog-buttons' },
         button('Cancel', () => dialog.close(), { class: 'button' }),
-        element('button', { type: 'submit', class: 'button primary' }, action),
+        html.button({ type: 'submit', class: 'button primary' }, action),
       ),
     ),
   );
@@ -43,7 +40,7 @@ export function openDialog(title, action, ...content) {
  * @param {string} text
  * @param {string} action
  */
-export const confirmAction = (title, text, action) => openDialog(title, action, element('p', {}, text));
+export const confirmAction = (title, text, action) => openDialog(title, action, html.p(text));
 
 /**
  * Resolves with the text, or undefined if the dialog was cancelled.
@@ -56,13 +53,13 @@ export const confirmAction = (title, text, action) => openDialog(title, action, 
  * @returns {Promise<string | undefined>}
  */
 export async function enterText(title, action, label, properties, hint) {
-  const input = element('input', {
+  const input = html.input({
     autocomplete: 'off',
     spellcheck: 'false',
     dir: 'auto',
     autofocus: true,
     ...properties,
   });
-  const isSubmitted = await openDialog(title, action, hint && element('p', {}, hint), field(label, input));
+  const isSubmitted = await openDialog(title, action, hint && html.p(hint), field(label, input));
   return isSubmitted ? input.value.trim() : undefined;
 }

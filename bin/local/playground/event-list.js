@@ -1,5 +1,5 @@
 /** @import { StreamEvent } from './types.d.ts' */
-import { button, copyButton, element, fill, onceAFrame } from './dom.js';
+import { button, copyButton, fill, html, onceAFrame } from './dom.js';
 
 /** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
 
@@ -10,7 +10,7 @@ const shownCharacters = 100_000;
 
 /** The raw events of a conversation's streams, with the time since the request was sent. */
 export function createEventList() {
-  const list = element('ol', { class: 'events' });
+  const list = html.ol({ class: 'events' });
   const previous = button('', addPrevious, { hidden: true });
   /** @type {Entry[]} */
   let entries = [];
@@ -44,7 +44,7 @@ export function createEventList() {
   }
 
   return {
-    node: element('div', {}, previous, list),
+    node: html.div(previous, list),
 
     /** Starts the list of a new stream. */
     start() {
@@ -71,27 +71,24 @@ export function createEventList() {
 /** @param {Entry} entry */
 function lineOf({ raw, event, milliseconds }) {
   const type = event?.type ?? '[DONE]';
-  const summary = element(
-    'summary',
-    {},
-    element('span', { class: 'event-number' }, event?.sequence_number ?? ''),
-    element('span', { class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
-    element('span', { class: 'event-preview' }, previewOf(event)),
-    element('span', { class: 'event-time' }, `${milliseconds} ms`),
+  const summary = html.summary(
+    html.span({ class: 'event-number' }, event?.sequence_number ?? ''),
+    html.span({ class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
+    html.span({ class: 'event-preview' }, previewOf(event)),
+    html.span({ class: 'event-time' }, `${milliseconds} ms`),
   );
-  const body = element('div', {});
+  const body = html.div();
   const toggle = () => fill(body, ...bodyOf(raw));
-  return element('li', {}, element('details', { toggle }, summary, body));
+  return html.li(html.details({ toggle }, summary, body));
 }
 
 /** @param {string} raw */
 function bodyOf(raw) {
   const rest = raw.length - shownCharacters;
   return [
-    element('pre', {}, raw.slice(0, shownCharacters)),
+    html.pre(raw.slice(0, shownCharacters)),
     rest > 0 &&
-      element(
-        'p',
+      html.p(
         { class: 'hint' },
         `${rest.toLocaleString()} more characters `,
         copyButton(() => raw, 'Copy all'),

@@ -1,7 +1,7 @@
-/** @import { Agent, Batch, BatchRequest } from './types.d.ts' */
+/** @import { Agent, Batch, BatchRequest, Envelope } from './types.d.ts' */
 import { call } from './api.js';
 import { linesOf, requestsOf } from './batch-file.js';
-import { createProblem, element, field, fill, selectOf } from './dom.js';
+import { createProblem, field, fill, html, selectOf } from './dom.js';
 import { storedUser } from './session.js';
 
 const requestsPerBatch = 1000;
@@ -9,15 +9,15 @@ const requestsPerBatch = 1000;
 /** @param {Agent[]} agents */
 export function newBatchForm(agents) {
   const select = selectOf(agents);
-  const input = element('textarea', {
+  const input = html.textarea({
     required: true,
     dir: 'auto',
     placeholder: 'One message on each line',
     input: () => showCount(),
   });
-  const file = element('input', { type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
+  const file = html.input({ type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
   const problem = createProblem();
-  const count = element('span', { class: 'hint', role: 'status' });
+  const count = html.span({ class: 'hint', role: 'status' });
   /** The requests of the file. They replace those of the text. @type {BatchRequest[] | undefined} */
   let fromFile;
 
@@ -44,9 +44,7 @@ export function newBatchForm(agents) {
     showCount();
   }
 
-  /** @param {Event} event */
-  async function submit(event) {
-    event.preventDefault();
+  async function submit() {
     try {
       location.hash = `#/batches/${await submitAll(select.value, requests())}`;
     } catch (error) {
@@ -55,22 +53,16 @@ export function newBatchForm(agents) {
   }
 
   showCount();
-  return element(
-    'form',
+  return html.form(
     { class: 'page', submit },
-    element('h1', {}, 'New batch'),
-    element(
-      'p',
-      {},
-      'Each line becomes a request with a chat of its own. The requests run in the background.',
-    ),
+    html.h1('New batch'),
+    html.p('Each line becomes a request with a chat of its own. The requests run in the background.'),
     field('Agent', select),
     field('Messages', input),
     field('Or a file: .txt, .jsonl, or .csv with a column message', file),
-    element(
-      'p',
+    html.p(
       { class: 'form-end' },
-      element('button', { type: 'submit', class: 'button primary' }, 'Submit the batch'),
+      html.button({ type: 'submit', class: 'button primary' }, 'Submit the batch'),
       count,
     ),
     problem.node,
@@ -87,8 +79,9 @@ async function submitAll(agent_id, requests) {
   const ids = [];
   for (let start = 0; start < all.length; start += requestsPerBatch) {
     const body = { agent_id, requests: all.slice(start, start + requestsPerBatch) };
+    /** @type {Envelope<Batch>} */
     const { data } = await call('POST', '/batches', { body });
-    ids.push(/** @type {Batch} */ (data).id);
+    ids.push(data.id);
   }
   return ids[0] ?? '';
 }

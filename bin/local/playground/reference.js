@@ -1,5 +1,5 @@
 /** @import { OpenApi, Operation } from './types.d.ts' */
-import { byId, element, fill } from './dom.js';
+import { byId, fill, html } from './dom.js';
 import { field, fieldList, typeOf } from './schema.js';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
@@ -19,29 +19,24 @@ export function createReference() {
     fill(
       list,
       ...routes.map(({ id, method, path }) =>
-        element(
-          'li',
-          {},
-          element(
-            'a',
+        html.li(
+          html.a(
             { href: `#/reference/${id}` },
-            element('span', { class: 'method', 'data-method': method }, method),
-            element('span', { class: 'path' }, path),
+            html.span({ class: 'method', 'data-method': method }, method),
+            html.span({ class: 'path' }, path),
           ),
         ),
       ),
     );
     fill(
       view,
-      element(
-        'div',
+      html.div(
         { class: 'page' },
-        element('h1', {}, document.info.title),
-        element(
-          'p',
+        html.h1(document.info.title),
+        html.p(
           { class: 'hint' },
           `Version ${document.info.version}, `,
-          element('a', { href: 'openapi.json' }, 'openapi.json'),
+          html.a({ href: 'openapi.json' }, 'openapi.json'),
         ),
         ...routes.map((route) => describe(document, route)),
       ),
@@ -90,21 +85,17 @@ const routesOf = ({ paths }) =>
 function describe(document, { id, method, path, operation }) {
   const { summary = '', description, parameters = [], requestBody, responses = {} } = operation;
   const body = Object.entries(requestBody?.content ?? {});
-  return element(
-    'details',
+  return html.details(
     { class: 'route', id: `operation-${id}` },
-    element(
-      'summary',
-      {},
-      element('span', { class: 'method', 'data-method': method }, method),
-      element('span', { class: 'path' }, path),
-      element('span', { class: 'route-summary' }, summary),
+    html.summary(
+      html.span({ class: 'method', 'data-method': method }, method),
+      html.span({ class: 'path' }, path),
+      html.span({ class: 'route-summary' }, summary),
     ),
-    description !== undefined && element('p', {}, description),
-    parameters.length > 0 && element('h3', {}, 'Parameters'),
+    description !== undefined && html.p(description),
+    parameters.length > 0 && html.h3('Parameters'),
     parameters.length > 0 &&
-      element(
-        'ul',
+      html.ul(
         { class: 'fields' },
         ...parameters.map(({ name, in: location, required = false, ...parameter }) =>
           field(
@@ -120,10 +111,10 @@ function describe(document, { id, method, path, operation }) {
         ),
       ),
     ...body.flatMap(([type, { schema }]) => [
-      element('h3', {}, 'Body ', element('small', {}, type)),
+      html.h3('Body ', html.small(type)),
       fieldList(document, schema),
     ]),
-    element('h3', {}, 'Responses'),
+    html.h3('Responses'),
     ...Object.entries(responses).map(([status, response]) => describeResponse(document, status, response)),
   );
 }
@@ -138,18 +129,16 @@ function describeResponse(document, status, { description = '', content = {} }) 
   const bodies = isError
     ? []
     : Object.entries(content).map(([type, { schema }]) =>
-        element(
-          'details',
+        html.details(
           { class: 'body' },
-          element('summary', {}, `${type}: ${typeOf(document, schema)}`),
+          html.summary(`${type}: ${typeOf(document, schema)}`),
           fieldList(document, schema),
         ),
       );
-  return element(
-    'div',
+  return html.div(
     { class: 'response' },
-    element('span', { class: 'outcome', 'data-failed': isError }, status),
-    element('span', {}, description),
+    html.span({ class: 'outcome', 'data-failed': isError }, status),
+    html.span(description),
     ...bodies,
   );
 }

@@ -1,6 +1,6 @@
 /** @import { SentRequest } from './types.d.ts' */
 import { curlOf, onRequest } from './api.js';
-import { byId, copyButton, element, fill } from './dom.js';
+import { byId, copyButton, fill, html } from './dom.js';
 import { storedKey } from './session.js';
 
 const shownRequests = 50;
@@ -17,7 +17,7 @@ export function showRequests() {
 
   /** @param {SentRequest} sent */
   function draw(sent) {
-    const item = items.get(sent) ?? element('li', {});
+    const item = items.get(sent) ?? html.li();
     const isOpen = item.querySelector('details')?.open ?? false;
     fill(
       item,
@@ -59,23 +59,19 @@ const isSameRead = (one, other) =>
  */
 function describe({ method, path, status, milliseconds, requestId }, isOpen, command) {
   const outcome = status === undefined ? '…' : `${status}`;
-  return element(
-    'details',
+  return html.details(
     { open: isOpen },
-    element(
-      'summary',
-      {},
-      element('span', { class: 'method', 'data-method': method }, method),
-      element('span', { class: 'path' }, path),
-      element('span', { class: 'outcome', 'data-failed': (status ?? 0) >= 400 }, outcome),
+    html.summary(
+      html.span({ class: 'method', 'data-method': method }, method),
+      html.span({ class: 'path' }, path),
+      html.span({ class: 'outcome', 'data-failed': (status ?? 0) >= 400 }, outcome),
     ),
-    element('pre', {}, command()),
-    element(
-      'p',
+    html.pre(command()),
+    html.p(
       { class: 'facts' },
       copyButton(command, 'Copy as curl'),
-      milliseconds !== undefined && element('span', {}, `${milliseconds} ms to the first byte`),
-      requestId !== undefined && element('span', {}, requestId),
+      milliseconds !== undefined && html.span(`${milliseconds} ms to the first byte`),
+      requestId !== undefined && html.span(requestId),
     ),
   );
 }
