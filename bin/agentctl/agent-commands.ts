@@ -10,17 +10,15 @@ import {
   unpublishAgent,
   updateAgent,
 } from '#domain/agents/agents.ts';
-import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { agentStore } from '#runtime/composition/services.ts';
+import { operatorServices as services } from '../operator-services.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { agentTestCommand } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { tableWith, textTable } from './text-table.ts';
 
-const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
-
-export function agentCommands(report: Report): Command {
+export function agentCommands(): Command {
   const group = new Command('agents').description(
     'Agents: a draft, and published versions that reply in chats and batches.',
   );
@@ -45,7 +43,7 @@ export function agentCommands(report: Report): Command {
     .description('print the draft as agent.json, which agents update takes')
     .option('--of-version <number>', 'a published version instead of the draft', readNumber)
     .action(report(get));
-  group.addCommand(agentTestCommand(report));
+  group.addCommand(agentTestCommand());
   group
     .command('list')
     .description('list the agents of a workspace')

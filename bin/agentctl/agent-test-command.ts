@@ -3,9 +3,9 @@ import type { AgentTest } from '#contract/agent.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import { exitCodes } from '../failures.ts';
 import { countOf } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 
-export function agentTestCommand(report: Report): Command {
+export function agentTestCommand(): Command {
   return new Command('test')
     .description('reply to a message with the draft, in no chat: prints steps, text and usage')
     .argument('<agent>')

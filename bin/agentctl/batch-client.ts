@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
-import type { ChatBatchClient } from '#lib/client/index.ts';
-import type { ProgressLine } from './progress-line.ts';
-import { findService, type ServiceAddress } from './service-address.ts';
+import { progressLine } from './progress-line.ts';
+import { findService } from './service-address.ts';
 import { openClient } from './service-client.ts';
 
-/** Eight attempts take about two minutes: the pauses double from 1 s to one minute. */
-export const batchClient = (service: ServiceAddress, line: ProgressLine): ChatBatchClient =>
-  openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
+export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 
-export const clientFor = async (command: Command, line: ProgressLine): Promise<ChatBatchClient> =>
-  batchClient(await findService(command), line);
+/** The service that a command of batches calls, its client, and the line that shows the command's progress. */
+export async function openBatchClient(command: Command) {
+  const line = progressLine();
+  const service = await findService(command);
+  // Eight attempts take about two minutes: the pauses double from 1 s to one minute.
+  const client = openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
+  return { line, service, client };
+}

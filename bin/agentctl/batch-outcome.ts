@@ -2,7 +2,7 @@ import type { Batch, BatchResult, ChatBatchClient } from '#lib/client/index.ts';
 import { exitCodes } from '../failures.ts';
 import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
-import type { Result } from './result.ts';
+import type { Result } from './report.ts';
 
 /** The outcome of requests. The last attempt of each request counts. */
 export class Outcome {

@@ -7,7 +7,7 @@ import { chatPages, chats, clock, messages } from '#runtime/composition/services
 import { interruptible } from './interruption.ts';
 import { writeWhole } from './partial-file.ts';
 import { countOf, progressLine } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 
 interface ExportOptions {
   workspace: string;
@@ -15,7 +15,7 @@ interface ExportOptions {
   out: string;
 }
 
-export function chatsCommands(report: Report): Command {
+export function chatsCommands(): Command {
   const group = new Command('chats').description('The chats of a workspace, for its operator.');
   group
     .command('export')
@@ -54,11 +54,13 @@ async function exportAll({ workspace, user, out }: ExportOptions): Promise<Resul
       await file.appendFile(lines.map((line) => `${JSON.stringify(withoutAddresses(line))}\n`).join(''));
     }
   };
+  const line = progressLine();
   await interruptible(
+    line,
     () => [unchanged()],
     () => writeWhole(out, write),
   ).catch((error: unknown) => {
-    if (counts.chats > 0) progressLine().log(unchanged());
+    if (counts.chats > 0) line.log(unchanged());
     throw error;
   });
   return { json: { file: out, ...counts }, lines: [`${countText()} in ${out}`] };

@@ -1,12 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import { createApiKey, rotateApiKey } from '#domain/workspaces/api-keys.ts';
-import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
-import type { Report, Result } from './result.ts';
+import { apiKeys, clock } from '#runtime/composition/services.ts';
+import { operatorServices } from '../operator-services.ts';
+import { type Result, report } from './report.ts';
 import { tableWith } from './text-table.ts';
 
-export function keyCommands(report: Report): Command {
+export function keyCommands(): Command {
   const group = new Command('keys').description('API keys of a workspace.');
   group
     .command('create')
@@ -38,8 +38,7 @@ export function keyCommands(report: Report): Command {
 }
 
 async function create(options: { workspace: string; name?: string; expires?: Date }): Promise<Result> {
-  const services = { apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
-  const { key, apiKey } = await createApiKey(services, {
+  const { key, apiKey } = await createApiKey(operatorServices(), {
     workspaceId: options.workspace,
     name: options.name ?? null,
     expiresAt: options.expires ?? null,
@@ -48,8 +47,7 @@ async function create(options: { workspace: string; name?: string; expires?: Dat
 }
 
 async function rotate(keyId: string, options: { overlap: number; expires?: Date }): Promise<Result> {
-  const services = { apiKeys: apiKeys(), clock, identifiers };
-  const { key, apiKey, old } = await rotateApiKey(services, {
+  const { key, apiKey, old } = await rotateApiKey(operatorServices(), {
     keyId,
     overlap: options.overlap,
     expiresAt: options.expires ?? null,

@@ -13,10 +13,10 @@ import { reasonOf } from '#local/data/state-file.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { UsageError } from '../failures.ts';
-import type { Report } from './result.ts';
+import { report } from './report.ts';
 import { tableWith } from './text-table.ts';
 
-export function knowledgeCommands(report: Report): Command {
+export function knowledgeCommands(): Command {
   const group = new Command('knowledge').description('Documents that the agents of a workspace can search.');
   group
     .command('add')

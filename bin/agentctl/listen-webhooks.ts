@@ -10,7 +10,7 @@ import { reasonOf } from '#local/data/state-file.ts';
 import { rejectPages } from '#local/wire/reject-pages.ts';
 import { print, printError } from '../terminal.ts';
 import { readPort } from '../whole-number.ts';
-import type { Report, Result } from './result.ts';
+import { clientReport, type Result, report } from './report.ts';
 
 interface Options {
   port: number;
@@ -30,13 +30,9 @@ const forwardMilliseconds = 15_000;
 /**
  * `listen` receives webhooks on this machine. It responds with the status of the server that it forwards to, so that the
  * service retries as it would with that server.
- * @param report for a service, whose batches have the secrets
- * @param clientReport with `--secret`, which needs no service
+ * @param secretsOf finds them in the service of the batch, unless the option `--secret` has them
  */
-export function addListener(
-  group: Command,
-  { report, clientReport, secretsOf }: { report: Report; clientReport: Report; secretsOf: FindSecrets },
-): void {
+export function addListener(group: Command, secretsOf: FindSecrets): void {
   group
     .command('listen')
     .description('receive webhooks on this machine: check each signature, print the event, and forward it')

@@ -7,8 +7,6 @@ export interface Progress {
   from: number;
   /** The count as text, such as `12,000 requests in 12 batches`. */
   counted: string;
-  /** The count since this run started, for the rate. */
-  count: number;
 }
 
 export interface ProgressLine {
@@ -77,15 +75,12 @@ export const formatCount = (count: number): string => numbers.format(count);
 export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(count)} ${count === 1 ? noun : plural}`;
 
-export function describeProgress(
-  { done, total, from, counted, count }: Progress,
-  secondsGone: number,
-): string {
+export function describeProgress({ done, total, from, counted }: Progress, secondsGone: number): string {
   const share = total === 0 ? 1 : Math.min(done / total, 1);
   const filled = Math.floor(share * barLength);
   const bar = `[${'#'.repeat(filled)}${'.'.repeat(barLength - filled)}]`;
   const words = [bar, `${Math.floor(share * 100)}%`.padStart(4), counted];
-  if (secondsGone > 0 && count > 0) words.push(`${formatRate(count / secondsGone)}/s`);
+  if (secondsGone > 0 && done > from) words.push(`${formatRate((done - from) / secondsGone)}/s`);
   if (done > from && done < total)
     words.push(`${formatSeconds(((total - done) * secondsGone) / (done - from))} left`);
   return words.join('  ');

@@ -1,7 +1,7 @@
 import type { Batch } from '#lib/client/index.ts';
 import type { InputSize } from './check-input.ts';
 import { countOf, formatCount } from './progress-line.ts';
-import type { Result } from './result.ts';
+import type { Result } from './report.ts';
 import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { tableWith, textTable } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';

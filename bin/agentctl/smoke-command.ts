@@ -6,14 +6,15 @@ import { createWorkspace } from '#domain/workspaces/workspaces.ts';
 import { ApiError, ChatBatchClient, ReplyFailedError, StreamInterruptedError } from '#lib/client/index.ts';
 import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { operatorServices as services } from '../operator-services.ts';
 import { print } from '../terminal.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { baseAddressOf } from './service-address.ts';
 import { describeServiceFailure } from './service-client.ts';
 import { type SmokeStep, smokeSteps } from './smoke-steps.ts';
 import type { TargetOptions } from './target.ts';
 
-export function smokeCommand(report: Report): Command {
+export function smokeCommand(): Command {
   return new Command('smoke')
     .description('check a service after its deployment: use it as a client, at its public address')
     .addHelpText('after', smokeHelp)
@@ -32,14 +33,6 @@ const stepMilliseconds = 30_000;
 
 /** An interrupted command revokes nothing, so its key also expires. */
 const keyMilliseconds = 60 * 60 * 1000;
-
-const services = () => ({
-  agents: agentStore(),
-  apiKeys: apiKeys(),
-  clock,
-  identifiers,
-  workspaces: workspaces(),
-});
 
 async function smoke(target: TargetOptions): Promise<Result> {
   const baseUrl = await baseAddressOf(target);

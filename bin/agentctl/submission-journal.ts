@@ -109,11 +109,6 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
   return parseJournal(path, text).state;
 }
 
-/** @throws Error if the file was submitted to another service */
-export function checkService(file: string, { submission }: SubmissionState, service: string): void {
-  if (submission.service !== service) throw new Error(`${file} was submitted to another service`);
-}
-
 /** Records which rows of a file have become batches. */
 export class SubmissionJournal {
   readonly #file: FileHandle;

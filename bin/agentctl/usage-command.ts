@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { textTable } from './text-table.ts';
 
 interface UsageOptions extends Days {
@@ -15,7 +15,7 @@ const groupings: Readonly<Record<UsageGrouping, string>> = {
   ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
 };
 
-export function usageCommand(report: Report): Command {
+export function usageCommand(): Command {
   return withDays(new Command('usage'))
     .description('show the usage: turns, batch requests, model calls, tokens, uploads, tests')
     .option('--workspace <workspace>', 'whose usage; by default that of all workspaces')

@@ -22,9 +22,9 @@ import {
 } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/invocation-context.ts';
 import { countOf, formatCount, progressLine } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 
-export function usersCommands(report: Report): Command {
+export function usersCommands(): Command {
   const group = new Command('users').description('The external users of a workspace.');
   group
     .command('erase')

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { isRightSignature, webhookSignature } from '#domain/webhooks/webhook.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { readInput } from './read-json.ts';
-import type { Report } from './result.ts';
+import { clientReport } from './report.ts';
 
 interface Options {
   secret: string;
@@ -15,7 +15,7 @@ interface Options {
 const maxAgeSeconds = 300;
 
 /** `verify` checks a signature, and shows how a receiver computes it. The exit code is 1 if the signature is wrong. */
-export function addVerification(group: Command, report: Report): void {
+export function addVerification(group: Command): void {
   group
     .command('verify')
     .description('check the signature of a webhook call; needs no service')
@@ -24,7 +24,7 @@ export function addVerification(group: Command, report: Report): void {
     .requiredOption('--timestamp <seconds>', 'the header X-Service-Timestamp')
     .requiredOption('--signature <signature>', 'the header X-Service-Signature: sha256=…')
     .action(
-      report(async (file: string, { secret, timestamp, signature }: Options) => {
+      clientReport(async (file: string, { secret, timestamp, signature }: Options) => {
         const body = file === '-' ? await buffer(process.stdin) : await readInput(file);
         const call = { secret, timestamp, body };
         const isRight = isRightSignature(signature, call);

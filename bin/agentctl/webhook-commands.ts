@@ -18,12 +18,11 @@ import {
 } from '#runtime/composition/services.ts';
 import { addListener } from './listen-webhooks.ts';
 import { readInput } from './read-json.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { tableWith } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
 
-/** @param clientReport for commands that need no service */
-export function webhookCommands(report: Report, clientReport: Report): Command {
+export function webhookCommands(): Command {
   const group = new Command('webhooks').description('Webhook calls at the end of batches.');
   group
     .command('deliveries <batch>')
@@ -63,8 +62,8 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
     .requiredOption('--file <file>', 'the file with the new secret; a newline at its end is no part of it')
     .addHelpText('after', replaceHelp)
     .action(report(replaceSecret));
-  addVerification(group, clientReport);
-  addListener(group, { report, clientReport, secretsOf });
+  addVerification(group);
+  addListener(group, secretsOf);
   return group;
 }
 

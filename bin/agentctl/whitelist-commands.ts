@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { workspaces } from '#runtime/composition/services.ts';
-import type { Report } from './result.ts';
+import { report } from './report.ts';
 
-export function whitelistCommands(report: Report): Command {
+export function whitelistCommands(): Command {
   const group = new Command('whitelist').description('The external users that may chat in whitelist mode.');
   const change =
     (

@@ -13,10 +13,10 @@ import {
 import type { DeletedCounts, Workspace, WorkspaceChanges } from '#domain/workspaces/workspace.ts';
 import { createWorkspace, type DeletionProgress, deleteWorkspace } from '#domain/workspaces/workspaces.ts';
 import { clock, workspaceDeletion, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { UsageError } from '../failures.ts';
+import { operatorServices } from '../operator-services.ts';
 import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { tableWith } from './text-table.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
@@ -34,7 +34,7 @@ interface UpdateOptions {
 
 type OwnLimits = NonNullable<WorkspaceChanges['ownLimits']>;
 
-export function workspaceCommands(report: Report): Command {
+export function workspaceCommands(): Command {
   const group = new Command('workspaces').description('Tenants: each has its own keys, agents and chats.');
   group
     .command('create')
@@ -82,10 +82,8 @@ export function workspaceCommands(report: Report): Command {
 }
 
 async function create({ name, whitelist }: { name: string; whitelist?: true }): Promise<Result> {
-  const services = { clock, identifiers, workspaces: workspaces() };
-  return resultOf(
-    await createWorkspace(services, { name, whitelistEnabled: whitelist === true, limits: 'default' }),
-  );
+  const whitelistEnabled = whitelist === true;
+  return resultOf(await createWorkspace(operatorServices(), { name, whitelistEnabled, limits: 'default' }));
 }
 
 async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {

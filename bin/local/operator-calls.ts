@@ -7,14 +7,12 @@ import { agentResource } from '#domain/agents/agent.ts';
 import { createAgent, findAgent, publishAgent, rollBackAgent, updateAgent } from '#domain/agents/agents.ts';
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import type { CallResult, SiteCalls } from '#local/site/serve-site.ts';
-import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { agentStore, apiKeys, clock } from '#runtime/composition/services.ts';
 import { checkedAgent, rejectUnlisted } from '../agentctl/read-agent.ts';
 import { describeFailure, isBug, Mistakes } from '../failures.ts';
+import { operatorServices as services } from '../operator-services.ts';
 import { printError } from '../terminal.ts';
 import { testAgent } from '../test-agent.ts';
-
-const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
 
 /** The workspace of an API key: the playground knows no other. */
 async function workspaceOf(apiKey: string): Promise<string> {
