@@ -1,13 +1,12 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Command } from 'commander';
-import { describeIssues } from '#contract/describe-issues.ts';
-import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/history.ts';
 import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
 import { interruptible } from './interruption.ts';
 import { writeWhole } from './partial-file.ts';
 import { countOf, progressLine } from './progress-line.ts';
-import { type Result, report } from './report.ts';
+import { operation, type Result } from './report.ts';
+import { checkUser } from './whitelist-commands.ts';
 
 interface ExportOptions {
   workspace: string;
@@ -17,14 +16,12 @@ interface ExportOptions {
 
 export function chatsCommands(): Command {
   const group = new Command('chats').description('The chats of a workspace, for its operator.');
-  group
-    .command('export')
+  operation(group, 'export', exportAll)
     .description('write all chats with their messages to a file, one JSON object per line')
     .requiredOption('--workspace <workspace>', 'whose chats')
     .option('--user <user>', 'only the chats of this external_user_id')
     .requiredOption('--out <file>', 'the file, which is replaced when all is written')
-    .addHelpText('after', exportHelp)
-    .action(report(exportAll));
+    .addHelpText('after', exportHelp);
   return group;
 }
 
@@ -34,8 +31,7 @@ Each line has a "type". "chat" is a chat as GET /chats shows it; "message" is a 
 valid for some minutes only.`;
 
 async function exportAll({ workspace, user, out }: ExportOptions): Promise<Result> {
-  const parsed = externalUserId.optional().safeParse(user);
-  if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
+  if (user !== undefined) checkUser(user);
   // An export has no addresses of files: the empty address becomes null in the file.
   const services = {
     chatPages: chatPages(),

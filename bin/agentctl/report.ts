@@ -24,6 +24,13 @@ export const clientReport =
     print(optionsOf(inputs).json ? [JSON.stringify(json)] : lines);
   };
 
+/** Adds a command of operators to a group. */
+export const operation = <Inputs extends unknown[]>(
+  group: Command,
+  usage: string,
+  work: (...inputs: Inputs) => Promise<Result>,
+): Command => group.command(usage).action(report(work));
+
 /** The action of a command of operators: selects the target before it does the work. */
 export const report = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,

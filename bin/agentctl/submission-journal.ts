@@ -60,7 +60,9 @@ const entry = z.discriminatedUnion('is', [
   submissionEntry,
   sendingEntry,
   z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() }),
+  // The pending portion has not become a batch.
   z.object({ is: z.literal('given up') }),
+  // A round starts that submits all failed requests again. Their lines are in ascending order.
   z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),
 ]);
 
@@ -146,36 +148,18 @@ export class SubmissionJournal {
     }
   }
 
-  /** Records that a portion is about to be sent. */
-  startSending(intent: Intent): Promise<void> {
-    return this.#add({ is: 'sending', ...intent });
-  }
-
   /** Records that the pending portion has become this batch. */
   async accept(batchId: string): Promise<void> {
     if (this.state.pending === undefined) throw new Error('Nothing was being sent');
     const { fromLine, toLine, sha256, requests, round } = this.state.pending;
-    await this.#add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
-  }
-
-  /** Records that the pending portion has not become a batch. */
-  abandon(): Promise<void> {
-    return this.#add({ is: 'given up' });
-  }
-
-  /**
-   * Starts a round that submits failed requests again.
-   * @param lines those of all failed requests, in ascending order
-   */
-  startRetry(lines: number[]): Promise<void> {
-    return this.#add({ is: 'retry', lines });
+    await this.add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
   }
 
   close(): Promise<void> {
     return this.#file.close();
   }
 
-  async #add(added: Entry): Promise<void> {
+  async add(added: Entry): Promise<void> {
     await this.#write(added);
     this.state.apply(added);
   }
@@ -236,18 +220,17 @@ function readEntry(path: string, line: string): Entry {
 const noJournal = (path: string): Error =>
   new Error(`${path} is not the journal of a submission: move it away`);
 
-const others = {
-  service: 'another service',
-  agent_id: 'another agent',
-  webhook: 'another webhook',
-  columns: 'other columns',
-} as const;
+const others = [
+  ['service', 'another service'],
+  ['agent_id', 'another agent'],
+  ['webhook', 'another webhook'],
+  ['columns', 'other columns'],
+] as const;
 
 function rejectOther(file: string, previous: Submission, submission: Submission): void {
-  for (const field of ['service', 'agent_id', 'webhook', 'columns'] as const)
+  for (const [field, other] of others)
     if (JSON.stringify(previous[field]) !== JSON.stringify(submission[field]))
       throw new Error(
-        `${file} was submitted with ${others[field]}; use the same to continue, ` +
-          'or submit the whole file again with --again',
+        `${file} was submitted with ${other}; use the same to continue, or submit the whole file again with --again`,
       );
 }

@@ -17,7 +17,6 @@ import { type Portion, readPortions } from './read-portions.ts';
 import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
 import {
   adoptJournal,
-  type Intent,
   type Submission,
   SubmissionJournal,
   type SubmissionState,
@@ -46,12 +45,6 @@ export interface SubmitProgress {
   requests: number;
 }
 
-export interface Submitted {
-  state: SubmissionState;
-  /** How many of the batches an earlier run has submitted. */
-  submittedBefore: number;
-}
-
 /**
  * The maximum time between the last byte of a request and the creation of its batch. The gateway ends a buffered route
  * after 29 s, so a batch cannot appear later.
@@ -69,10 +62,11 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * run which batches the service has accepted. If a run was interrupted while it sent a portion, the next run sends the
  * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
  * searches for the portion's batch.
+ * @returns the submission, and how many of its batches an earlier run has submitted
  * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
  * batch
  */
-export async function submitFile(client: ChatBatchClient, options: SubmitOptions): Promise<Submitted> {
+export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
   const path = await adoptJournal(await checkRegular(file));
   const unlock = await lockFile(
@@ -100,17 +94,13 @@ export async function checkRegular(file: string): Promise<string> {
   return file;
 }
 
-async function submitRemaining(
-  client: ChatBatchClient,
-  journal: SubmissionJournal,
-  options: SubmitOptions,
-): Promise<Submitted> {
+async function submitRemaining(client: ChatBatchClient, journal: SubmissionJournal, options: SubmitOptions) {
   const { state } = journal;
   const submittedBefore = state.accepted.length;
   const input: Input = { file: options.file, columns: state.submission.columns };
   const size = await checkInput(input, state.rounds[0]?.accepted ?? [], options.log);
   const retried = (await options.findRetry?.({ input, size, state })) ?? [];
-  if (retried.length > 0) await journal.startRetry(retried);
+  if (retried.length > 0) await journal.add({ is: 'retry', lines: retried });
   const requests = size.requests + submittedRequests(state.rounds[0]);
   const sending: Sending = { ...options, client, journal, input, requests };
   options.onProgress({ state, requests });
@@ -140,7 +130,7 @@ async function submitRound(sending: Sending, index: number): Promise<void> {
     const isRetry = state.pending !== undefined;
     if (isRetry)
       log(`Sending lines ${portion.fromLine} to ${portion.toLine} again, with the same idempotency key`);
-    else await journal.startSending({ ...intentOf(portion, newest), round: index });
+    else await journal.add({ is: 'sending', ...intentOf(portion, newest), round: index });
     newest = await sendPortion(sending, portion, isRetry);
     onProgress({ state, requests });
   }
@@ -170,7 +160,7 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
     () => findSubmittedBatch(client, submission.agent_id, intent, known),
     ended + maxWorkSeconds * 1000,
   );
-  if (found === undefined) await journal.abandon();
+  if (found === undefined) await journal.add({ is: 'given up' });
   else await journal.accept(found);
 }
 
@@ -193,7 +183,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
       mayBeSent ||= mayBeProcessed(error);
       if (!(error instanceof RateLimitError) || error.isReplayed) {
         // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
-        if (!mayBeSent) await journal.abandon();
+        if (!mayBeSent) await journal.add({ is: 'given up' });
         throw rejectionOf(error, file, portion);
       }
       await waitForRoom(sending, error);
@@ -220,14 +210,10 @@ async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitErr
 const mayBeProcessed = (error: unknown): boolean =>
   error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 
-const intentOf = (portion: Portion, newest: string | null): Omit<Intent, 'round'> => ({
+const intentOf = ({ requests, lines: _, ...portion }: Portion, newest: string | null) => ({
+  ...portion,
+  requests: requests.length,
   key: randomUUID(),
-  fromLine: portion.fromLine,
-  toLine: portion.toLine,
-  sha256: portion.sha256,
-  requests: portion.requests.length,
-  firstId: portion.firstId,
-  lastId: portion.lastId,
   newest,
   at: new Date().toISOString(),
 });
@@ -236,11 +222,8 @@ function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): Cre
   const { agent_id, webhook } = journal.state.submission;
   if (webhook === null) return { agent_id, requests };
   const { url, events } = webhook;
-  const options = {
-    ...(events !== undefined && { events }),
-    ...(webhookSecret !== undefined && { secret: webhookSecret }),
-  };
-  return { agent_id, webhook: { url, ...options }, requests };
+  const secret = webhookSecret !== undefined && { secret: webhookSecret };
+  return { agent_id, webhook: { url, ...(events !== undefined && { events }), ...secret }, requests };
 }
 
 const rejectionOf = (error: unknown, file: string, portion: Portion): unknown =>
