@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { clientTimeouts } from '#runtime/environment/environment.ts';
 import { actAs } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
-import { beForOperators, targetResources, useLocalResources, useLocalTable } from '../operator.ts';
+import { type Connection, credentialsOf, readConnection, targetResources } from '../local/connection.ts';
+import { beForOperators, useLocalResources, useLocalTable } from '../operator.ts';
 import { useBedrock } from './read-agent.ts';
 
 export interface TargetOptions {

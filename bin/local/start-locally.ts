@@ -9,7 +9,7 @@ import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { useBedrock } from '../agentctl/read-agent.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
-import { targetResources, useLocalResources, useLocalTable } from '../operator.ts';
+import { useLocalResources, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
 import { readPort, wholeNumber } from '../whole-number.ts';
 import { checkPort } from './check-port.ts';
@@ -18,6 +18,7 @@ import {
   dataFormat,
   readConnection,
   rejectOtherFormats,
+  targetResources,
   writeConnection,
 } from './connection.ts';
 import { emptyDataFolder, makePrivate } from './data-folder.ts';
