@@ -187,11 +187,7 @@ const nameOf = (text: string): string => text.trim().toLowerCase();
 function readHeader(location: string, texts: readonly string[], mapping: CsvColumns): Column[] {
   const fieldOf = new Map(requestFields.map((field) => [nameOf(mapping.names[field] ?? field), field]));
   const columns = texts.map(
-    (text, index): Column => ({
-      number: index + 1,
-      name: text.trim(),
-      field: fieldOf.get(nameOf(text)),
-    }),
+    (text, index): Column => ({ number: index + 1, name: text.trim(), field: fieldOf.get(nameOf(text)) }),
   );
   for (const column of columns) {
     const { number, name, field } = column;

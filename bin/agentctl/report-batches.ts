@@ -102,11 +102,7 @@ export const mergeResults = (...results: readonly Result[]): Result => ({
 });
 
 export function downloadResult(out: string, batches: readonly Batch[], counts: readonly number[]): Result {
-  const written = batches.map(({ id, status }, index) => ({
-    id,
-    status,
-    results: counts[index] ?? 0,
-  }));
+  const written = batches.map(({ id, status }, index) => ({ id, status, results: counts[index] ?? 0 }));
   const sum = counts.reduce((total, count) => total + count, 0);
   return {
     json: { file: out, results: sum, batches: written },

@@ -9,20 +9,14 @@ export function whitelistCommands(): Command {
   operation(group, 'add <users...>', async (users: string[], { workspace }: Options) => {
     users.forEach(checkUser);
     await workspaces().addToWhitelist(workspace, users);
-    return {
-      json: { workspace_id: workspace, added: users },
-      lines: [`Listed: ${users.join(', ')}`],
-    };
+    return { json: { workspace_id: workspace, added: users }, lines: [`Listed: ${users.join(', ')}`] };
   })
     .description('add external users to the whitelist')
     .requiredOption('--workspace <workspace>', 'whose whitelist');
   operation(group, 'remove <users...>', async (users: string[], { workspace }: Options) => {
     users.forEach(checkUser);
     await workspaces().removeFromWhitelist(workspace, users);
-    return {
-      json: { workspace_id: workspace, removed: users },
-      lines: [`Not listed: ${users.join(', ')}`],
-    };
+    return { json: { workspace_id: workspace, removed: users }, lines: [`Not listed: ${users.join(', ')}`] };
   })
     .description('remove external users from the whitelist')
     .requiredOption('--workspace <workspace>', 'whose whitelist');

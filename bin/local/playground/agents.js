@@ -31,15 +31,13 @@ export class Agents {
     const key = id ?? '';
     this.#openKey = key;
     const page = this.#pages.get(key);
-    if (page?.isChanged === true) {
-      // A node that is inserted anew loses the focus.
-      if (!this.#view.contains(page.node)) fill(this.#view, page.node);
-      await this.#loadList(id);
-      return;
-    }
+    // A node that is inserted anew loses the focus.
+    const isChanged = page?.isChanged === true;
+    if (isChanged && !this.#view.contains(page.node)) fill(this.#view, page.node);
     await this.#loadList(id);
-    const agent =
-      id === undefined ? undefined : /** @type {EditedAgent} */ (await operate('get', { agent_id: id }));
+    if (isChanged) return;
+    /** @type {EditedAgent | undefined} */
+    const agent = id === undefined ? undefined : await operate('get', { agent_id: id });
     if (this.#openKey !== key) return;
     const opened = new AgentPage(agent, (saved, isPublished) => {
       this.#pages.delete(key);
@@ -56,11 +54,8 @@ export class Agents {
   /** @param {string | undefined} openId */
   async #loadList(openId) {
     const { agents } = /** @type {{ agents: AgentSummary[] }} */ (await operate('list', ofKey()));
-    fill(
-      this.#list,
-      ...agents.map((agent) => itemOf(agent, agent.id === openId)),
-      agents.length === 0 && html.li({ class: 'hint' }, 'No agent yet.'),
-    );
+    const items = agents.map((agent) => itemOf(agent, agent.id === openId));
+    fill(this.#list, ...items, agents.length === 0 && html.li({ class: 'hint' }, 'No agent yet.'));
   }
 }
 
@@ -89,7 +84,14 @@ class AgentPage {
   #compared = html.select({ change: () => this.#drawDifference() });
   #difference = html.div();
   #versions = html.ol({ class: 'versions' });
-  #published = html.div({ class: 'page-part' });
+  #published = html.div(
+    { class: 'page-part' },
+    html.h2('Difference'),
+    field('From', this.#compared),
+    this.#difference,
+    html.h2('Versions'),
+    this.#versions,
+  );
   node;
 
   /**
@@ -104,23 +106,11 @@ class AgentPage {
       save: () => this.#save(),
       publishedNumber: () => this.#publishedVersion?.number,
     });
-    fill(
-      this.#published,
-      html.h2('Difference'),
-      field('From', this.#compared),
-      this.#difference,
-      html.h2('Versions'),
-      this.#versions,
-    );
     this.node = html.div(
       { class: 'page agent' },
       this.#heading,
       html.form(
-        {
-          class: 'page-part',
-          'aria-label': 'Draft',
-          submit: () => this.#save(),
-        },
+        { class: 'page-part', 'aria-label': 'Draft', submit: () => this.#save() },
         ...this.#form.nodes,
         this.#mistakes,
         html.p(
@@ -161,26 +151,19 @@ class AgentPage {
     const versions = agent?.versions ?? [];
     fill(this.#heading, agent?.definition.name ?? 'New agent');
     this.#published.hidden = versions.length === 0;
-    fill(
-      this.#compared,
-      ...versions.map(({ number, published }) =>
-        html.option(
-          { value: number, selected: published },
-          `Version ${number}${published ? ', published' : ''}`,
-        ),
-      ),
-    );
+    const options = versions.map(({ number, published }) => {
+      const label = `Version ${number}${published ? ', published' : ''}`;
+      return html.option({ value: number, selected: published }, label);
+    });
+    fill(this.#compared, ...options);
     fill(this.#versions, ...versions.map((version) => this.#versionItem(version)));
     this.#drawDraft();
   }
 
   /** @param {EditedAgent['versions'][number]} version */
   #versionItem({ number, published_at, published, copy_of }) {
-    const facts = [
-      shortTime(published_at),
-      copy_of !== null && `copy of version ${copy_of}`,
-      published && 'published',
-    ];
+    const copy = copy_of !== null && `copy of version ${copy_of}`;
+    const facts = [shortTime(published_at), copy, published && 'published'];
     return html.li(
       html.strong(`Version ${number}`),
       html.span({ class: 'hint' }, facts.filter(Boolean).join(' · ')),
@@ -194,16 +177,10 @@ class AgentPage {
     const published = this.#publishedVersion;
     const isPublished = published !== undefined && textOf(published.definition) === this.#savedText;
     this.#publish.hidden = this.#agent === undefined;
-    fill(
-      this.#state,
-      text !== this.#savedText
-        ? 'Not saved'
-        : this.#agent === undefined
-          ? ''
-          : isPublished
-            ? `Saved, and published as version ${published.number}`
-            : 'Saved, not published',
-    );
+    if (text !== this.#savedText) fill(this.#state, 'Not saved');
+    else if (this.#agent === undefined) fill(this.#state);
+    else if (isPublished) fill(this.#state, `Saved, and published as version ${published.number}`);
+    else fill(this.#state, 'Saved, not published');
     this.#drawDifference();
   }
 

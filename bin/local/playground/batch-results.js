@@ -30,10 +30,6 @@ export function createResults(id, userOf, onError) {
     return load();
   }
 
-  /** @param {'csv' | 'jsonl'} format */
-  const downloadButton = (format) =>
-    button(`Download ${format.toUpperCase()}`, () => download(id, format).catch(onError));
-
   /** @param {AbortSignal} [signal] */
   async function load(signal) {
     const query = { limit: resultsPerPage, offset, status: failedOnly.checked ? 'failed' : undefined };
@@ -75,8 +71,8 @@ export function createResults(id, userOf, onError) {
         { class: 'form-end' },
         html.label({ class: 'check' }, failedOnly, 'Failed only'),
         html.span({ class: 'spacer' }),
-        downloadButton('csv'),
-        downloadButton('jsonl'),
+        button('Download CSV', () => download(id, 'csv').catch(onError)),
+        button('Download JSONL', () => download(id, 'jsonl').catch(onError)),
       ),
       results,
       pages,
@@ -142,6 +138,8 @@ function resultItem(result) {
   const { custom_id, status, response_content, response_usage, error_code, error_message } = result;
   const { history_id, message_id } = result;
   const hasEnded = status === 'success' || status === 'failed';
+  const ids = { 'data-chat': history_id ?? undefined, 'data-message': message_id ?? 0 };
+  const question = { class: 'question text', dir: 'auto', ...ids };
   return html.li(
     { class: 'result' },
     html.div(
@@ -152,14 +150,7 @@ function resultItem(result) {
       response_usage !== null && html.span({ class: 'usage' }, `${response_usage.total_tokens} tokens`),
       history_id !== null && html.a({ href: `#/chats/${history_id}` }, `Chat ${history_id}`),
     ),
-    hasEnded &&
-      history_id !== null &&
-      html.p({
-        class: 'question text',
-        dir: 'auto',
-        'data-chat': history_id,
-        'data-message': message_id ?? 0,
-      }),
+    hasEnded && history_id !== null && html.p(question),
     response_content !== null && markdownOf(response_content),
     error_message !== null && html.p({ class: 'error' }, `${error_message} (${error_code})`),
   );

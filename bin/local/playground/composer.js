@@ -1,6 +1,6 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { Attachments } from './attachments.js';
-import { html, icon, iconButton, onEnter } from './dom.js';
+import { html, iconButton, onEnter } from './dom.js';
 import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
@@ -11,7 +11,7 @@ export class Composer {
     'aria-label': 'Message',
     placeholder: 'Write a message',
     dir: 'auto',
-    input: () => this.#store(),
+    input: () => this.store(),
     keydown: (event) => this.#onKey(event),
   });
   #chooser = html.input({
@@ -25,22 +25,14 @@ export class Composer {
     },
   });
   #stream = html.input({ type: 'checkbox', checked: true });
-  #sendButton = html.button(
-    { type: 'submit', class: 'round-button', 'aria-label': 'Send', title: 'Send (Enter)' },
-    icon('send'),
-  );
-  #stopButton = html.button(
-    {
-      type: 'button',
-      class: 'round-button',
-      'aria-label': 'Stop',
-      title: 'Stop (Esc)',
-      hidden: true,
-      click: () => this.#events.onStop(),
-    },
-    icon('stop'),
-  );
-  #attachments = new Attachments(() => this.#store());
+  #sendButton = iconButton('send', 'Send', { type: 'submit', class: 'round-button', title: 'Send (Enter)' });
+  #stopButton = iconButton('stop', 'Stop', {
+    class: 'round-button',
+    title: 'Stop (Esc)',
+    hidden: true,
+    click: () => this.#events.onStop(),
+  });
+  #attachments = new Attachments(() => this.store());
   #isRunning = false;
   #chatId;
   #events;
@@ -66,14 +58,18 @@ export class Composer {
       this.#sendButton,
       this.#stopButton,
     );
-    const submit = () => this.#submit();
     const paste = (/** @type {Event} */ event) => {
       const files = event instanceof ClipboardEvent ? event.clipboardData?.files : undefined;
       if (files === undefined || files.length === 0) return;
       event.preventDefault();
       this.attach(files);
     };
-    this.node = html.form({ class: 'composer', submit, paste }, this.#attachments.node, this.#input, bar);
+    this.node = html.form(
+      { class: 'composer', submit: () => this.#submit(), paste },
+      this.#attachments.node,
+      this.#input,
+      bar,
+    );
     this.restore(storedDraft(chatId));
   }
 
@@ -95,11 +91,6 @@ export class Composer {
     storeDraft(chatId, storedDraft(this.#chatId));
     storeDraft(this.#chatId, { text: '', files: [] });
     this.#chatId = chatId;
-  }
-
-  /** Removes the message from the session when the service has it. Until then, a reload restores it. */
-  forgetSent() {
-    this.#store();
   }
 
   focus() {
@@ -124,10 +115,11 @@ export class Composer {
   restore({ text, files }) {
     if (this.#input.value === '') this.#input.value = text;
     for (const file of files) this.#attachments.add(file);
-    this.#store();
+    this.store();
   }
 
-  #store() {
+  /** Stores the unsent message. Once the service has a message, this removes it. Until then, a reload restores it. */
+  store() {
     storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });
   }
 

@@ -153,14 +153,16 @@ export class Conversation {
   }
 
   #createReply() {
-    const ratingOf = (/** @type {number} */ messageId, /** @type {Message['feedback_counts']} */ counts) => {
-      const chatId = this.chat?.id ?? 0;
-      return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
-    };
-    return createReply(ratingOf, (text) => {
-      if (this.#running === undefined) this.#sendText(text);
-      else this.showError(new Error('The reply is still in progress.'));
-    });
+    return createReply(
+      (messageId, counts) => {
+        const chatId = this.chat?.id ?? 0;
+        return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
+      },
+      (text) => {
+        if (this.#running === undefined) this.#sendText(text);
+        else this.showError(new Error('The reply is still in progress.'));
+      },
+    );
   }
 
   /** The next message answers a form: those of earlier replies are only read. */
@@ -305,7 +307,7 @@ export class Conversation {
       if (this.#running !== undefined) this.#running.responseId = event.response_id;
       if (event.type === 'response.created') {
         storeRunningReply(chatId, event.response_id);
-        this.#composer.forgetSent();
+        this.#composer.store();
       }
       if (event.type === 'response.chat.title.updated') this.rename(event.name);
       else reply.apply(event, 'send' in source ? (performance.now() - startedAt) / 1000 : undefined);
@@ -319,7 +321,7 @@ export class Conversation {
    */
   async #readReply(send, reply) {
     await send();
-    this.#composer.forgetSent();
+    this.#composer.store();
     // The response is the text alone. The history also has its id, steps and usage.
     const { messages } = await this.#readHistory({ limit: 1 });
     if (messages[0] !== undefined) reply.show(messages[0]);

@@ -89,15 +89,12 @@ const paths = {
   close: 'M6 6l12 12M18 6L6 18',
 };
 
-/**
- * @param {keyof typeof paths} name
- * @returns {SVGElement}
- */
-export function icon(name) {
+/** @param {keyof typeof paths} name */
+function icon(name) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 24 24');
-  svg.setAttribute('aria-hidden', 'true');
   svg.setAttribute('class', 'icon');
+  svg.ariaHidden = 'true';
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
   path.setAttribute('d', paths[name]);
   svg.append(path);

@@ -74,26 +74,23 @@ function lineOf({ raw, event, milliseconds }) {
   const summary = html.summary(
     html.span({ class: 'event-number' }, event?.sequence_number ?? ''),
     html.span({ class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
-    html.span({ class: 'event-preview' }, previewOf(event)),
+    html.span({ class: 'event-preview' }, event && previews[event.type]?.(/** @type {never} */ (event))),
     html.span({ class: 'event-time' }, `${milliseconds} ms`),
   );
   const body = html.div();
-  const toggle = () => fill(body, ...bodyOf(raw));
-  return html.li(html.details({ toggle }, summary, body));
-}
-
-/** @param {string} raw */
-function bodyOf(raw) {
   const rest = raw.length - shownCharacters;
-  return [
-    html.pre(raw.slice(0, shownCharacters)),
-    rest > 0 &&
+  const toggle = () => {
+    const hint = `${rest.toLocaleString()} more characters `;
+    const more =
+      rest > 0 &&
       html.p(
         { class: 'hint' },
-        `${rest.toLocaleString()} more characters `,
+        hint,
         copyButton(() => raw, 'Copy all'),
-      ),
-  ];
+      );
+    fill(body, html.pre(raw.slice(0, shownCharacters)), more);
+  };
+  return html.li(html.details({ toggle }, summary, body));
 }
 
 /** @param {string} type */
@@ -103,22 +100,16 @@ function kindOf(type) {
   return type === 'response.output_text.delta' ? 'delta' : 'other';
 }
 
-/** @param {StreamEvent | undefined} event */
-function previewOf(event) {
-  switch (event?.type) {
-    case 'response.created':
-      return event.model;
-    case 'response.output_text.delta':
-      return event.delta;
-    case 'response.chat.title.updated':
-      return event.name;
-    case 'response.reasoning_step.start':
-      return event.step.type;
-    case 'response.output_text.completed':
-      return event.incomplete ?? '';
-    case 'response.error':
-      return event.message;
-    default:
-      return '';
-  }
-}
+/**
+ * What is shown of an event, by its type.
+ *
+ * @type {{ [Type in StreamEvent['type']]?: (event: Extract<StreamEvent, { type: Type }>) => string | undefined }}
+ */
+const previews = {
+  'response.created': ({ model }) => model,
+  'response.output_text.delta': ({ delta }) => delta,
+  'response.chat.title.updated': ({ name }) => name,
+  'response.reasoning_step.start': ({ step }) => step.type,
+  'response.output_text.completed': ({ incomplete }) => incomplete,
+  'response.error': ({ message }) => message,
+};

@@ -35,7 +35,7 @@ export function newBatchForm(agents) {
     problem.node.hidden = true;
     fromFile = undefined;
     try {
-      if (chosen !== undefined) fromFile = requestsOf(chosen.name, await chosen.text());
+      fromFile = chosen && requestsOf(chosen.name, await chosen.text());
     } catch (error) {
       file.value = '';
       problem.show(error);

@@ -16,28 +16,18 @@ export function createReference() {
     if (!response.ok) throw new Error('openapi.json cannot be read');
     const document = /** @type {OpenApi} */ (await response.json());
     const routes = routesOf(document);
+    const { title, version } = document.info;
+    const link = html.a({ href: 'openapi.json' }, 'openapi.json');
     fill(
       list,
-      ...routes.map(({ id, method, path }) =>
-        html.li(
-          html.a(
-            { href: `#/reference/${id}` },
-            html.span({ class: 'method', 'data-method': method }, method),
-            html.span({ class: 'path' }, path),
-          ),
-        ),
-      ),
+      ...routes.map((route) => html.li(html.a({ href: `#/reference/${route.id}` }, ...nameOf(route)))),
     );
     fill(
       view,
       html.div(
         { class: 'page' },
-        html.h1(document.info.title),
-        html.p(
-          { class: 'hint' },
-          `Version ${document.info.version}, `,
-          html.a({ href: 'openapi.json' }, 'openapi.json'),
-        ),
+        html.h1(title),
+        html.p({ class: 'hint' }, `Version ${version}, `, link),
         ...routes.map((route) => describe(document, route)),
       ),
     );
@@ -78,38 +68,29 @@ const routesOf = ({ paths }) =>
       })),
   );
 
+/** @param {Pick<Route, 'method' | 'path'>} route */
+export const nameOf = ({ method, path }) => [
+  html.span({ class: 'method', 'data-method': method }, method),
+  html.span({ class: 'path' }, path),
+];
+
 /**
  * @param {OpenApi} document
  * @param {Route} route
  */
-function describe(document, { id, method, path, operation }) {
-  const { summary = '', description, parameters = [], requestBody, responses = {} } = operation;
+function describe(document, route) {
+  const { summary = '', description, parameters = [], requestBody, responses = {} } = route.operation;
   const body = Object.entries(requestBody?.content ?? {});
+  const fields = parameters.map(({ name: given, in: location, required: isRequired = false, ...rest }) => {
+    const name = location === 'header' ? `${given} (header)` : given;
+    return field(document, { name, isRequired, ...rest }, 0);
+  });
   return html.details(
-    { class: 'route', id: `operation-${id}` },
-    html.summary(
-      html.span({ class: 'method', 'data-method': method }, method),
-      html.span({ class: 'path' }, path),
-      html.span({ class: 'route-summary' }, summary),
-    ),
+    { class: 'route', id: `operation-${route.id}` },
+    html.summary(...nameOf(route), html.span({ class: 'route-summary' }, summary)),
     description !== undefined && html.p(description),
-    parameters.length > 0 && html.h3('Parameters'),
-    parameters.length > 0 &&
-      html.ul(
-        { class: 'fields' },
-        ...parameters.map(({ name, in: location, required = false, ...parameter }) =>
-          field(
-            document,
-            {
-              name: location === 'header' ? `${name} (header)` : name,
-              isRequired: required,
-              ...parameter,
-              schema: parameter.schema,
-            },
-            0,
-          ),
-        ),
-      ),
+    fields.length > 0 && html.h3('Parameters'),
+    fields.length > 0 && html.ul({ class: 'fields' }, ...fields),
     ...body.flatMap(([type, { schema }]) => [
       html.h3('Body ', html.small(type)),
       fieldList(document, schema),

@@ -1,6 +1,7 @@
 /** @import { SentRequest } from './types.d.ts' */
 import { curlOf, onRequest } from './api.js';
 import { byId, copyButton, fill, html } from './dom.js';
+import { nameOf } from './reference.js';
 import { storedKey } from './session.js';
 
 const shownRequests = 50;
@@ -13,16 +14,11 @@ export function showRequests() {
   const items = new Map();
 
   /** @param {SentRequest} sent */
-  const commandOf = (sent) => curlOf(sent, showsKey.checked ? storedKey() : undefined);
-
-  /** @param {SentRequest} sent */
   function draw(sent) {
     const item = items.get(sent) ?? html.li();
     const isOpen = item.querySelector('details')?.open ?? false;
-    fill(
-      item,
-      describe(sent, isOpen, () => commandOf(sent)),
-    );
+    const command = () => curlOf(sent, showsKey.checked ? storedKey() : undefined);
+    fill(item, describe(sent, isOpen, command));
     if (items.has(sent)) return;
     // The polls of a batch are one entry.
     const repeated = [...items.keys()].find((other) => isSameRead(other, sent));
@@ -62,8 +58,7 @@ function describe({ method, path, status, milliseconds, requestId }, isOpen, com
   return html.details(
     { open: isOpen },
     html.summary(
-      html.span({ class: 'method', 'data-method': method }, method),
-      html.span({ class: 'path' }, path),
+      ...nameOf({ method, path }),
       html.span({ class: 'outcome', 'data-failed': (status ?? 0) >= 400 }, outcome),
     ),
     html.pre(command()),

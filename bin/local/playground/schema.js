@@ -107,7 +107,7 @@ function choiceList(document, choices, depth) {
 
 /**
  * @param {OpenApi} document
- * @param {{ name: string, schema: Schema | undefined, isRequired: boolean, description?: string | undefined }} given
+ * @param {{ name: string, schema?: Schema | undefined, isRequired: boolean, description?: string | undefined }} given
  * @param {number} depth
  */
 export function field(document, { name, schema, isRequired, description }, depth) {

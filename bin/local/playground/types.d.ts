@@ -86,9 +86,9 @@ export interface SentRequest {
   path: string;
   body?: string;
   file?: File;
-  status: number | undefined;
-  milliseconds: number | undefined;
-  requestId: string | undefined;
+  status?: number;
+  milliseconds?: number;
+  requestId?: string | undefined;
 }
 
 /** The parts of an OpenAPI 3.1 document that the reference shows. */
