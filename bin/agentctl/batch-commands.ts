@@ -98,17 +98,15 @@ async function status(names: string[], options: { watch?: true }, command: Comma
   const state = await submissionOf(names, service.identity);
   const ids = state === undefined ? names : batchIdsOf(state);
   if (options.watch !== true) return batchesResult(await readBatches(client, ids));
-  let endedBefore: number | undefined;
   const watch = new BatchWatch(client, () => {
     const { ended, total, failed } = countRequests(watch.batches);
     if (watch.batches.length < ids.length) return;
-    endedBefore ??= ended;
     const counted = [
       `${formatCount(ended)} of ${countOf(total, 'request')}`,
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
       ...(ids.length > 1 ? [`${countOf(watch.open.length, 'batch', 'batches')} open`] : []),
     ];
-    line.show({ done: ended, total, from: endedBefore, counted: counted.join(', ') });
+    line.show({ done: ended, total, counted: counted.join(', ') });
   });
   return interruptible(
     line,

@@ -105,25 +105,16 @@ function readEvents(text: string): WebhookEvent[] {
   return events;
 }
 
-const columnsOf = ({ column = {}, ignoreOtherColumns }: FileOptions): CsvColumns => ({
-  names: column,
-  ignoreOthers: ignoreOtherColumns === true,
-});
-
 async function submit(file: string, options: FileOptions, command: Command): Promise<Result> {
   const webhook = webhookOf(options);
-  const columns = columnsOf(options);
+  const columns = { names: options.column ?? {}, ignoreOthers: options.ignoreOtherColumns === true };
   if (options.dryRun === true) return dryRun(file, columns, options.again === true);
   const opened = await openBatchClient(command);
-  const { service } = opened;
-  const submission = {
-    ...{ service: service.identity, agent_id: agentOf(options.agent, service), webhook, columns },
-  };
+  const agent_id = agentOf(options.agent, opened.service);
+  const submission = { service: opened.service.identity, agent_id, webhook, columns };
   const run = new FileRun(opened, file, options);
-  const { state, submittedBefore } = await run.submit({
-    submission: () => submission,
-    restart: options.again === true,
-  });
+  const given = { submission: () => submission, restart: options.again === true };
+  const { state, submittedBefore } = await run.submit(given);
   return run.summarize(state, submissionResult(file, state, submittedBefore));
 }
 
@@ -213,7 +204,6 @@ class FileRun {
   readonly #file: string;
   readonly #options: WaitOptions;
   #progress: SubmitProgress | undefined;
-  #doneBefore: number | undefined;
 
   constructor(opened: BatchClient, file: string, options: WaitOptions) {
     this.opened = opened;
@@ -278,7 +268,7 @@ class FileRun {
     const submitted = submittedOf(state);
     const counted = `${countOf(submitted, 'request')} in ${countOf(state.accepted.length, 'batch', 'batches')}`;
     if (this.#options.wait === true) this.#showEnded(this.#progress, submitted);
-    else this.#showDone(submitted, totalOf(state, requests), counted);
+    else this.opened.line.show({ done: submitted, total: totalOf(state, requests), counted });
   }
 
   #showEnded({ state, requests }: SubmitProgress, submitted: number): void {
@@ -290,12 +280,7 @@ class FileRun {
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
       ...(submitted < totalOf(state, requests) ? [`${formatCount(submitted)} submitted`] : []),
     ];
-    this.#showDone(completed + failed, requests, counted.join(', '));
-  }
-
-  #showDone(done: number, total: number, counted: string): void {
-    this.#doneBefore ??= done;
-    this.opened.line.show({ done, total, from: this.#doneBefore, counted });
+    this.opened.line.show({ done: completed + failed, total: requests, counted: counted.join(', ') });
   }
 }
 

@@ -67,17 +67,12 @@ async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson
     receive(request, { secretsOf, forward }).then(
       ({ event, body, isSigned, forwarded }) => {
         received += 1;
-        print(
-          asJson
-            ? [JSON.stringify({ ...event, signed: isSigned, forwarded: forwarded?.status ?? null })]
-            : [
-                `${event.event}, ${isSigned ? 'signed' : 'not signed'}${resultOf(forwarded)}`,
-                body.toString(),
-              ],
-        );
+        const title = `${event.event}, ${isSigned ? 'signed' : 'not signed'}${resultOf(forwarded)}`;
+        const json = { ...event, signed: isSigned, forwarded: forwarded?.status ?? null };
+        print(asJson ? [JSON.stringify(json)] : [title, body.toString()]);
         response.writeHead(forwarded?.status ?? 200, forwarded?.headers).end();
       },
-      (error: unknown) => reject(request, response, error),
+      (error: Error) => reject(request, response, error),
     );
   });
   rejectPages(server);
@@ -93,19 +88,16 @@ async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson
   return { json: { received }, lines: [`${received} calls received`] };
 }
 
-/** A call that is not forwarded. */
-class Rejected extends Error {
-  readonly status: number;
+/** The error of a call that is not forwarded. */
+const rejected = (status: number, message: string): Error =>
+  Object.assign(new Error(message), { rejectedWith: status });
 
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-function reject(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-  const status = error instanceof Rejected ? error.status : 500;
-  const reason = error instanceof Error ? error.message : String(error);
+function reject(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: Error & { rejectedWith?: number },
+): void {
+  const { rejectedWith: status = 500, message: reason } = error;
   printError([`A call was rejected with ${status}: ${reason}`]);
   request.resume();
   response.writeHead(status).end(`${reason}\n`);
@@ -115,14 +107,14 @@ async function receive(
   request: IncomingMessage,
   { secretsOf, forward }: { secretsOf: FindSecrets; forward: URL | undefined },
 ) {
-  if (request.method !== 'POST') throw new Rejected(405, 'A webhook is a POST');
+  if (request.method !== 'POST') throw rejected(405, 'A webhook is a POST');
   const body = await readBody(request);
   const event = parse(body);
   const secrets = await secretsOf(event.data.id);
   const isSigned = secrets.length > 0;
   if (isSigned)
     await unwrapWebhook(body, request.headers, { secret: secrets }).catch((error: unknown) => {
-      throw error instanceof WebhookVerificationError ? new Rejected(400, error.message) : error;
+      throw error instanceof WebhookVerificationError ? rejected(400, error.message) : error;
     });
   const forwarded = forward && (await forwardTo(forward, request, body));
   return { event, body, isSigned, forwarded };
@@ -133,7 +125,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new Rejected(413, `The body has more than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw rejected(413, `The body has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -146,7 +138,7 @@ function parse(body: Buffer): WebhookPayload {
   } catch {
     // The error below reports it.
   }
-  throw new Rejected(400, 'The body is no event of a batch');
+  throw rejected(400, 'The body is no event of a batch');
 }
 
 interface Forwarded {

@@ -3,8 +3,11 @@ import { terminalText } from '../terminal.ts';
 export interface Progress {
   done: number;
   total: number;
-  /** The value of `done` when this run started. The time left is computed from the progress since then. */
-  from: number;
+  /**
+   * The value of `done` when this run started, by default the first one that is shown. The time left is computed from the
+   * progress since then.
+   */
+  from?: number;
   /** The count as text, such as `12,000 requests in 12 batches`. */
   counted: string;
 }
@@ -38,6 +41,7 @@ export function progressLine(
   const started = now();
   let drawn = terminal.isTTY ? Number.NEGATIVE_INFINITY : started;
   let furthest = 0;
+  let from: number | undefined;
   let line = '';
   const draw = () => {
     if (terminal.isTTY && line !== '') terminal.write(clearLine + line);
@@ -45,8 +49,9 @@ export function progressLine(
   return {
     show(progress) {
       furthest = Math.max(furthest, progress.done);
+      from ??= progress.from ?? progress.done;
       const time = now();
-      const text = describeProgress({ ...progress, done: furthest }, (time - started) / 1000);
+      const text = describeProgress({ ...progress, from, done: furthest }, (time - started) / 1000);
       line = terminal.isTTY ? text.slice(0, (terminal.columns || 80) - 1) : text;
       const isLast = terminal.isTTY && furthest === progress.total;
       if (time - drawn < 1000 * (terminal.isTTY ? 1 / drawingsPerSecond : lineSeconds) && !isLast) return;
@@ -75,7 +80,10 @@ export const formatCount = (count: number): string => numbers.format(count);
 export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(count)} ${count === 1 ? noun : plural}`;
 
-export function describeProgress({ done, total, from, counted }: Progress, secondsGone: number): string {
+export function describeProgress(
+  { done, total, from = done, counted }: Progress,
+  secondsGone: number,
+): string {
   const share = total === 0 ? 1 : Math.min(done / total, 1);
   const filled = Math.floor(share * barLength);
   const bar = `[${'#'.repeat(filled)}${'.'.repeat(barLength - filled)}]`;

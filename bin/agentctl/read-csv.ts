@@ -58,9 +58,9 @@ export async function* readCsv(
   mapping: CsvColumns,
   onMistake: OnMistake,
 ): AsyncGenerator<CsvRequest> {
-  const form = await formOf(file);
+  const { delimiter, start } = await formOf(file);
   let columns: Column[] | undefined;
-  for await (const { line, cells } of readCells(file, form)) {
+  for await (const { line, cells } of readCells(file, delimiter, start)) {
     const texts = decode(`${file} line ${line}`, cells, columns);
     if (texts.every((text) => text.trim() === '')) continue;
     if (columns === undefined) {
@@ -80,7 +80,7 @@ interface CsvCells {
 }
 
 /** The parser's own number of the line counts CRLF inside of a cell twice, so lines are counted here. */
-async function* readCells(file: string, { delimiter, start }: Form): AsyncGenerator<CsvCells> {
+async function* readCells(file: string, delimiter: string, start: number): AsyncGenerator<CsvCells> {
   let line = 1;
   let emptyLines = 0;
   const startOf = (emptyNow: number) => {
@@ -129,28 +129,23 @@ const delimiters = [',', ';', '\t'];
 /** More than the longest header. */
 const headBytes = 64 * 1024;
 
-interface Form {
-  delimiter: string;
-  /** The first byte after a byte order mark. */
-  start: number;
-}
-
-/** @throws Error if the file is UTF-16 */
-async function formOf(file: string): Promise<Form> {
+/**
+ * The character between cells, and the first byte after a byte order mark.
+ * @throws Error if the file is UTF-16
+ */
+async function formOf(file: string) {
   const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-    const head = buffer.subarray(0, bytesRead);
-    const hex = head.toString('hex', 0, 3);
-    if (/^(fffe|feff)/.test(hex))
-      throw new Error(`${file} line 1, column 1 is UTF-16: save the file as CSV in UTF-8`);
-    // The parser's own option for the byte order mark would decode cells.
-    const start = hex === 'efbbbf' ? 3 : 0;
-    const cellsWith = delimiters.map((delimiter) => countCells(head.subarray(start), delimiter));
-    return { delimiter: delimiters[cellsWith.indexOf(Math.max(...cellsWith))] ?? ',', start };
-  } finally {
-    await handle.close();
-  }
+  const { buffer, bytesRead } = await handle
+    .read(Buffer.alloc(headBytes), 0, headBytes, 0)
+    .finally(() => handle.close());
+  const head = buffer.subarray(0, bytesRead);
+  const hex = head.toString('hex', 0, 3);
+  if (/^(fffe|feff)/.test(hex))
+    throw new Error(`${file} line 1, column 1 is UTF-16: save the file as CSV in UTF-8`);
+  // The parser's own option for the byte order mark would decode cells.
+  const start = hex === 'efbbbf' ? 3 : 0;
+  const cellsWith = delimiters.map((delimiter) => countCells(head.subarray(start), delimiter));
+  return { delimiter: delimiters[cellsWith.indexOf(Math.max(...cellsWith))] ?? ',', start };
 }
 
 function countCells(head: Buffer, delimiter: string): number {

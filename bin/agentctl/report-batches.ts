@@ -3,7 +3,7 @@ import type { InputSize } from './check-input.ts';
 import { countOf, formatCount } from './progress-line.ts';
 import type { Result } from './report.ts';
 import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
-import { tableWith, textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
 /** The batches as the interface returns them, and as a table. */
@@ -23,13 +23,10 @@ const batchTable = tableWith<Batch>({
 
 /** @param total how many batches there are, of which these are the newest */
 export function batchListResult(batches: readonly Batch[], total: number): Result {
-  if (batches.length === 0) return { json: { batches, total }, lines: ['No batches'] };
-  const { lines } = batchesResult(batches);
+  const lines = batchTable(batches, 'No batches');
   const more = total - batches.length;
-  return {
-    json: { batches, total },
-    lines: more > 0 ? [...lines, `${formatCount(more)} more: give --limit`] : lines,
-  };
+  if (batches.length > 0 && more > 0) lines.push(`${formatCount(more)} more: give --limit`);
+  return { json: { batches, total }, lines };
 }
 
 export function submissionResult(file: string, state: SubmissionState, submittedBefore: number): Result {
@@ -39,7 +36,7 @@ export function submissionResult(file: string, state: SubmissionState, submitted
   return {
     json: { file, requests: sum, submitted: batches.map(acceptedJson), earlier_batches: submittedBefore },
     lines: [
-      ...acceptedTable(batches),
+      ...acceptedLines(batches),
       `${file}: ${countOf(sum, 'request')} in ${countOf(batches.length, 'batch', 'batches')}${note}`,
     ],
   };
@@ -55,7 +52,7 @@ export function retryResult(file: string, { rounds }: SubmissionState, submitted
   return {
     json: { file, retried: sum, submitted: batches.map(acceptedJson) },
     lines: [
-      ...acceptedTable(batches),
+      ...acceptedLines(batches),
       isNew
         ? `${file}: ${countOf(sum, 'failed request')} submitted again in ${countOf(batches.length, 'batch', 'batches')}`
         : `${file}: nothing to submit again`,
@@ -70,13 +67,14 @@ const acceptedJson = ({ batchId, fromLine, toLine, requests }: Accepted) => ({
   requests,
 });
 
-const acceptedTable = (batches: readonly Accepted[]): string[] =>
-  batches.length === 0
-    ? []
-    : textTable(
-        ['batch', 'from line', 'to line'],
-        batches.map(({ batchId, fromLine, toLine }) => [batchId, fromLine, toLine]),
-      );
+const acceptedTable = tableWith<Accepted>({
+  batch: ({ batchId }) => batchId,
+  'from line': ({ fromLine }) => fromLine,
+  'to line': ({ toLine }) => toLine,
+});
+
+const acceptedLines = (batches: readonly Accepted[]): string[] =>
+  batches.length === 0 ? [] : acceptedTable(batches);
 
 /** What a dry run has found. */
 export function checkResult(

@@ -54,7 +54,7 @@ const sendingEntry = z.object({
   at: z.string(),
 });
 /** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
-export type Intent = Omit<z.infer<typeof sendingEntry>, 'is'>;
+export type Intent = z.infer<typeof sendingEntry>;
 
 const entry = z.discriminatedUnion('is', [
   submissionEntry,
@@ -85,16 +85,9 @@ export class SubmissionState {
   }
 
   apply(added: Entry): void {
-    if (added.is === 'sending') {
-      const { is: _, ...intent } = added;
-      this.pending = intent;
-      return;
-    }
-    this.pending = undefined;
-    if (added.is === 'accepted') {
-      const { is: _, round, ...accepted } = added;
-      this.rounds[round]?.accepted.push({ ...accepted, isRetried: false });
-    } else if (added.is === 'retry') {
+    this.pending = added.is === 'sending' ? added : undefined;
+    if (added.is === 'accepted') this.rounds[added.round]?.accepted.push({ ...added, isRetried: false });
+    if (added.is === 'retry') {
       for (const batch of this.accepted) batch.isRetried = true;
       this.rounds.push({ lines: added.lines, accepted: [] });
     }
@@ -202,8 +195,7 @@ function parseJournal(path: string, text: string): { state: SubmissionState | un
   const bytes = Buffer.byteLength(complete);
   if (first === undefined) return { state: undefined, bytes };
   if (first.is !== 'submission') throw noJournal(path);
-  const { is: _, ...submission } = first;
-  const state = new SubmissionState(submission);
+  const state = new SubmissionState(first);
   for (const other of others) state.apply(other);
   const isStarted = state.accepted.length > 0 || state.pending !== undefined;
   return isStarted ? { state, bytes } : { state: undefined, bytes: 0 };

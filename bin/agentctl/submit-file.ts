@@ -69,17 +69,11 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
   const path = await adoptJournal(await checkRegular(file));
-  const unlock = await lockFile(
-    `${path}.lock`,
-    (pid) => new Error(`${file} is being submitted by process ${pid}`),
-  );
+  const inUse = (pid: string) => new Error(`${file} is being submitted by process ${pid}`);
+  const unlock = await lockFile(`${path}.lock`, inUse);
   try {
     const journal = await SubmissionJournal.open(file, path, submission, restart);
-    try {
-      return await submitRemaining(client, journal, options);
-    } finally {
-      await journal.close();
-    }
+    return await submitRemaining(client, journal, options).finally(() => journal.close());
   } finally {
     await unlock();
   }
@@ -150,9 +144,8 @@ async function shouldResend({ journal: { state }, input }: Sending): Promise<boo
 async function resolvePending({ client, journal, log }: Sending): Promise<void> {
   const { pending: intent, submission, accepted } = journal.state;
   if (intent === undefined) return;
-  log(
-    `Searching for the batch of lines ${intent.fromLine} to ${intent.toLine}, which were sent without a response`,
-  );
+  const { fromLine, toLine } = intent;
+  log(`Searching for the batch of lines ${fromLine} to ${toLine}, which were sent without a response`);
   // The earlier run has ended, so its request ended before now, and at the latest after its response timeout.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const known = new Set(accepted.map(({ batchId }) => batchId));
@@ -196,9 +189,8 @@ const shortestWait = 250;
 
 /** Waits as long as the service says, or until a batch of the file has ended and so may have made room. */
 async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitError): Promise<void> {
-  await watch.read(
-    journal.state.accepted.filter(({ isRetried }) => !isRetried).map(({ batchId }) => batchId),
-  );
+  const last = journal.state.accepted.filter(({ isRetried }) => !isRetried);
+  await watch.read(last.map(({ batchId }) => batchId));
   // 10 to 25 % jitter: clients that were rejected at the same time do not retry at the same time.
   const wait = Math.max((error.retryAfter ?? 1) * 1000, shortestWait) * (1.1 + 0.15 * Math.random());
   const room = watch.open.length > 0 ? ', or when a batch has ended' : '';
@@ -226,17 +218,12 @@ function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): Cre
   return { agent_id, webhook: { url, ...(events !== undefined && { events }), ...secret }, requests };
 }
 
-const rejectionOf = (error: unknown, file: string, portion: Portion): unknown =>
-  error instanceof ApiError && error.status < 500
-    ? new Error(`${file} ${describeRejection(error, portion)}`)
-    : error;
-
 /** Replaces the request indexes in the service's message with line numbers of the file. */
-function describeRejection(error: ApiError, { fromLine, toLine, lines }: Portion): string {
-  const location = `lines ${fromLine} to ${toLine}`;
+function rejectionOf(error: unknown, file: string, { fromLine, toLine, lines }: Portion): unknown {
+  if (!(error instanceof ApiError) || error.status >= 500) return error;
   const named = describeServiceFailure(error).replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {
     const line = lines[Number(requestIndex)];
     return line === undefined ? match : `line ${line}: `;
   });
-  return `${location} were rejected: ${named}`;
+  return new Error(`${file} lines ${fromLine} to ${toLine} were rejected: ${named}`);
 }

@@ -46,11 +46,11 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
       lines.length === 0
         ? [`Nothing was used from ${from} to ${to}`]
         : textTable(
-            [by, ...titlesOf(by)],
-            [
-              ...lines.map((line) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))]),
-              ['total', ...Object.values(figuresOf(total, by))],
-            ],
+            [by, ...(by === 'model' ? [] : countTitles), ...callTitles],
+            [...lines, { ...total, name: 'total' }].map((line) => [
+              line.name ?? '(none)',
+              ...Object.values(figuresOf(line, by)),
+            ]),
           ),
   };
 }
@@ -62,15 +62,10 @@ are those of agentctl agents test, which count for the key "operators". Titles
 of chats are not counted. If a function crashes after a reply and before it counts the reply, the usage does not
 include the reply. Each reply in the history has its own figures.`;
 
-/** By model there are only calls and tokens, because one turn may call several models. */
-const titlesOf = (by: UsageGrouping): string[] => [
-  ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed']),
-  'calls',
-  'prompt',
-  'completion',
-  'tokens',
-];
+const countTitles = ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed'];
+const callTitles = ['calls', 'prompt', 'completion', 'tokens'];
 
+/** By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
   ...(by !== 'model' && {
     turns: counts.turns,

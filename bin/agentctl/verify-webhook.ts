@@ -5,11 +5,7 @@ import { clock } from '#runtime/environment/invocation-context.ts';
 import { readInput } from './read-json.ts';
 import { clientReport } from './report.ts';
 
-interface Options {
-  secret: string;
-  timestamp: string;
-  signature: string;
-}
+type Options = Record<'secret' | 'timestamp' | 'signature', string>;
 
 /** The maximum age that docs/webhooks.md recommends to receivers. */
 const maxAgeSeconds = 300;
@@ -63,9 +59,7 @@ const ageOf = (timestamp: string): number | null =>
 function ageLines(timestamp: string): string[] {
   const age = ageOf(timestamp);
   if (age === null) return ['The timestamp is not a number of seconds.'];
-  return Math.abs(age) > maxAgeSeconds
-    ? [
-        `The timestamp is ${age} s old: receivers should reject one that is more than ${maxAgeSeconds} s from now.`,
-      ]
-    : [];
+  if (Math.abs(age) <= maxAgeSeconds) return [];
+  const rule = `receivers should reject one that is more than ${maxAgeSeconds} s from now.`;
+  return [`The timestamp is ${age} s old: ${rule}`];
 }

@@ -15,6 +15,7 @@ import { createWorkspace, type DeletionProgress, deleteWorkspace } from '#domain
 import { clock, workspaceDeletion, workspaces } from '#runtime/composition/services.ts';
 import { UsageError } from '../failures.ts';
 import { operatorServices } from '../operator-services.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
 import { operation, type Result } from './report.ts';
 import { tableWith } from './text-table.ts';
@@ -183,14 +184,12 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
  */
 const [minDays, maxDays] = [1, 3650];
 
-function retentionDays(text: string): number | 'off' {
-  if (text === 'off') return text;
-  const days = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (days >= minDays && days <= maxDays) return days;
-  throw new InvalidArgumentError(
-    `It must be off, or whole days from ${minDays} (a repeated request finds its chat for a day) to ${maxDays} (ten years).`,
-  );
-}
+const readDays = wholeNumber(
+  `off, or whole days from ${minDays} (a repeated request finds its chat for a day) to ${maxDays} (ten years)`,
+  minDays,
+  maxDays,
+);
+const retentionDays = (text: string): number | 'off' => (text === 'off' ? text : readDays(text));
 
 function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
   const parsed = schema.safeParse(value);

@@ -226,14 +226,12 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
 /** What agentctl uses of the run, by the fields of connection.json. */
 const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connection> =>
   Object.fromEntries(
-    targetResources.flatMap(({ output, field, service }) =>
-      outputs[output] === undefined
-        ? []
-        : [
-            [field, outputs[output]],
-            [`${service}_endpoint`, endpoints[service]],
-          ],
-    ),
+    targetResources
+      .filter(({ output }) => outputs[output] !== undefined)
+      .flatMap(({ output, field, service }) => [
+        [field, outputs[output]],
+        [`${service}_endpoint`, endpoints[service]],
+      ]),
   );
 
 /** What the playground's operations need besides the table. */
@@ -243,14 +241,8 @@ function useOperatorTarget(connection: Connection): void {
 }
 
 /** The text and the lines before it fit a terminal of 24 rows and 80 columns. */
-function greeting({
-  base_url,
-  api_key,
-  operator_token,
-  workspace_id,
-  agent_id,
-  chat_id,
-}: Connection): string {
+function greeting(connection: Connection): string {
+  const { base_url, api_key, operator_token, workspace_id, agent_id, chat_id } = connection;
   const server = process.env.OPENAI_BASE_URL;
   return `
 Next: open this address in a browser, and chat with the demo agent.
