@@ -16,13 +16,13 @@ import { countRequests, outcomeResult } from './batch-outcome.ts';
 import { downloadResults } from './download-results.ts';
 import { isCsv } from './input-records.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
-import { type Joined, joinResults } from './join-results.ts';
+import { joinResults } from './join-results.ts';
 import { countOf, formatCount, type ProgressLine } from './progress-line.ts';
 import { clientReport, type Result } from './report.ts';
 import { batchesResult, batchListResult, downloadResult, mergeResults } from './report-batches.ts';
 import { withAddress } from './service-address.ts';
 import { type SubmissionState, submittedRequests } from './submission-journal.ts';
-import { BatchWatch, readBatches } from './watch-batches.ts';
+import { BatchWatch } from './watch-batches.ts';
 
 /** The commands `batch …`, which act as a client of the service. */
 export function batchCommands(): Command {
@@ -97,7 +97,7 @@ async function status(names: string[], options: { watch?: true }, command: Comma
   const { client, line, service } = opened;
   const state = await submissionOf(names, service.identity);
   const ids = state === undefined ? names : batchIdsOf(state);
-  if (options.watch !== true) return batchesResult(await readBatches(client, ids));
+  if (options.watch !== true) return batchesResult(await new BatchWatch(client).read(ids));
   const watch = new BatchWatch(client, () => {
     const { ended, total, failed } = countRequests(watch.batches);
     if (watch.batches.length < ids.length) return;
@@ -124,7 +124,7 @@ interface ResultsOptions {
 async function results(names: string[], options: ResultsOptions, command: Command): Promise<Result> {
   const opened = await openBatchClient(command);
   const state = await submissionOf(names, opened.service.identity);
-  const batches = await readBatches(opened.client, state === undefined ? names : batchIdsOf(state));
+  const batches = await new BatchWatch(opened.client).read(state === undefined ? names : batchIdsOf(state));
   const [file = ''] = names;
   return interruptible(
     opened.line,
@@ -132,7 +132,7 @@ async function results(names: string[], options: ResultsOptions, command: Comman
     () =>
       state === undefined
         ? downloadBatches(opened, batches, options)
-        : joinFile(opened, file, { state, batches }, options),
+        : joinFile(opened, file, state, batches, options),
   );
 }
 
@@ -171,7 +171,8 @@ async function downloadBatches(
 async function joinFile(
   { client, line }: BatchClient,
   file: string,
-  { state, batches }: Joined,
+  state: SubmissionState,
+  batches: readonly Batch[],
   { out, status, forSpreadsheet = false }: ResultsOptions,
 ): Promise<Result> {
   if (status !== undefined)
@@ -179,12 +180,9 @@ async function joinFile(
   if (forSpreadsheet && !isCsv(out)) throw new UsageError('--for-spreadsheet is for an --out of CSV');
   const expected = submittedRequests(state.rounds[0]);
   const input = { file, columns: state.submission.columns };
-  const outcome = await joinResults(
-    client,
-    input,
-    { state, batches },
-    { out, forSpreadsheet, log: line.log, onProgress: (count) => showResults(line, count, expected) },
-  );
+  const onProgress = (count: number) => showResults(line, count, expected);
+  const joined = { out, forSpreadsheet, log: line.log, onProgress };
+  const outcome = await joinResults(client, input, state, batches, joined);
   process.exitCode = outcome.exitCode;
   return mergeResults(
     { json: { file: out }, lines: [`${out}: ${countOf(outcome.total, 'row')}`] },

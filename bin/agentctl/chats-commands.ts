@@ -8,12 +8,6 @@ import { countOf, progressLine } from './progress-line.ts';
 import { operation, type Result } from './report.ts';
 import { checkUser } from './whitelist-commands.ts';
 
-interface ExportOptions {
-  workspace: string;
-  user?: string;
-  out: string;
-}
-
 export function chatsCommands(): Command {
   const group = new Command('chats').description('The chats of a workspace, for its operator.');
   operation(group, 'export', exportAll)
@@ -30,7 +24,8 @@ Each line has a "type". "chat" is a chat as GET /chats shows it; "message" is a 
 ("chat_id") shows it. Messages follow their chat, oldest first. Files are named, with "file_url" null: an address would be
 valid for some minutes only.`;
 
-async function exportAll({ workspace, user, out }: ExportOptions): Promise<Result> {
+async function exportAll(options: { workspace: string; user?: string; out: string }): Promise<Result> {
+  const { workspace, user, out } = options;
   if (user !== undefined) checkUser(user);
   // An export has no addresses of files: the empty address becomes null in the file.
   const services = {

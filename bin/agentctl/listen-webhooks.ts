@@ -141,25 +141,21 @@ function parse(body: Buffer): WebhookPayload {
   throw rejected(400, 'The body is no event of a batch');
 }
 
-interface Forwarded {
-  status: number;
-  headers: Record<string, string>;
-  /** Why there was no response. */
-  failure?: string;
-}
-
-const resultOf = (forwarded: Forwarded | undefined): string =>
+const resultOf = (forwarded: Awaited<ReturnType<typeof forwardTo>> | undefined): string =>
   forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
 
 /** Headers of one connection. They are not forwarded, because the next connection has its own. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
-/** Forwards the call: the same bytes, and the same headers in the same order. */
-async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer): Promise<Forwarded> {
-  const kept = rawHeaders.flatMap((name, index) =>
+/**
+ * Forwards the call: the same bytes, and the same headers in the same order.
+ * @returns the response to the call, and the failure if the server has not responded
+ */
+async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer) {
+  const given = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 && !ofConnection.has(name.toLowerCase()) ? [name, rawHeaders[index + 1] ?? ''] : [],
   );
-  const headers = ['Host', url.host, ...kept, 'Content-Length', String(body.length), 'Connection', 'close'];
+  const headers = ['Host', url.host, ...given, 'Content-Length', String(body.length), 'Connection', 'close'];
   const signal = AbortSignal.timeout(forwardMilliseconds);
   const send = url.protocol === 'https:' ? requestSecure : requestPlain;
   try {
@@ -167,13 +163,10 @@ async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.on('error', () => undefined).resume();
     const retryAfter = response.headers['retry-after'];
-    return {
-      status: response.statusCode ?? 502,
-      headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
-    };
+    const kept = retryAfter === undefined ? {} : { 'Retry-After': retryAfter };
+    return { status: response.statusCode ?? 502, headers: kept };
   } catch (error) {
-    if (signal.aborted)
-      return { status: 504, headers: {}, failure: `no response in ${forwardMilliseconds / 1000} s` };
-    return { status: 502, headers: {}, failure: reasonOf(error) };
+    if (!signal.aborted) return { status: 502, failure: reasonOf(error) };
+    return { status: 504, failure: `no response in ${forwardMilliseconds / 1000} s` };
   }
 }

@@ -12,12 +12,7 @@ export interface Progress {
   counted: string;
 }
 
-export interface ProgressLine {
-  show(progress: Progress): void;
-  /** Writes a line above the progress line. */
-  log(line: string): void;
-  clear(): void;
-}
+export type ProgressLine = ReturnType<typeof progressLine>;
 
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
@@ -37,7 +32,7 @@ const clearLine = '\r\u001b[2K';
 export function progressLine(
   terminal: Terminal = process.stderr,
   now: () => number = () => performance.now(),
-): ProgressLine {
+) {
   const started = now();
   let drawn = terminal.isTTY ? Number.NEGATIVE_INFINITY : started;
   let furthest = 0;
@@ -47,7 +42,7 @@ export function progressLine(
     if (terminal.isTTY && line !== '') terminal.write(clearLine + line);
   };
   return {
-    show(progress) {
+    show(progress: Progress): void {
       furthest = Math.max(furthest, progress.done);
       from ??= progress.from ?? progress.done;
       const time = now();
@@ -59,11 +54,12 @@ export function progressLine(
       if (terminal.isTTY) draw();
       else terminal.write(`${line}\n`);
     },
-    log(text) {
+    /** Writes a line above the progress line. */
+    log(text: string): void {
       terminal.write(`${terminal.isTTY ? clearLine : ''}${terminalText(text)}\n`);
       draw();
     },
-    clear() {
+    clear(): void {
       if (terminal.isTTY && line !== '') terminal.write(clearLine);
       line = '';
     },

@@ -18,12 +18,6 @@ export const csvColumns = z.object({
 });
 export type CsvColumns = z.infer<typeof csvColumns>;
 
-interface CsvRequest {
-  line: number;
-  fields: Record<string, unknown>;
-  describe: Describe;
-}
-
 interface Column {
   /** From 1. */
   number: number;
@@ -53,11 +47,7 @@ const recordCharacters = 8 * 1024 * 1024;
  * the header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
  * @throws Error if the header or a quotation mark is wrong
  */
-export async function* readCsv(
-  file: string,
-  mapping: CsvColumns,
-  onMistake: OnMistake,
-): AsyncGenerator<CsvRequest> {
+export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
   const { delimiter, start } = await formOf(file);
   let columns: Column[] | undefined;
   for await (const { line, cells } of readCells(file, delimiter, start)) {
@@ -74,13 +64,8 @@ export async function* readCsv(
   if (columns === undefined) throw new Error(`${file} line 1: there is no header`);
 }
 
-interface CsvCells {
-  line: number;
-  cells: Buffer[];
-}
-
 /** The parser's own number of the line counts CRLF inside of a cell twice, so lines are counted here. */
-async function* readCells(file: string, delimiter: string, start: number): AsyncGenerator<CsvCells> {
+async function* readCells(file: string, delimiter: string, start: number) {
   let line = 1;
   let emptyLines = 0;
   const startOf = (emptyNow: number) => {
@@ -88,7 +73,7 @@ async function* readCells(file: string, delimiter: string, start: number): Async
     emptyLines = emptyNow;
     return line;
   };
-  const onCells = (cells: Buffer[], { empty_lines }: InfoRecord): CsvCells => {
+  const onCells = (cells: Buffer[], { empty_lines }: InfoRecord) => {
     const start = startOf(empty_lines);
     line += 1 + cells.reduce((sum, cell) => sum + lineBreaksIn(cell), 0);
     return { line: start, cells };
@@ -103,7 +88,7 @@ async function* readCells(file: string, delimiter: string, start: number): Async
   const source = createReadStream(file, { start });
   source.once('error', (error) => parser.destroy(error)).pipe(parser);
   try {
-    yield* parser as AsyncIterable<CsvCells>;
+    yield* parser as AsyncIterable<ReturnType<typeof onCells>>;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const { code, column, empty_lines } = error as CsvError & { column: number; empty_lines: number };

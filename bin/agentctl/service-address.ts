@@ -15,11 +15,6 @@ export interface ServiceAddress {
   demoAgent?: string;
 }
 
-interface AddressOptions extends TargetOptions {
-  baseUrl?: string;
-  key?: string;
-}
-
 export const withAddress = (command: Command): Command =>
   command
     .option(
@@ -33,7 +28,7 @@ export const withAddress = (command: Command): Command =>
  * @throws Error if there is no service; UsageError if there is no key or no valid address
  */
 export async function findService(command: Command): Promise<ServiceAddress> {
-  const options = command.optsWithGlobals<AddressOptions>();
+  const options = command.optsWithGlobals<TargetOptions & { baseUrl?: string; key?: string }>();
   const configured =
     options.baseUrl ?? (await baseOfStack(options.stack)) ?? (process.env.AGENT_SERVICE_URL || undefined);
   const key = options.key ?? (process.env.AGENT_SERVICE_KEY || undefined);

@@ -3,16 +3,10 @@ import { copyFile, type FileHandle, open, readFile, rm } from 'node:fs/promises'
 import * as z from 'zod';
 import { webhookEvents } from '#contract/batch-statuses.ts';
 import { csvColumns } from './read-csv.ts';
-import type { Range } from './read-portions.ts';
 import { createSubmissionsFolder, journalPath } from './state-folder.ts';
 
-/** A portion that has become a batch. */
-export interface Accepted extends Range {
-  batchId: string;
-  requests: number;
-  /** Whether a later round has all of its failed requests. */
-  isRetried: boolean;
-}
+/** A portion that has become a batch. `isRetried`: whether a later round has all of its failed requests. */
+export type Accepted = z.infer<typeof acceptedEntry> & { isRetried: boolean };
 
 /** The first round submits the whole file. Each other one submits requests that have failed before. */
 export interface Round {
@@ -56,10 +50,12 @@ const sendingEntry = z.object({
 /** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
 export type Intent = z.infer<typeof sendingEntry>;
 
+const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
+
 const entry = z.discriminatedUnion('is', [
   submissionEntry,
   sendingEntry,
-  z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() }),
+  acceptedEntry,
   // The pending portion has not become a batch.
   z.object({ is: z.literal('given up') }),
   // A round starts that submits all failed requests again. Their lines are in ascending order.
