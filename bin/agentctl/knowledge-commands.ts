@@ -49,7 +49,9 @@ async function add(files: string[], { workspace, name }: Options): Promise<Resul
   if (name !== undefined && files.length > 1)
     throw new UsageError(`--name is for one file: ${files.length} were given`);
   const documents = files.map((file) => ({
-    ...{ name: name ?? basename(file), file, read: () => readDocument(file) },
+    name: name ?? basename(file),
+    file,
+    read: () => readDocument(file),
   }));
   const added = await addDocuments(services(), { workspaceId: workspace, documents });
   return {
