@@ -13,7 +13,7 @@ import {
 import { agentStore } from '#runtime/composition/services.ts';
 import { operatorServices as services } from '../operator-services.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { agentTestCommand } from './agent-test-command.ts';
+import { addAgentTest } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';
 import { operation, type Result } from './report.ts';
 import { tableWith, textTable } from './text-table.ts';
@@ -36,7 +36,7 @@ export function agentCommands(): Command {
   operation(group, 'get <agent>', get)
     .description('print the draft as agent.json, which agents update takes')
     .option('--of-version <number>', 'a published version instead of the draft', readNumber);
-  group.addCommand(agentTestCommand());
+  addAgentTest(group);
   operation(group, 'list', list)
     .description('list the agents of a workspace')
     .requiredOption('--workspace <workspace>', 'the workspace of the agents');

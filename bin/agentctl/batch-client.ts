@@ -1,7 +1,15 @@
 import type { Command } from 'commander';
 import { progressLine } from './progress-line.ts';
-import { findService } from './service-address.ts';
+import { clientReport, type Result } from './report.ts';
+import { findService, withAddress } from './service-address.ts';
 import { openClient } from './service-client.ts';
+
+/** Adds a command of clients to a group. */
+export const clientOperation = <Inputs extends unknown[]>(
+  group: Command,
+  usage: string,
+  work: (...inputs: Inputs) => Promise<Result>,
+): Command => withAddress(group.command(usage)).action(clientReport(work));
 
 export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 

@@ -10,7 +10,7 @@ import { limits } from '#contract/limits.ts';
 import type { Batch } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { type BatchClient, openBatchClient } from './batch-client.ts';
+import { type BatchClient, clientOperation, openBatchClient } from './batch-client.ts';
 import { addFileCommands, awaitOutcome, batchIdsOf, findSubmission } from './batch-file-commands.ts';
 import { countRequests, outcomeResult } from './batch-outcome.ts';
 import { downloadResults } from './download-results.ts';
@@ -18,9 +18,8 @@ import { isCsv } from './input-records.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
 import { joinResults } from './join-results.ts';
 import { countOf, formatCount, type ProgressLine } from './progress-line.ts';
-import { clientReport, type Result } from './report.ts';
+import type { Result } from './report.ts';
 import { batchesResult, batchListResult, downloadResult, mergeResults } from './report-batches.ts';
-import { withAddress } from './service-address.ts';
 import { type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { BatchWatch } from './watch-batches.ts';
 
@@ -30,35 +29,24 @@ export function batchCommands(): Command {
     .description('Batches, as a client: many messages that agents reply to in the background.')
     .addHelpText('after', exitCodesHelp);
   addFileCommands(group);
-  withAddress(group.command('list'))
+  clientOperation(group, 'list', list)
     .description('list the batches of the workspace, newest first')
     .option('--limit <number>', 'how many batches', readLimit, 20)
-    .addOption(new Option('--status <status>', 'only batches in this state').choices(batchStatuses))
-    .action(clientReport(list));
-  withAddress(group.command('status'))
+    .addOption(new Option('--status <status>', 'only batches in this state').choices(batchStatuses));
+  clientOperation(group, 'status <batch-or-file...>', status)
     .description('show the progress of batches, or of those of a submitted file')
-    .argument('<batch-or-file...>')
-    .option('--watch', 'repeat until every batch has ended, and summarize all of them')
-    .action(clientReport(status));
-  withAddress(group.command('cancel'))
-    .description('cancel a batch: requests that have not started fail with 499, those in work are completed')
-    .argument('<batch>')
-    .action(
-      clientReport(async (batchId: string, _: object, command: Command) => {
-        const { client } = await openBatchClient(command);
-        return batchesResult([await client.batches.cancel(batchId)]);
-      }),
-    );
-  withAddress(group.command('results'))
+    .option('--watch', 'repeat until every batch has ended, and summarize all of them');
+  clientOperation(group, 'cancel <batch>', cancel).description(
+    'cancel a batch: requests that have not started fail with 499, those in work are completed',
+  );
+  clientOperation(group, 'results <batch-or-file...>', results)
     .description('write the results of batches, or of all requests of a submitted file, to a file')
-    .argument('<batch-or-file...>')
     .requiredOption('--out <file>', 'the file; it appears when it is complete')
     .addOption(
       new Option('--status <status>', 'only results of batches in this state').choices(batchResultStatuses),
     )
     .option('--for-spreadsheet', 'CSV that Excel opens as UTF-8, without running replies as formulas')
-    .addHelpText('after', resultsHelp)
-    .action(clientReport(results));
+    .addHelpText('after', resultsHelp);
   for (const command of group.commands)
     if (['submit', 'retry-failed', 'status', 'results'].includes(command.name()))
       command.addHelpText('after', exitCodesHelp);
@@ -90,6 +78,11 @@ async function list(
   const batches: Batch[] = [];
   for await (const batch of page) if (batches.push(batch) === limit) break;
   return batchListResult(batches, page.pagination.total_records);
+}
+
+async function cancel(batchId: string, _options: object, command: Command): Promise<Result> {
+  const { client } = await openBatchClient(command);
+  return batchesResult([await client.batches.cancel(batchId)]);
 }
 
 async function status(names: string[], options: { watch?: true }, command: Command): Promise<Result> {

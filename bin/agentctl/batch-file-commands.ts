@@ -1,16 +1,16 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
 import { UsageError } from '../failures.ts';
-import { type BatchClient, openBatchClient } from './batch-client.ts';
+import { type BatchClient, clientOperation, openBatchClient } from './batch-client.ts';
 import { countRequests, outcomeOf, outcomeResult } from './batch-outcome.ts';
 import { checkInput } from './check-input.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
 import { countOf, formatCount, progressLine } from './progress-line.ts';
 import { type CsvColumns, requestFields } from './read-csv.ts';
-import { clientReport, type Result } from './report.ts';
+import type { Result } from './report.ts';
 import { batchesResult, checkResult, mergeResults, retryResult, submissionResult } from './report-batches.ts';
 import { findFailedLines, isRetrying } from './retry-failed.ts';
-import { agentOf, withAddress } from './service-address.ts';
+import { agentOf } from './service-address.ts';
 import { readSubmission, type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { checkRegular, type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
 import { BatchWatch } from './watch-batches.ts';
@@ -34,9 +34,8 @@ type FindRetry = NonNullable<SubmitOptions['findRetry']>;
 
 /** The commands that submit a file. */
 export function addFileCommands(group: Command): void {
-  withWait(withAddress(group.command('submit')))
+  withWait(clientOperation(group, 'submit <file>', submit))
     .description('submit a file of requests, CSV or one JSON object per line, as batches of up to 1000')
-    .argument('<file>')
     .option('--agent <agent>', 'the agent that replies; by default the demo agent of a local run')
     .option(
       '--column <field=name>',
@@ -47,13 +46,10 @@ export function addFileCommands(group: Command): void {
     .option('--webhook-url <url>', 'an HTTPS address that the service calls when a batch ends')
     .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
     .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
-    .addHelpText('after', submitHelp)
-    .action(clientReport(submit));
-  withWait(withAddress(group.command('retry-failed')))
+    .addHelpText('after', submitHelp);
+  withWait(clientOperation(group, 'retry-failed <file>', retryFailed))
     .description('submit the failed requests of a submitted file again')
-    .argument('<file>')
-    .addHelpText('after', retryHelp)
-    .action(clientReport(retryFailed));
+    .addHelpText('after', retryHelp);
 }
 
 const withWait = (command: Command): Command =>

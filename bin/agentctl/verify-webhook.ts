@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { isRightSignature, webhookSignature } from '#domain/webhooks/webhook.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { readInput } from './read-json.ts';
-import { clientReport } from './report.ts';
+import { clientReport, type Result } from './report.ts';
 
 type Options = Record<'secret' | 'timestamp' | 'signature', string>;
 
@@ -19,28 +19,27 @@ export function addVerification(group: Command): void {
     .requiredOption('--secret <secret>', 'the webhook secret of the batch')
     .requiredOption('--timestamp <seconds>', 'the header X-Service-Timestamp')
     .requiredOption('--signature <signature>', 'the header X-Service-Signature: sha256=…')
-    .action(
-      clientReport(async (file: string, { secret, timestamp, signature }: Options) => {
-        const body = file === '-' ? await buffer(process.stdin) : await readInput(file);
-        const call = { secret, timestamp, body };
-        const isRight = isRightSignature(signature, call);
-        if (!isRight) process.exitCode = 1;
-        return {
-          json: { valid: isRight, expected: webhookSignature(call), age_seconds: ageOf(timestamp) },
-          lines: [
-            isRight ? 'The signature is right.' : 'The signature is wrong.',
-            ...(isRight ? [] : hints(signature, call)),
-            ...ageLines(timestamp),
-            '',
-            'A receiver computes the signature like this, and compares in constant time:',
-            `  message    ${timestamp}.<the ${body.length} bytes of the body>`,
-            '  key        the secret, as UTF-8',
-            '  signature  sha256= and the lower-case hex of HMAC-SHA256(key, message)',
-            `             ${webhookSignature(call)}`,
-          ],
-        };
-      }),
-    );
+    .action(clientReport(verify));
+}
+
+async function verify(file: string, { secret, timestamp, signature }: Options): Promise<Result> {
+  const body = file === '-' ? await buffer(process.stdin) : await readInput(file);
+  const call = { secret, timestamp, body };
+  const isRight = isRightSignature(signature, call);
+  if (!isRight) process.exitCode = 1;
+  return {
+    json: { valid: isRight, expected: webhookSignature(call), age_seconds: ageOf(timestamp) },
+    lines: [
+      ...(isRight ? ['The signature is right.'] : ['The signature is wrong.', ...hints(signature, call)]),
+      ...ageLines(timestamp),
+      '',
+      'A receiver computes the signature like this, and compares in constant time:',
+      `  message    ${timestamp}.<the ${body.length} bytes of the body>`,
+      '  key        the secret, as UTF-8',
+      '  signature  sha256= and the lower-case hex of HMAC-SHA256(key, message)',
+      `             ${webhookSignature(call)}`,
+    ],
+  };
 }
 
 function hints(signature: string, call: { secret: string; timestamp: string; body: Buffer }): string[] {
