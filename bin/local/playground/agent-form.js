@@ -30,16 +30,13 @@ export function createAgentForm(onInput) {
     system_prompt: html.textarea({ dir: 'auto', input: onInput }),
     others: html.textarea({ class: 'code-field', spellcheck: 'false', input: onInput }),
   };
+  const hint = 'demo ignores the prompt. README, “A real model”, has others.';
   return {
     nodes: [
       html.div(
         { class: 'two-fields' },
         field('Name', fields.name),
-        field(
-          'Model',
-          fields.llm_model,
-          html.span({ class: 'hint' }, 'demo ignores the prompt. README, “A real model”, has others.'),
-        ),
+        field('Model', fields.llm_model, html.span({ class: 'hint' }, hint)),
       ),
       field('Description', fields.description),
       field('Instructions (system_prompt)', fields.system_prompt),

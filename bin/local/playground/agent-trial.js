@@ -1,5 +1,5 @@
 /** @import { AgentTest } from './types.d.ts' */
-import { field, fill, html, messageOf, onEnter } from './dom.js';
+import { field, fill, html, messageOf, onEnter, submitButton } from './dom.js';
 import { createReply } from './messages.js';
 import { operate } from './operator.js';
 
@@ -10,47 +10,35 @@ import { operate } from './operator.js';
  *   `save` saves the draft and returns the id of its agent; undefined if it has mistakes
  */
 export function createTrial({ save, publishedNumber }) {
-  const message = html.textarea({
-    required: true,
-    dir: 'auto',
-    keydown: onEnter(() => form.requestSubmit()),
-  });
-  const submitButton = html.button({ type: 'submit', class: 'button primary' }, 'Try it');
+  const keydown = onEnter(() => form.requestSubmit());
+  const message = html.textarea({ required: true, dir: 'auto', keydown });
+  const tryButton = submitButton('Try it');
   const columns = html.div({ class: 'columns', 'aria-live': 'polite' });
 
   async function run() {
     const agentId = await save();
     if (agentId === undefined) return;
     const number = publishedNumber();
-    const trials = [
-      trialOf(agentId, message.value, 'draft', 'Draft'),
-      ...(number === undefined
-        ? []
-        : [trialOf(agentId, message.value, 'published', `Version ${number}, published`)]),
-    ];
+    const trials = [trialOf(agentId, message.value, 'draft', 'Draft')];
+    if (number !== undefined)
+      trials.push(trialOf(agentId, message.value, 'published', `Version ${number}, published`));
     fill(columns, ...trials.map(({ node }) => node));
     await Promise.all(trials.map(({ ended }) => ended));
   }
 
+  const hint = 'Saves the draft first. Makes no chat; counts as usage of the kind “test”.';
   const form = html.form(
     {
       class: 'trial',
       async submit() {
-        if (submitButton.disabled) return;
-        submitButton.disabled = true;
+        if (tryButton.disabled) return;
+        tryButton.disabled = true;
         await run();
-        submitButton.disabled = false;
+        tryButton.disabled = false;
       },
     },
     field('Test message', message),
-    html.p(
-      { class: 'form-end' },
-      submitButton,
-      html.span(
-        { class: 'hint' },
-        'Saves the draft first. Makes no chat; counts as usage of the kind “test”.',
-      ),
-    ),
+    html.p({ class: 'form-end' }, tryButton, html.span({ class: 'hint' }, hint)),
   );
   return { nodes: [form, columns] };
 }

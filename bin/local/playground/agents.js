@@ -3,7 +3,18 @@ import { createAgentForm, newDefinition } from './agent-form.js';
 import { differenceOf, textOf } from './agent-text.js';
 import { createTrial } from './agent-trial.js';
 import { confirmAction } from './dialogs.js';
-import { button, byId, field, fill, html, linkItem, messageOf, onceAFrame, shortTime } from './dom.js';
+import {
+  button,
+  byId,
+  field,
+  fill,
+  html,
+  linkItem,
+  messageOf,
+  onceAFrame,
+  shortTime,
+  submitButton,
+} from './dom.js';
 import { OperationFailed, ofKey, operate } from './operator.js';
 
 /** Agents as their operator sees them: write a draft, try it, compare it, publish it, and go back. */
@@ -113,12 +124,7 @@ class AgentPage {
         { class: 'page-part', 'aria-label': 'Draft', submit: () => this.#save() },
         ...this.#form.nodes,
         this.#mistakes,
-        html.p(
-          { class: 'form-end' },
-          html.button({ type: 'submit', class: 'button primary' }, 'Save the draft'),
-          this.#publish,
-          this.#state,
-        ),
+        html.p({ class: 'form-end' }, submitButton('Save the draft'), this.#publish, this.#state),
       ),
       html.h2('Try it'),
       ...trial.nodes,

@@ -83,27 +83,21 @@ function createDetails(id, userOf) {
   const status = html.span({ 'aria-live': 'polite' });
   const progress = html.progress({ 'aria-label': 'Requests that have ended', max: 1, value: 0 });
   const counts = html.p({ class: 'counts' });
-  const cancel = button('Cancel the batch', cancelBatch, { hidden: true });
   const problem = createProblem();
   const results = createResults(id, userOf, problem.show);
 
-  async function cancelBatch() {
-    try {
-      show((await call('POST', `/batches/${id}/cancel`)).data);
-    } catch (error) {
-      problem.show(error);
-    }
-  }
+  const cancelBatch = () =>
+    call('POST', `/batches/${id}/cancel`).then(({ data }) => show(data), problem.show);
+
+  const cancel = button('Cancel the batch', cancelBatch, { hidden: true });
 
   /** @param {Batch} batch */
   function show(batch) {
+    const { completed_requests, failed_requests, total_requests } = batch;
     fill(status, batchBadge(batch));
-    progress.max = batch.total_requests;
-    progress.value = batch.completed_requests + batch.failed_requests;
-    fill(
-      counts,
-      `${batch.completed_requests} completed, ${batch.failed_requests} failed, ${batch.total_requests} in all`,
-    );
+    progress.max = total_requests;
+    progress.value = completed_requests + failed_requests;
+    fill(counts, `${completed_requests} completed, ${failed_requests} failed, ${total_requests} in all`);
     cancel.hidden = batch.status !== 'in_progress';
   }
 

@@ -82,9 +82,8 @@ export class Chats {
     const found = this.#listed.filter(({ name, external_user_id }) =>
       `${name} ${external_user_id ?? ''}`.toLowerCase().includes(words),
     );
-    const [own = [], ofBatches = []] = [false, true].map((isOfBatch) =>
-      found.filter(({ meta }) => (meta.batch_id !== undefined) === isOfBatch),
-    );
+    const own = found.filter(({ meta }) => meta.batch_id === undefined);
+    const ofBatches = found.filter(({ meta }) => meta.batch_id !== undefined);
     const none = this.#listed.length === 0 ? 'No chat yet.' : 'No chat found.';
     fill(this.#list, ...own.map(itemOf), found.length === 0 && html.li({ class: 'hint' }, none));
     fill(this.#ofBatches, ...ofBatches.map(itemOf));
@@ -108,10 +107,7 @@ export class Chats {
   async open(id) {
     this.#openId = id;
     const running = this.#conversations.get(id);
-    if (running !== undefined) {
-      this.#show(running);
-      return;
-    }
+    if (running !== undefined) return this.#show(running);
     if (!this.#known.has(id)) {
       // A message must not go to the chat that was open, if this one cannot be read.
       this.#shown = undefined;

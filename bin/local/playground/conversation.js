@@ -54,10 +54,8 @@ export class Conversation {
   constructor(chat, observers) {
     this.chat = chat;
     this.#observers = observers;
-    this.#composer = new Composer(chat?.id, {
-      onSend: (draft) => this.#send(draft),
-      onStop: () => this.#stop(),
-    });
+    const onSend = (/** @type {Draft} */ draft) => this.#send(draft);
+    this.#composer = new Composer(chat?.id, { onSend, onStop: () => this.#stop() });
     const drop = (/** @type {Event} */ event) => {
       if (!(event instanceof DragEvent) || !event.dataTransfer?.types.includes('Files')) return;
       event.preventDefault();

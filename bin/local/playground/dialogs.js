@@ -1,4 +1,4 @@
-import { button, byId, field, fill, html } from './dom.js';
+import { button, byId, field, fill, html, submitButton } from './dom.js';
 
 const dialog = byId('dialog', HTMLDialogElement);
 
@@ -25,7 +25,7 @@ export function openDialog(title, action, ...content) {
       html.div(
         { class: 'dialog-buttons' },
         button('Cancel', () => dialog.close(), { class: 'button' }),
-        html.button({ type: 'submit', class: 'button primary' }, action),
+        submitButton(action),
       ),
     ),
   );

@@ -109,6 +109,9 @@ function icon(name) {
 export const button = (label, click, properties) =>
   html.button({ type: 'button', class: 'small-button', click, ...properties }, label);
 
+/** @param {string} label */
+export const submitButton = (label) => html.button({ type: 'submit', class: 'button primary' }, label);
+
 /**
  * @param {string} label
  * @param {...Child} children the input first

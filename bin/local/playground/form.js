@@ -1,5 +1,5 @@
 /** @import { Form, FormField } from './types.d.ts' */
-import { html } from './dom.js';
+import { html, submitButton } from './dom.js';
 
 /**
  * @param {unknown} args of a step
@@ -29,7 +29,7 @@ export function createForm({ title, description, fields }, onResponse) {
           input,
         ),
       ),
-      html.button({ type: 'submit', class: 'button primary' }, 'Send the answers'),
+      submitButton('Send the answers'),
     ),
   );
 }

@@ -1,7 +1,7 @@
 /** @import { Agent, Batch, BatchRequest, Envelope } from './types.d.ts' */
 import { call } from './api.js';
 import { linesOf, requestsOf } from './batch-file.js';
-import { createProblem, field, fill, html, selectOf } from './dom.js';
+import { createProblem, field, fill, html, selectOf, submitButton } from './dom.js';
 import { storedUser } from './session.js';
 
 const requestsPerBatch = 1000;
@@ -44,13 +44,10 @@ export function newBatchForm(agents) {
     showCount();
   }
 
-  async function submit() {
-    try {
-      location.hash = `#/batches/${await submitAll(select.value, requests())}`;
-    } catch (error) {
-      problem.show(error);
-    }
-  }
+  const submit = () =>
+    submitAll(select.value, requests()).then((id) => {
+      location.hash = `#/batches/${id}`;
+    }, problem.show);
 
   showCount();
   return html.form(
@@ -60,11 +57,7 @@ export function newBatchForm(agents) {
     field('Agent', select),
     field('Messages', input),
     field('Or a file: .txt, .jsonl, or .csv with a column message', file),
-    html.p(
-      { class: 'form-end' },
-      html.button({ type: 'submit', class: 'button primary' }, 'Submit the batch'),
-      count,
-    ),
+    html.p({ class: 'form-end' }, submitButton('Submit the batch'), count),
     problem.node,
   );
 }

@@ -33,8 +33,8 @@ export function createRating({ chatId, messageId, user, counts, onError }) {
     const body = { external_user_id: user, type, ...(content && { content }) };
     try {
       await call('POST', `/chats/${chatId}/messages/${messageId}/feedbacks`, { body });
-      helpful.setAttribute('aria-pressed', String(type === 'sys_helpful'));
-      improvable.setAttribute('aria-pressed', String(type === 'sys_improve'));
+      helpful.ariaPressed = String(type === 'sys_helpful');
+      improvable.ariaPressed = String(type === 'sys_improve');
       fill(note, 'Rated');
     } catch (error) {
       onError(error);
