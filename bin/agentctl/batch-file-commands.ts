@@ -12,7 +12,7 @@ import { batchesResult, checkResult, mergeResults, retryResult, submissionResult
 import { findFailedLines, isRetrying } from './retry-failed.ts';
 import { agentOf } from './service-address.ts';
 import { readSubmission, type SubmissionState, submittedRequests } from './submission-journal.ts';
-import { checkRegular, type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
+import { type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
 import { BatchWatch } from './watch-batches.ts';
 
 interface WaitOptions {
@@ -168,14 +168,14 @@ const notSubmitted = (file: string): Error =>
 
 /** @throws Error if the file was not submitted, or if it was submitted to another service */
 export async function findSubmission(file: string, service: string): Promise<SubmissionState> {
-  const state = await readSubmission(await checkRegular(file));
+  const state = await readSubmission(file);
   if (state === undefined) throw notSubmitted(file);
   if (state.submission.service !== service) throw new Error(`${file} was submitted to another service`);
   return state;
 }
 
 async function dryRun(file: string, columns: CsvColumns, restart: boolean): Promise<Result> {
-  const state = restart ? undefined : await readSubmission(await checkRegular(file));
+  const state = restart ? undefined : await readSubmission(file);
   const accepted = state?.rounds[0]?.accepted ?? [];
   const size = await checkInput({ file, columns }, accepted, progressLine().log);
   return checkResult(file, size, accepted);

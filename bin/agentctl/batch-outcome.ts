@@ -11,11 +11,7 @@ export class Outcome {
   failed = 0;
   readonly #reasons = new Map<string, Reason>();
 
-  add({
-    status,
-    error_code,
-    error_message,
-  }: Pick<BatchResult, 'status' | 'error_code' | 'error_message'>): void {
+  add({ status, error_code, error_message }: BatchResult): void {
     if (status === 'success') this.succeeded += 1;
     if (status !== 'failed') return;
     this.failed += 1;

@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { copyFile, type FileHandle, open, readFile, rm } from 'node:fs/promises';
+import { copyFile, open, readFile, rm, stat } from 'node:fs/promises';
 import * as z from 'zod';
 import { webhookEvents } from '#contract/batch-statuses.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { csvColumns } from './read-csv.ts';
-import { createSubmissionsFolder, journalPath } from './state-folder.ts';
+import { journalPath } from './state-folder.ts';
 
 /** A portion that has become a batch. `isRetried`: whether a later round has all of its failed requests. */
 export type Accepted = z.infer<typeof acceptedEntry> & { isRetried: boolean };
@@ -101,72 +102,66 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
 }
 
 /** Records which rows of a file have become batches. */
-export class SubmissionJournal {
-  readonly #file: FileHandle;
-  readonly state: SubmissionState;
+export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
-  private constructor(file: FileHandle, state: SubmissionState) {
-    this.#file = file;
-    this.state = state;
+/**
+ * @param file the file that is submitted
+ * @param submission computes its properties from those of an earlier submission of the file
+ * @param discard empties the journal
+ * @throws Error if the journal belongs to another submission, or the file is not a journal
+ */
+export async function openJournal(
+  file: string,
+  path: string,
+  submission: (previous: SubmissionState | undefined) => Submission,
+  discard: boolean,
+) {
+  const opened = await open(path, discard ? 'w+' : 'a+', 0o600);
+  const write = async (added: Entry) => {
+    await opened.appendFile(`${JSON.stringify(added)}\n`);
+    await opened.datasync();
+  };
+  try {
+    const { state: previous, bytes } = parseJournal(path, await opened.readFile('utf8'));
+    await opened.truncate(bytes);
+    const expected = submission(previous);
+    if (previous === undefined) await write({ is: 'submission', ...expected });
+    else rejectOther(file, previous.submission, expected);
+    const state = previous ?? new SubmissionState(expected);
+    const add = async (added: Entry) => {
+      await write(added);
+      state.apply(added);
+    };
+    /** Records that the pending portion has become this batch. */
+    const accept = async (batchId: string) => {
+      if (state.pending === undefined) throw new Error('Nothing was being sent');
+      const { fromLine, toLine, sha256, requests, round } = state.pending;
+      await add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
+    };
+    return { state, add, accept, close: () => opened.close() };
+  } catch (error) {
+    await opened.close();
+    throw error;
   }
+}
 
-  /**
-   * @param file the file that is submitted
-   * @param submission computes its properties from those of an earlier submission of the file
-   * @param discard empties the journal
-   * @throws Error if the journal belongs to another submission, or the file is not a journal
-   */
-  static async open(
-    file: string,
-    path: string,
-    submission: (previous: SubmissionState | undefined) => Submission,
-    discard: boolean,
-  ): Promise<SubmissionJournal> {
-    const opened = await open(path, discard ? 'w+' : 'a+', 0o600);
-    try {
-      const { state, bytes } = parseJournal(path, await opened.readFile('utf8'));
-      await opened.truncate(bytes);
-      const expected = submission(state);
-      if (state !== undefined) rejectOther(file, state.submission, expected);
-      const journal = new SubmissionJournal(opened, state ?? new SubmissionState(expected));
-      if (state === undefined) await journal.#write({ is: 'submission', ...expected });
-      return journal;
-    } catch (error) {
-      await opened.close();
-      throw error;
-    }
-  }
-
-  /** Records that the pending portion has become this batch. */
-  async accept(batchId: string): Promise<void> {
-    if (this.state.pending === undefined) throw new Error('Nothing was being sent');
-    const { fromLine, toLine, sha256, requests, round } = this.state.pending;
-    await this.add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-
-  async add(added: Entry): Promise<void> {
-    await this.#write(added);
-    this.state.apply(added);
-  }
-
-  async #write(added: Entry): Promise<void> {
-    await this.#file.appendFile(`${JSON.stringify(added)}\n`);
-    await this.#file.datasync();
-  }
+/** @throws Error if it is not a file that can be read twice */
+async function checkRegular(file: string): Promise<void> {
+  const found = await stat(file).catch((error: Error) => {
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
+  });
+  if (!found.isFile()) throw new Error(`${file} is not a regular file, which can be read again to continue`);
 }
 
 /**
  * The path of a file's journal. Earlier versions had it next to the file: it is moved from there, so that nothing is
  * submitted twice.
+ * @throws Error if the file is not a regular file
  */
 export async function adoptJournal(file: string): Promise<string> {
+  await checkRegular(file);
   const path = await journalPath(file);
   const former = `${file}.submission`;
-  await createSubmissionsFolder();
   try {
     await copyFile(former, path, constants.COPYFILE_EXCL);
     await rm(former);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { limits } from '#contract/limits.ts';
 import {
   ApiError,
@@ -9,7 +8,6 @@ import {
   RateLimitError,
 } from '#lib/client/index.ts';
 import { lockFile } from '#local/data/lock.ts';
-import { reasonOf } from '#local/data/state-file.ts';
 import { checkInput, type InputSize } from './check-input.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
 import type { Input } from './input-records.ts';
@@ -17,8 +15,9 @@ import { type Portion, readPortions } from './read-portions.ts';
 import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
 import {
   adoptJournal,
+  openJournal,
   type Submission,
-  SubmissionJournal,
+  type SubmissionJournal,
   type SubmissionState,
   submittedRequests,
 } from './submission-journal.ts';
@@ -68,24 +67,15 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
-  const path = await adoptJournal(await checkRegular(file));
+  const path = await adoptJournal(file);
   const inUse = (pid: string) => new Error(`${file} is being submitted by process ${pid}`);
   const unlock = await lockFile(`${path}.lock`, inUse);
   try {
-    const journal = await SubmissionJournal.open(file, path, submission, restart);
+    const journal = await openJournal(file, path, submission, restart);
     return await submitRemaining(client, journal, options).finally(() => journal.close());
   } finally {
     await unlock();
   }
-}
-
-/** @throws Error if it is not a file that can be read twice */
-export async function checkRegular(file: string): Promise<string> {
-  const found = await stat(file).catch((error: Error) => {
-    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
-  });
-  if (!found.isFile()) throw new Error(`${file} is not a regular file, which can be read again to continue`);
-  return file;
 }
 
 async function submitRemaining(client: ChatBatchClient, journal: SubmissionJournal, options: SubmitOptions) {

@@ -38,11 +38,14 @@ const where = 'The agent';
 const ofKey = z.object({ api_key: z.string() });
 const ofAgent = z.object({ agent_id: uuid });
 
-/** An operation of operators: its input, and what it does. */
-const operation = <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promise<object>) => ({
-  schema,
-  run: (input: unknown) => run(input as Input),
-});
+/** An operation of operators, which checks its input. */
+const operation =
+  <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promise<object>) =>
+  async (input: unknown): Promise<object> => {
+    const parsed = schema.safeParse(input, { reportInput: true });
+    if (parsed.success) return run(parsed.data);
+    throw new Mistakes(parsed.error.issues.map((issue) => describeIssue(issue, 'The body')));
+  };
 
 /**
  * The operations of the playground's page of agents. Each has the name of the command of agentctl that does the same.
@@ -81,13 +84,7 @@ export const operatorCalls = (token: string): SiteCalls => ({
   async call(name, input) {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined;
     if (found === undefined) return failed(404, [`There is no operation ${name}`]);
-    const { data, error } = found.schema.safeParse(input, { reportInput: true });
-    if (error)
-      return failed(
-        400,
-        error.issues.map((issue) => describeIssue(issue, 'The body')),
-      );
-    return found.run(data).then((body) => ({ status: 200, body }), failureOf);
+    return found(input).then((body) => ({ status: 200, body }), failureOf);
   },
 });
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/urls.ts';
@@ -6,13 +7,13 @@ import { chooseDynamoDb, thisPlatform } from '#local/dynamodb/choose-dynamodb.ts
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { awsTime, type StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { listenOnLoopback } from '#local/wire/listen-on-loopback.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { useBedrock } from '../agentctl/read-agent.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
 import { useLocalResources, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
 import { readPort, wholeNumber } from '../whole-number.ts';
-import { checkPort } from './check-port.ts';
 import {
   type Connection,
   dataFormat,
@@ -165,7 +166,8 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     }),
     async prepare() {
       // The port is checked before the synthesis, which may take a minute.
-      await checkPort(options.port);
+      const checked = await listenOnLoopback(createServer(), { port: options.port });
+      await checked.close();
       await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);
       await rejectOtherFormats(options.data);
