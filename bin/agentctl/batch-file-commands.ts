@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import * as z from 'zod';
 import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
 import { UsageError } from '../failures.ts';
 import { type BatchClient, clientOperation, openBatchClient } from './batch-client.ts';
@@ -94,11 +95,9 @@ function readColumn(text: string, previous: Record<string, string> = {}): Record
 }
 
 function readEvents(text: string): WebhookEvent[] {
-  const events = text.split(',').map((event) => event.trim());
-  const isEvent = (event: string): event is WebhookEvent =>
-    (webhookEvents as readonly string[]).includes(event);
-  if (!events.every(isEvent)) throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
-  return events;
+  const events = z.array(z.enum(webhookEvents)).safeParse(text.split(',').map((event) => event.trim()));
+  if (events.success) return events.data;
+  throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
 }
 
 async function submit(file: string, options: FileOptions, command: Command): Promise<Result> {

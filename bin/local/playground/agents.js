@@ -113,10 +113,8 @@ class AgentPage {
     this.#onSaved = onSaved;
     this.#form = createAgentForm(onceAFrame(() => this.#drawDraft()));
     this.#form.fill(agent?.definition ?? newDefinition);
-    const trial = createTrial({
-      save: () => this.#save(),
-      publishedNumber: () => this.#publishedVersion?.number,
-    });
+    const publishedNumber = () => this.#publishedVersion?.number;
+    const trial = createTrial({ save: () => this.#save(), publishedNumber });
     this.node = html.div(
       { class: 'page agent' },
       this.#heading,

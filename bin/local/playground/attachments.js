@@ -26,28 +26,21 @@ export class Attachments {
     this.node.hidden = false;
     try {
       const extension = file.name.split('.').at(-1)?.toLowerCase() ?? '';
-      const type = contentTypes[extension] ?? file.type;
+      const typed = new File([file], file.name, { type: contentTypes[extension] ?? file.type });
       /** @type {Envelope<UploadedFile>} */
-      const { data } = await call('POST', '/chats/upload-file', {
-        file: new File([file], file.name, { type }),
-      });
+      const { data } = await call('POST', '/chats/upload-file', { file: typed });
       pending.replaceWith(this.add(data));
     } catch (error) {
       pending.ariaBusy = 'false';
-      const remove = () => this.#remove(pending);
-      fill(
-        pending,
-        html.span({ role: 'alert' }, `${file.name}: ${messageOf(error)}`),
-        iconButton('close', `Dismiss ${file.name}`, { click: remove }),
-      );
+      const dismiss = iconButton('close', `Dismiss ${file.name}`, { click: () => this.#remove(pending) });
+      fill(pending, html.span({ role: 'alert' }, `${file.name}: ${messageOf(error)}`), dismiss);
     }
   }
 
   /** @param {UploadedFile} file */
   add(file) {
-    const button = iconButton('close', `Remove ${file.original_name}`, {
-      click: () => this.#remove(item, file),
-    });
+    const click = () => this.#remove(item, file);
+    const button = iconButton('close', `Remove ${file.original_name}`, { click });
     const item = html.li(file.original_name, html.small(sizeOf(file.size)), button);
     this.#files.set(file, item);
     this.node.append(item);

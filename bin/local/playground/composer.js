@@ -45,15 +45,12 @@ export class Composer {
   constructor(chatId, events) {
     this.#chatId = chatId;
     this.#events = events;
+    const title = 'Off: the reply comes as one JSON response';
     const bar = html.div(
       { class: 'composer-bar' },
       iconButton('clip', 'Attach files', { click: () => this.#chooser.click() }),
       this.#chooser,
-      html.label(
-        { class: 'check', title: 'Off: the reply comes as one JSON response' },
-        this.#stream,
-        'Stream',
-      ),
+      html.label({ class: 'check', title }, this.#stream, 'Stream'),
       html.span({ class: 'spacer' }),
       this.#sendButton,
       this.#stopButton,

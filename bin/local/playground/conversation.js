@@ -334,7 +334,11 @@ export class Conversation {
     reply.setNote('The reply is in progress …');
     for (let count = 0; count < polls; count += 1) {
       await pause(pollMilliseconds, signal);
-      const [newest] = await this.#readHistory({ limit: 1 }).then(({ messages }) => messages, ignoreLost);
+      // Without a response, the next poll may have one.
+      const read = await this.#readHistory({ limit: 1 }).catch((error) => {
+        if (error instanceof RequestFailed && error.isRejection) throw error;
+      });
+      const newest = read?.messages[0];
       if (newest?.role !== 'assistant') continue;
       await this.#readName();
       reply.setNote('');
@@ -364,13 +368,4 @@ export class Conversation {
       else this.showError(error);
     }
   }
-}
-
-/**
- * @param {unknown} error
- * @returns {[]} if there was no response
- */
-function ignoreLost(error) {
-  if (error instanceof RequestFailed && error.isRejection) throw error;
-  return [];
 }

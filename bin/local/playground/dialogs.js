@@ -16,19 +16,9 @@ export function openDialog(title, action, ...content) {
     isSubmitted = true;
     dialog.close();
   };
-  fill(
-    dialog,
-    html.form(
-      { submit },
-      html.h2({ id: 'dialog-title' }, title),
-      ...content,
-      html.div(
-        { class: 'dialog-buttons' },
-        button('Cancel', () => dialog.close(), { class: 'button' }),
-        submitButton(action),
-      ),
-    ),
-  );
+  const cancel = button('Cancel', () => dialog.close(), { class: 'button' });
+  const buttons = html.div({ class: 'dialog-buttons' }, cancel, submitButton(action));
+  fill(dialog, html.form({ submit }, html.h2({ id: 'dialog-title' }, title), ...content, buttons));
   const { promise, resolve } = Promise.withResolvers();
   dialog.addEventListener('close', () => resolve(isSubmitted), { once: true });
   dialog.showModal();
@@ -53,13 +43,8 @@ export const confirmAction = (title, text, action) => openDialog(title, action, 
  * @returns {Promise<string | undefined>}
  */
 export async function enterText(title, action, label, properties, hint) {
-  const input = html.input({
-    autocomplete: 'off',
-    spellcheck: 'false',
-    dir: 'auto',
-    autofocus: true,
-    ...properties,
-  });
+  const usual = { autocomplete: 'off', spellcheck: 'false', dir: 'auto', autofocus: true };
+  const input = html.input({ ...usual, ...properties });
   const isSubmitted = await openDialog(title, action, hint && html.p(hint), field(label, input));
   return isSubmitted ? input.value.trim() : undefined;
 }

@@ -33,11 +33,8 @@ async function route() {
   showView(view);
   batches.stopWatching();
   failure.hidden = true;
-  if (
-    storedKey() === '' &&
-    !(await changeKey('The address that npm start prints has the key. Without it, enter one.'))
-  )
-    return;
+  const hint = 'The address that npm start prints has the key. Without it, enter one.';
+  if (storedKey() === '' && !(await changeKey(hint))) return;
   try {
     if (view === 'reference') await reference.open(id);
     else if (view === 'batches') await openBatches(id);
@@ -112,15 +109,8 @@ async function changeKey(hint) {
 async function useKeyOfAddress() {
   const key = takeKeyFromAddress();
   if (key === null || key === storedKey()) return;
-  if (
-    storedKey() !== '' &&
-    !(await confirmAction(
-      'Another API key',
-      `The address has the key …${key.slice(-4)}. What you send then goes to its workspace.`,
-      'Use it',
-    ))
-  )
-    return;
+  const text = `The address has the key …${key.slice(-4)}. What you send then goes to its workspace.`;
+  if (storedKey() !== '' && !(await confirmAction('Another API key', text, 'Use it'))) return;
   storeKey(key);
   forget();
 }
@@ -190,10 +180,9 @@ function selectTab(name) {
 }
 
 function prepareTabs() {
-  const tabs = byId('tabs', HTMLElement);
   for (const tab of /** @type {const} */ (['events', 'requests']))
     byId(`${tab}-tab`, HTMLButtonElement).addEventListener('click', () => selectTab(tab));
-  tabs.addEventListener('keydown', ({ key }) => {
+  byId('tabs', HTMLElement).addEventListener('keydown', ({ key }) => {
     if (key !== 'ArrowLeft' && key !== 'ArrowRight') return;
     const other = document.activeElement?.id === 'events-tab' ? 'requests' : 'events';
     selectTab(other);
