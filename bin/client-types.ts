@@ -25,9 +25,9 @@ function readSchemas(): Record<string, JSONSchema> {
       type: 'object',
       description: `The query of ${operationId}.`,
       properties: Object.fromEntries(
-        fields.map(({ name, description, schema }) => [
+        fields.map(({ name, schema, description }) => [
           name,
-          { ...schema, ...(description && { description }) },
+          description ? { ...schema, description } : schema,
         ]),
       ),
       required: fields.filter(({ required }) => required === true).map(({ name }) => name),

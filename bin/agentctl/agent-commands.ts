@@ -123,11 +123,8 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
 
 async function versions(agentId: string): Promise<Result> {
   const agent = await findAgent(services(), agentId);
-  const pages = await Array.fromAsync(agentStore().versions(agent.workspaceId, agentId));
-  const all = pages
-    .flat()
-    .map((version) => jsonOf(version, agent))
-    .reverse();
+  const found = (await Array.fromAsync(agentStore().versions(agent.workspaceId, agentId))).flat();
+  const all = found.reverse().map((version) => jsonOf(version, agent));
   return { json: { agent_id: agentId, versions: all }, lines: versionTable(all, 'No versions') };
 }
 

@@ -101,11 +101,8 @@ async function status(names: string[], options: { watch?: true }, command: Comma
     ];
     line.show({ done: ended, total, counted: counted.join(', ') });
   });
-  return interruptible(
-    line,
-    () => ['Stopped. The batches go on in the service.', `To go on: ${ownCommandLine()}`],
-    () => awaitOutcome(opened, watch, ids, state),
-  );
+  const describe = () => ['Stopped. The batches go on in the service.', `To go on: ${ownCommandLine()}`];
+  return interruptible(line, describe, () => awaitOutcome(opened, watch, ids, state));
 }
 
 interface ResultsOptions {
@@ -177,10 +174,8 @@ async function joinFile(
   const joined = { out, forSpreadsheet, log: line.log, onProgress };
   const outcome = await joinResults(client, input, state, batches, joined);
   process.exitCode = outcome.exitCode;
-  return mergeResults(
-    { json: { file: out }, lines: [`${out}: ${countOf(outcome.total, 'row')}`] },
-    outcomeResult(outcome),
-  );
+  const written = { json: { file: out }, lines: [`${out}: ${countOf(outcome.total, 'row')}`] };
+  return mergeResults(written, outcomeResult(outcome));
 }
 
 const showResults = (line: ProgressLine, count: number, total: number): void =>

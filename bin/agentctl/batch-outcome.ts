@@ -71,6 +71,9 @@ export function countRequests(batches: readonly Batch[]) {
 /** The number of reasons that are shown to a person. The others are only counted. */
 const reasonsShown = 10;
 
+const describeReason = ({ requests, error_code, error_message }: Reason): string =>
+  `  ${formatCount(requests)} × ${error_code} ${error_message}`;
+
 export function outcomeResult({ total, succeeded, failed, reasons }: Outcome): Result {
   const others = reasons.slice(reasonsShown).reduce((sum, { requests }) => sum + requests, 0);
   const open = total - succeeded - failed;
@@ -83,12 +86,7 @@ export function outcomeResult({ total, succeeded, failed, reasons }: Outcome): R
     json: { requests: total, succeeded, failed, reasons },
     lines: [
       counts.join(', '),
-      ...reasons
-        .slice(0, reasonsShown)
-        .map(
-          ({ requests, error_code, error_message }) =>
-            `  ${formatCount(requests)} × ${error_code} ${error_message}`,
-        ),
+      ...reasons.slice(0, reasonsShown).map(describeReason),
       ...(others > 0 ? [`  ${formatCount(others)} × ${reasons.length - reasonsShown} other reasons`] : []),
     ],
   };

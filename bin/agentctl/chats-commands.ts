@@ -37,8 +37,9 @@ async function exportAll(options: { workspace: string; user?: string; out: strin
   };
   const counts = { chats: 0, messages: 0 };
   const countText = () => `${countOf(counts.chats, 'chat')} with ${countOf(counts.messages, 'message')}`;
-  const unchanged = () =>
-    `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`;
+  const describe = () => [
+    `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`,
+  ];
   const write = async (file: FileHandle) => {
     for await (const lines of exportChats(services, { workspaceId: workspace, externalUserId: user })) {
       for (const { type } of lines) counts[type === 'chat' ? 'chats' : 'messages'] += 1;
@@ -46,12 +47,8 @@ async function exportAll(options: { workspace: string; user?: string; out: strin
     }
   };
   const line = progressLine();
-  await interruptible(
-    line,
-    () => [unchanged()],
-    () => writeWhole(out, write),
-  ).catch((error: unknown) => {
-    if (counts.chats > 0) line.log(unchanged());
+  await interruptible(line, describe, () => writeWhole(out, write)).catch((error: unknown) => {
+    if (counts.chats > 0) describe().forEach(line.log);
     throw error;
   });
   return { json: { file: out, ...counts }, lines: [`${countText()} in ${out}`] };

@@ -32,13 +32,11 @@ export function batchListResult(batches: readonly Batch[], total: number): Resul
 export function submissionResult(file: string, state: SubmissionState, submittedBefore: number): Result {
   const batches = state.rounds[0]?.accepted ?? [];
   const sum = submittedRequests(state.rounds[0]);
+  const counted = `${countOf(sum, 'request')} in ${countOf(batches.length, 'batch', 'batches')}`;
   const note = submittedBefore > 0 ? `, ${formatCount(submittedBefore)} of them by earlier runs` : '';
   return {
     json: { file, requests: sum, submitted: batches.map(acceptedJson), earlier_batches: submittedBefore },
-    lines: [
-      ...acceptedLines(batches),
-      `${file}: ${countOf(sum, 'request')} in ${countOf(batches.length, 'batch', 'batches')}${note}`,
-    ],
+    lines: [...acceptedLines(batches), `${file}: ${counted}${note}`],
   };
 }
 

@@ -139,10 +139,8 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   // The earlier run has ended, so its request ended before now, and at the latest after its response timeout.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const known = new Set(accepted.map(({ batchId }) => batchId));
-  const found = await awaitSubmittedBatch(
-    () => findSubmittedBatch(client, submission.agent_id, intent, known),
-    ended + maxWorkSeconds * 1000,
-  );
+  const find = () => findSubmittedBatch(client, submission.agent_id, intent, known);
+  const found = await awaitSubmittedBatch(find, ended + maxWorkSeconds * 1000);
   if (found === undefined) await journal.add({ is: 'given up' });
   else await journal.accept(found);
 }

@@ -16,14 +16,11 @@ const groupings: Readonly<Record<UsageGrouping, string>> = {
 };
 
 export function usageCommand(): Command {
+  const by = new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces');
   return withDays(new Command('usage'))
     .description('show the usage: turns, batch requests, model calls, tokens, uploads, tests')
     .option('--workspace <workspace>', 'whose usage; by default that of all workspaces')
-    .addOption(
-      new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces').choices(
-        Object.keys(groupings),
-      ),
-    )
+    .addOption(by.choices(Object.keys(groupings)))
     .addHelpText('after', usageHelp)
     .action(report(showUsage));
 }
@@ -33,6 +30,7 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
   const { by = workspace === undefined ? 'workspace' : 'day' } = options;
   const services = { usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services, { workspaceId: workspace, from, to, by });
+  const cellsOf = (line: UsageLine) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))];
   return {
     json: {
       workspace_id: workspace ?? null,
@@ -47,10 +45,7 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
         ? [`Nothing was used from ${from} to ${to}`]
         : textTable(
             [by, ...(by === 'model' ? [] : countTitles), ...callTitles],
-            [...lines, { ...total, name: 'total' }].map((line) => [
-              line.name ?? '(none)',
-              ...Object.values(figuresOf(line, by)),
-            ]),
+            [...lines, { ...total, name: 'total' }].map(cellsOf),
           ),
   };
 }

@@ -60,12 +60,8 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
   let erased: ErasedCounts | undefined;
   const progress = { onStep: log, onErased: (counts: ErasedCounts) => (erased = counts) };
   try {
-    const report = await eraseCompletely(
-      services,
-      { workspaceId: workspace, externalUserId: user },
-      actor(),
-      progress,
-    );
+    const person = { workspaceId: workspace, externalUserId: user };
+    const report = await eraseCompletely(services, person, actor(), progress);
     return {
       json: { workspace_id: workspace, external_user_id: user, ...jsonOf(report) },
       lines: linesOf(report),

@@ -77,12 +77,8 @@ const listOf = (counts: OperationCalls['requests']): string =>
 function monthLine(count: number): string[] {
   const dollarsAt = (concurrency?: number) => money((count / million) * dollarsOfMessages(concurrency));
   const even = evenConcurrency(count);
-  return [
-    whole(count),
-    dollarsAt(),
-    ...concurrencies.map(dollarsAt),
-    `${dollarsAt(even)} (${even.toPrecision(2)})`,
-  ];
+  const evenly = `${dollarsAt(even)} (${even.toPrecision(2)})`;
+  return [whole(count), dollarsAt(), ...concurrencies.map(dollarsAt), evenly];
 }
 
 const rateLine = (name: string, factor: number): string[] => [
@@ -91,6 +87,7 @@ const rateLine = (name: string, factor: number): string[] => [
   money(breakEvenConcurrency(factor)),
 ];
 
+const concurrencyTitles = concurrencies.map((each) => `\`all\`, concurrency ${each}`);
 const titled = 'the same in new chats of five messages, each with a title';
 const idleDollars = idleMonth.reduce((sum, [, count, dollars]) => sum + count * dollars, 0);
 
@@ -113,12 +110,7 @@ export const tables = {
     causeLine('a million requests in batches', batches),
   ]),
   monthTable: markdownTable([
-    [
-      'messages',
-      '`uploads`',
-      ...concurrencies.map((each) => `\`all\`, concurrency ${each}`),
-      '`all`, evenly spread',
-    ],
+    ['messages', '`uploads`', ...concurrencyTitles, '`all`, evenly spread'],
     ...[1e4, 1e6, 1e8].map(monthLine),
   ]),
   rateTable: markdownTable([

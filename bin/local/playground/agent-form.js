@@ -31,13 +31,10 @@ export function createAgentForm(onInput) {
     others: html.textarea({ class: 'code-field', spellcheck: 'false', input: onInput }),
   };
   const hint = 'demo ignores the prompt. README, “A real model”, has others.';
+  const model = field('Model', fields.llm_model, html.span({ class: 'hint' }, hint));
   return {
     nodes: [
-      html.div(
-        { class: 'two-fields' },
-        field('Name', fields.name),
-        field('Model', fields.llm_model, html.span({ class: 'hint' }, hint)),
-      ),
+      html.div({ class: 'two-fields' }, field('Name', fields.name), model),
       field('Description', fields.description),
       field('Instructions (system_prompt)', fields.system_prompt),
       field('Tools, questions and settings, as JSON', fields.others),

@@ -103,11 +103,8 @@ async function failureOf(response) {
   const { message, error_code, data } = await response.json().catch(() => ({}));
   // The hint of a failed upload says what to do.
   const hint = data?.hint === undefined ? '' : ` ${data.hint}`;
-  return new RequestFailed(
-    (message ?? `The response has the status ${response.status}`) + hint,
-    response.status,
-    error_code,
-  );
+  const text = message ?? `The response has the status ${response.status}`;
+  return new RequestFailed(text + hint, response.status, error_code);
 }
 
 /**

@@ -180,12 +180,8 @@ export class Chats {
     const name = await enterText('Rename the chat', 'Rename', 'Name', properties);
     if (!name) return;
     const body = { name, external_user_id: chat.external_user_id };
-    try {
-      await call('PATCH', `/chats/${chat.id}`, { body });
-      this.#conversations.get(chat.id)?.rename(name);
-    } catch (error) {
-      this.#showError(error);
-    }
+    const rename = () => this.#conversations.get(chat.id)?.rename(name);
+    await call('PATCH', `/chats/${chat.id}`, { body }).then(rename, this.#showError);
   }
 
   async #delete() {

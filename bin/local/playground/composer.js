@@ -61,12 +61,8 @@ export class Composer {
       event.preventDefault();
       this.attach(files);
     };
-    this.node = html.form(
-      { class: 'composer', submit: () => this.#submit(), paste },
-      this.#attachments.node,
-      this.#input,
-      bar,
-    );
+    const properties = { class: 'composer', submit: () => this.#submit(), paste };
+    this.node = html.form(properties, this.#attachments.node, this.#input, bar);
     this.restore(storedDraft(chatId));
   }
 

@@ -61,12 +61,8 @@ export class Conversation {
       event.preventDefault();
       if (event.type === 'drop') this.#composer.attach(event.dataTransfer.files);
     };
-    this.node = html.div(
-      { class: 'conversation', dragover: drop, drop },
-      this.#scroller,
-      this.#notice.node,
-      this.#composer.node,
-    );
+    const properties = { class: 'conversation', dragover: drop, drop };
+    this.node = html.div(properties, this.#scroller, this.#notice.node, this.#composer.node);
   }
 
   get isRunning() {

@@ -132,14 +132,11 @@ export const selectOf = (items, properties = {}) =>
  * @param {Child[]} name
  * @param {(string | null)[]} facts
  */
-export const linkItem = (properties, name, facts) =>
-  html.li(
-    html.a(
-      properties,
-      html.span({ class: 'name', dir: 'auto' }, ...name),
-      html.span({ class: 'meta' }, facts.filter(Boolean).join(' · ')),
-    ),
-  );
+export function linkItem(properties, name, facts) {
+  const title = html.span({ class: 'name', dir: 'auto' }, ...name);
+  const meta = html.span({ class: 'meta' }, facts.filter(Boolean).join(' · '));
+  return html.li(html.a(properties, title, meta));
+}
 
 /**
  * A listener for keys, which calls `enter` at Enter without Shift, unless a word is being composed.
@@ -234,10 +231,8 @@ export function drawPager(node, { limit, offset, total_pages, current_page }, op
   });
   const next = button('Next', () => open(offset + limit), { disabled: current_page >= total_pages });
   const position = html.span(`${current_page} of ${total_pages}`);
-  fill(
-    node,
-    total_pages > 1 && html.nav({ class: 'pager', 'aria-label': 'Pages' }, previous, position, next),
-  );
+  const pager = html.nav({ class: 'pager', 'aria-label': 'Pages' }, previous, position, next);
+  fill(node, total_pages > 1 && pager);
   // On the first and on the last page, a button is disabled and cannot have the focus.
   const usable = (focused === 1 ? [next, previous] : [previous, next]).find(({ disabled }) => !disabled);
   if (focused >= 0) usable?.focus({ preventScroll: true });

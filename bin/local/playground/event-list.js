@@ -81,13 +81,8 @@ function lineOf({ raw, event, milliseconds }) {
   const rest = raw.length - shownCharacters;
   const toggle = () => {
     const hint = `${rest.toLocaleString()} more characters `;
-    const more =
-      rest > 0 &&
-      html.p(
-        { class: 'hint' },
-        hint,
-        copyButton(() => raw, 'Copy all'),
-      );
+    const copy = copyButton(() => raw, 'Copy all');
+    const more = rest > 0 && html.p({ class: 'hint' }, hint, copy);
     fill(body, html.pre(raw.slice(0, shownCharacters)), more);
   };
   return html.li(html.details({ toggle }, summary, body));

@@ -17,18 +17,20 @@ export function createForm({ title, description, fields }, onResponse) {
   const inputs = fields.map((field) => ({ field, input: inputOf(field) }));
   const submit = () =>
     onResponse(inputs.map(({ field, input }) => `${field.label}: ${textOf(input)}`).join('\n'));
+  const labels = inputs.map(({ field: { label, type, required }, input }) => {
+    const isCheck = type === 'boolean';
+    return html.label(
+      { class: isCheck ? 'check' : 'field' },
+      required && !isCheck ? `${label} *` : label,
+      input,
+    );
+  });
   return html.form(
     { class: 'asked', submit, 'aria-label': title, dir: 'auto' },
     html.fieldset(
       html.legend(title),
       description !== undefined && html.p(description),
-      ...inputs.map(({ field, input }) =>
-        html.label(
-          { class: field.type === 'boolean' ? 'check' : 'field' },
-          field.required && field.type !== 'boolean' ? `${field.label} *` : field.label,
-          input,
-        ),
-      ),
+      ...labels,
       submitButton('Send the answers'),
     ),
   );

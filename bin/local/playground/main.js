@@ -80,10 +80,8 @@ async function openBatches(id) {
 
 /** @param {unknown} error */
 async function showFailure(error) {
-  if (error instanceof RequestFailed && error.code === invalidKey && (await changeKey(error.message))) {
-    await route();
-    return;
-  }
+  if (error instanceof RequestFailed && error.code === invalidKey && (await changeKey(error.message)))
+    return route();
   failure.hidden = false;
   fill(failure, html.span(messageOf(error)), button('Retry', route));
 }

@@ -261,13 +261,10 @@ const link = (address, text) =>
 function codeBlock(content, info) {
   const [language = ''] = info.trim().split(/\s/);
   const label = language === '' ? 'Code' : `Code, ${language}`;
+  const copy = copyButton(() => content, 'Copy code');
   return html.div(
     { class: 'code', dir: 'ltr' },
-    html.p(
-      { class: 'code-head' },
-      html.span(language),
-      copyButton(() => content, 'Copy code'),
-    ),
+    html.p({ class: 'code-head' }, html.span(language), copy),
     html.pre({ tabindex: 0, role: 'group', 'aria-label': label }, html.code(content)),
   );
 }

@@ -35,13 +35,8 @@ export function createReply(ratingOf, onResponse) {
   const steps = html.div({ class: 'steps' });
   const note = html.p({ class: 'hint', role: 'status' });
   const footer = html.footer();
-  const node = html.article(
-    { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' },
-    steps,
-    text.node,
-    note,
-    footer,
-  );
+  const properties = { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' };
+  const node = html.article(properties, steps, text.node, note, footer);
   /** @type {Map<string, ReturnType<typeof createStep>>} */
   const openSteps = new Map();
   /** @type {number | undefined} */

@@ -116,10 +116,6 @@ function describeResponse(document, status, { description = '', content = {} }) 
           fieldList(document, schema),
         ),
       );
-  return html.div(
-    { class: 'response' },
-    html.span({ class: 'outcome', 'data-failed': isError }, status),
-    html.span(description),
-    ...bodies,
-  );
+  const outcome = html.span({ class: 'outcome', 'data-failed': isError }, status);
+  return html.div({ class: 'response' }, outcome, html.span(description), ...bodies);
 }

@@ -54,13 +54,11 @@ const isSameRead = (one, other) =>
  * @param {() => string} command
  */
 function describe({ method, path, status, milliseconds, requestId }, isOpen, command) {
-  const outcome = status === undefined ? '…' : `${status}`;
+  const isFailed = status !== undefined && status >= 400;
+  const outcome = html.span({ class: 'outcome', 'data-failed': isFailed }, status ?? '…');
   return html.details(
     { open: isOpen },
-    html.summary(
-      ...nameOf({ method, path }),
-      html.span({ class: 'outcome', 'data-failed': (status ?? 0) >= 400 }, outcome),
-    ),
+    html.summary(...nameOf({ method, path }), outcome),
     html.pre(command()),
     html.p(
       { class: 'facts' },
