@@ -45,13 +45,15 @@ export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\
  * @throws Error if the file cannot be parsed any further
  */
 export async function* readRecords(input: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
-  const rows = isCsv(input.file) ? readCsvRows(input, onMistake) : readJsonRows(input.file, onMistake);
-  for await (const row of rows) {
-    const checked = requestSchema.safeParse(row.request, { reportInput: true });
-    const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(row.request)));
+  const unchecked = isCsv(input.file)
+    ? readCsvRequests(input, onMistake)
+    : readJsonRequests(input.file, onMistake);
+  for await (const read of unchecked) {
+    const checked = requestSchema.safeParse(read.request, { reportInput: true });
+    const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(read.request)));
     const issues = checked.success ? (bytes > portionBytes ? [tooLarge] : []) : checked.error.issues;
-    if (issues.length > 0) row.describe(issues).forEach(onMistake);
-    else yield { ...row, request: row.request as BatchRequestItem, bytes };
+    if (issues.length > 0) read.describe(issues).forEach(onMistake);
+    else yield { ...read, request: read.request as BatchRequestItem, bytes };
   }
 }
 
@@ -62,21 +64,24 @@ const tooLarge = {
   input: null,
 };
 
-/** A row whose request is not checked yet. */
-type Row = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
+/** A request of a file that is not checked yet. */
+type UncheckedRequest = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
 
 /** The hash of rows. */
 export const hashOfRecords = (): Hash => createHash('sha256');
 export const addToHash = (hash: Hash, { content }: InputRecord): Hash => hash.update(content).update('\n');
 
-async function* readCsvRows({ file, columns }: Input, onMistake: OnMistake): AsyncGenerator<Row> {
+async function* readCsvRequests(
+  { file, columns }: Input,
+  onMistake: OnMistake,
+): AsyncGenerator<UncheckedRequest> {
   for await (const { line, fields, describe } of readCsv(file, columns, onMistake)) {
     const request = { custom_id: `line-${line}`, ...fields };
     yield { line, request, content: JSON.stringify(request), describe };
   }
 }
 
-async function* readJsonRows(file: string, onMistake: OnMistake): AsyncGenerator<Row> {
+async function* readJsonRequests(file: string, onMistake: OnMistake): AsyncGenerator<UncheckedRequest> {
   for await (const line of readLines(file, portionBytes)) {
     if (isBlank(line)) continue;
     const { number, bytes } = line;
