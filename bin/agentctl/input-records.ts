@@ -45,9 +45,7 @@ export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\
  * @throws Error if the file cannot be parsed any further
  */
 export async function* readRecords(input: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
-  const unchecked = isCsv(input.file)
-    ? readCsvRequests(input, onMistake)
-    : readJsonRequests(input.file, onMistake);
+  const unchecked = isCsv(input.file) ? readCsvFile(input, onMistake) : readJsonLines(input.file, onMistake);
   for await (const read of unchecked) {
     const checked = requestSchema.safeParse(read.request, { reportInput: true });
     const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(read.request)));
@@ -57,31 +55,23 @@ export async function* readRecords(input: Input, onMistake: OnMistake): AsyncGen
   }
 }
 
-const tooLarge = {
-  code: 'custom' as const,
-  path: [],
-  message: 'is larger than a batch may be',
-  input: null,
-};
+const tooLarge = { code: 'custom' as const, path: [], message: 'is larger than a batch may be', input: null };
 
 /** A request of a file that is not checked yet. */
-type UncheckedRequest = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
+type Unchecked = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
 
 /** The hash of rows. */
 export const hashOfRecords = (): Hash => createHash('sha256');
 export const addToHash = (hash: Hash, { content }: InputRecord): Hash => hash.update(content).update('\n');
 
-async function* readCsvRequests(
-  { file, columns }: Input,
-  onMistake: OnMistake,
-): AsyncGenerator<UncheckedRequest> {
+async function* readCsvFile({ file, columns }: Input, onMistake: OnMistake): AsyncGenerator<Unchecked> {
   for await (const { line, fields, describe } of readCsv(file, columns, onMistake)) {
     const request = { custom_id: `line-${line}`, ...fields };
     yield { line, request, content: JSON.stringify(request), describe };
   }
 }
 
-async function* readJsonRequests(file: string, onMistake: OnMistake): AsyncGenerator<UncheckedRequest> {
+async function* readJsonLines(file: string, onMistake: OnMistake): AsyncGenerator<Unchecked> {
   for await (const line of readLines(file, portionBytes)) {
     if (isBlank(line)) continue;
     const { number, bytes } = line;

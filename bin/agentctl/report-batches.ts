@@ -47,14 +47,11 @@ export function retryResult(file: string, { rounds }: SubmissionState, submitted
   const isNew = last?.lines !== undefined && previous + last.accepted.length > submittedBefore;
   const batches = isNew ? last.accepted : [];
   const sum = batches.reduce((total, { requests }) => total + requests, 0);
+  const counted = countOf(batches.length, 'batch', 'batches');
+  const submitted = `${countOf(sum, 'failed request')} submitted again in ${counted}`;
   return {
     json: { file, retried: sum, submitted: batches.map(acceptedJson) },
-    lines: [
-      ...acceptedLines(batches),
-      isNew
-        ? `${file}: ${countOf(sum, 'failed request')} submitted again in ${countOf(batches.length, 'batch', 'batches')}`
-        : `${file}: nothing to submit again`,
-    ],
+    lines: [...acceptedLines(batches), `${file}: ${isNew ? submitted : 'nothing to submit again'}`],
   };
 }
 

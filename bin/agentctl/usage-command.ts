@@ -30,7 +30,9 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
   const { by = workspace === undefined ? 'workspace' : 'day' } = options;
   const services = { usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services, { workspaceId: workspace, from, to, by });
+  const titles = [by, ...(by === 'model' ? [] : countTitles), ...callTitles];
   const cellsOf = (line: UsageLine) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))];
+  const cells = [...lines, { ...total, name: 'total' }].map(cellsOf);
   return {
     json: {
       workspace_id: workspace ?? null,
@@ -40,13 +42,7 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
       usage: lines.map((line) => ({ [groupings[by]]: line.name, ...figuresOf(line, by) })),
       total: figuresOf(total, by),
     },
-    lines:
-      lines.length === 0
-        ? [`Nothing was used from ${from} to ${to}`]
-        : textTable(
-            [by, ...(by === 'model' ? [] : countTitles), ...callTitles],
-            [...lines, { ...total, name: 'total' }].map(cellsOf),
-          ),
+    lines: lines.length === 0 ? [`Nothing was used from ${from} to ${to}`] : textTable(titles, cells),
   };
 }
 
