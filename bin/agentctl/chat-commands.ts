@@ -145,18 +145,15 @@ async function converse(conversation: Conversation): Promise<void> {
     if (isTerminal) input.prompt();
     const { value: message, done } = await lines.next();
     if (done === true) break;
+    if (message.trim() === '') continue;
+    // The message was rejected, or its reply was interrupted.
+    const onError = (error: unknown) => {
+      screen.error(describeServiceFailure(error));
+      return 'failed';
+    };
+    const end = await exchange(conversation, message, false).catch(onError);
     // A person at a terminal sees the error. A script that pipes a file needs the exit code.
-    if (message.trim() !== '' && !(await respond(conversation, message)) && !isTerminal) process.exitCode = 1;
+    if (end === 'failed' && !isTerminal) process.exitCode = 1;
   }
   screen.end();
-}
-
-/** Makes one exchange. After a rejected message or an interrupted reply it shows the error and returns false. */
-async function respond(conversation: Conversation, message: string): Promise<boolean> {
-  try {
-    return (await exchange(conversation, message, false)) !== 'failed';
-  } catch (error) {
-    conversation.screen.error(describeServiceFailure(error));
-    return false;
-  }
 }

@@ -43,11 +43,10 @@ async function errorPosition(text: string): Promise<number | undefined> {
   const { Tokenizer } = await import('@streamparser/json');
   const tokenizer = new Tokenizer();
   tokenizer.onToken = () => {};
-  let position: number | undefined;
+  let digits: string | undefined;
   tokenizer.onError = ({ message }) => {
-    const [, digits] = /absolute position "(\d+)"/.exec(message) ?? [];
-    position = digits === undefined ? undefined : Number(digits);
+    [, digits] = /absolute position "(\d+)"/.exec(message) ?? [];
   };
   tokenizer.write(text);
-  return position;
+  return digits === undefined ? undefined : Number(digits);
 }

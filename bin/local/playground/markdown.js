@@ -1,7 +1,7 @@
 /** @import { Token } from 'markdown-it' */
 
 import MarkdownIt from '/markdown-it.js';
-import { copyButton, element, fill, onceAFrame } from './dom.js';
+import { copyButton, fill, html, onceAFrame } from './dom.js';
 
 /**
  * The most that a frame parses and draws. It takes a few milliseconds, and 100 ms for texts that are made to be slow.
@@ -41,7 +41,7 @@ export class Markdown {
   /** The elements of the last block. @type {Element[]} */
   #last = [];
   /** The blocks of a segment have an element of their own, which is not laid out while it is out of view. */
-  #segment = element('div', { class: 'segment' });
+  #segment = html.div({ class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;
   #draw = onceAFrame(() => {
@@ -50,7 +50,7 @@ export class Markdown {
     const endedAt = performance.now();
     this.#restUntil = Math.max(this.#restUntil, endedAt + (endedAt - startedAt) * restFactor);
   });
-  node = element('div', { class: 'text markdown' }, this.#segment);
+  node = html.div({ class: 'text markdown' }, this.#segment);
 
   get text() {
     return this.#text;
@@ -117,7 +117,7 @@ export class Markdown {
   }
 
   #startSegment() {
-    this.#segment = element('div', { class: 'segment' });
+    this.#segment = html.div({ class: 'segment' });
     this.#segmentStart = this.#drawn;
   }
 
@@ -210,9 +210,9 @@ function nodeOf(token) {
       return build(children ?? []);
     case 'softbreak':
     case 'hardbreak':
-      return element('br');
+      return html.br();
     case 'code_inline':
-      return element('code', { dir: 'ltr' }, content);
+      return html.code({ dir: 'ltr' }, content);
     case 'fence':
     case 'code_block':
       return codeBlock(content, token.info);
@@ -222,23 +222,19 @@ function nodeOf(token) {
       // A picture would send a request to an address that the model chooses.
       return link(attribute(token, 'src'), content);
     case 'table_open':
-      return element(
-        'div',
-        { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' },
-        element('table'),
-      );
+      return html.div({ class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, html.table());
     case 'heading_open':
       // Below the heading of the page.
-      return element(/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`));
+      return html[/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`)]();
     case 'ordered_list_open':
-      return element('ol', { start: attribute(token, 'start') || undefined });
+      return html.ol({ start: attribute(token, 'start') || undefined });
     case 'th_open':
     case 'td_open':
-      return element(/** @type {'th'} */ (tag), {
+      return html[/** @type {'th'} */ (tag)]({
         'data-align': attribute(token, 'style').replace('text-align:', ''),
       });
     default:
-      return tag === '' ? new Text(content) : element(/** @type {'p'} */ (tag));
+      return tag === '' ? new Text(content) : html[/** @type {'p'} */ (tag)]();
   }
 }
 
@@ -253,8 +249,7 @@ const attribute = (token, name) => String(token.attrGet(name) ?? '');
  * @param {string} [text]
  */
 const link = (address, text) =>
-  element(
-    'a',
+  html.a(
     { href: address, target: '_blank', rel: 'noopener noreferrer nofollow' },
     text === '' ? address : text,
   );
@@ -266,15 +261,10 @@ const link = (address, text) =>
 function codeBlock(content, info) {
   const [language = ''] = info.trim().split(/\s/);
   const label = language === '' ? 'Code' : `Code, ${language}`;
-  return element(
-    'div',
+  const copy = copyButton(() => content, 'Copy code');
+  return html.div(
     { class: 'code', dir: 'ltr' },
-    element(
-      'p',
-      { class: 'code-head' },
-      element('span', {}, language),
-      copyButton(() => content, 'Copy code'),
-    ),
-    element('pre', { tabindex: 0, role: 'group', 'aria-label': label }, element('code', {}, content)),
+    html.p({ class: 'code-head' }, html.span(language), copy),
+    html.pre({ tabindex: 0, role: 'group', 'aria-label': label }, html.code(content)),
   );
 }
