@@ -8,6 +8,7 @@ import { checkInput } from './check-input.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
 import { countOf, formatCount, progressLine } from './progress-line.ts';
 import { type CsvColumns, requestFields } from './read-csv.ts';
+import { readFormat } from './read-json.ts';
 import type { Result } from './report.ts';
 import { batchesResult, checkResult, mergeResults, retryResult, submissionResult } from './report-batches.ts';
 import { findFailedLines, isRetrying } from './retry-failed.ts';
@@ -28,6 +29,7 @@ interface FileOptions extends WaitOptions {
   webhookEvents?: WebhookEvent[];
   column?: Record<string, string>;
   ignoreOtherColumns?: true;
+  schema?: string;
   again?: true;
 }
 
@@ -44,6 +46,7 @@ export function addFileCommands(group: Command): void {
       readColumn,
     )
     .option('--ignore-other-columns', 'leave out columns of a CSV file that are no field')
+    .option('--schema <file>', 'a file with a JSON Schema that every reply fits')
     .option('--webhook-url <url>', 'an HTTPS address that the service calls when a batch ends')
     .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
     .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
@@ -106,7 +109,8 @@ async function submit(file: string, options: FileOptions, command: Command): Pro
   if (options.dryRun === true) return dryRun(file, columns, options.again === true);
   const opened = await openBatchClient(command);
   const agent_id = agentOf(options.agent, opened.service);
-  const submission = { service: opened.service.identity, agent_id, webhook, columns };
+  const format = await readFormat(options.schema);
+  const submission = { service: opened.service.identity, agent_id, webhook, columns, format };
   const run = new FileRun(opened, file, options);
   const given = { submission: () => submission, restart: options.again === true };
   const { state, submittedBefore } = await run.submit(given);

@@ -199,11 +199,12 @@ const intentOf = ({ requests, lines: _, ...portion }: Portion, newest: string | 
 });
 
 function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): CreateBatchRequest {
-  const { agent_id, webhook } = journal.state.submission;
-  if (webhook === null) return { agent_id, requests };
+  const { agent_id, webhook, format } = journal.state.submission;
+  const body = { agent_id, requests, response_format: format };
+  if (webhook === null) return body;
   const { url, events } = webhook;
   const secret = webhookSecret !== undefined && { secret: webhookSecret };
-  return { agent_id, webhook: { url, ...(events !== undefined && { events }), ...secret }, requests };
+  return { ...body, webhook: { url, ...(events !== undefined && { events }), ...secret } };
 }
 
 /** Replaces the request indexes in the service's message with line numbers of the file. */

@@ -31,6 +31,21 @@ export function markdownOf(text) {
   return markdown.node;
 }
 
+/**
+ * A text that is a JSON object or list, indented.
+ *
+ * @param {string} text
+ * @returns {string | undefined}
+ */
+function indentedJson(text) {
+  if (!/^\s*[{[]/.test(text)) return undefined;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A text in Markdown, which may grow. What is complete is drawn once; only the last block is drawn again. */
 export class Markdown {
   #text = '';
@@ -44,6 +59,7 @@ export class Markdown {
   #segment = html.div({ class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;
+  #isJson = false;
   #draw = onceAFrame(() => {
     const startedAt = performance.now();
     if (startedAt < this.#restUntil || this.#drawSegment()) this.#draw();
@@ -64,6 +80,13 @@ export class Markdown {
 
   /** @param {string} text */
   complete(text) {
+    const json = indentedJson(text);
+    if (json !== undefined) {
+      this.#text = text;
+      this.#isJson = true;
+      fill(this.node, html.pre({}, html.code({}, json)));
+      return;
+    }
     // A definition may come after the links that use it.
     if (text !== this.#text || /^ {0,3}\[.+\]:/m.test(text)) {
       this.#drawn = 0;
@@ -78,6 +101,7 @@ export class Markdown {
 
   /** @returns {boolean} whether there is more to draw */
   #drawSegment() {
+    if (this.#isJson) return false;
     if (this.#drawn - this.#segmentStart > segmentCharacters) {
       for (const node of this.#last) node.remove();
       this.#startSegment();

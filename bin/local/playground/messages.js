@@ -119,9 +119,10 @@ export function createReply(ratingOf, onResponse) {
  * @param {TokenUsage} usage
  * @param {number} [seconds]
  */
-function describeUsage({ total_prompt_tokens, total_completion_tokens, total_calls }, seconds) {
+function describeUsage({ total_prompt_tokens, total_completion_tokens, total_calls, ...usage }, seconds) {
   const calls = total_calls === 1 ? '1 call' : `${total_calls} calls`;
   const parts = [`${total_prompt_tokens} + ${total_completion_tokens} tokens`, calls];
+  if (usage.cached_prompt_tokens > 0) parts.push(`${usage.cached_prompt_tokens} cached`);
   if (seconds !== undefined) parts.push(`${seconds.toFixed(1)} s`);
   return parts.join(' · ');
 }
