@@ -129,7 +129,7 @@ export const uploadsPerEnvironment = (settings: { readonly requestsPerEnvironmen
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
 
-/** The reservations of an account of 1,000, except the parts that have settings. */
+/** The usual reservations of `longRunning`, without the routes that a web function serves. */
 const usualReservations = (settings: ConcurrencySettings): [FunctionName, number][] =>
   (Object.entries(longRunning) as [FunctionName, number][]).filter(
     ([name]) => settings.webFunctions !== 'all' || !isChatRoute(name),

@@ -33,8 +33,8 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
     summary:
       'More than 1 % of the requests fail with a 5xx status, or in their stream, and not because of a model.',
     metric: formula(
-      // Fewer than three errors a minute are not an outage, even if they are most of the requests. The two metrics may
-      // count a response in different minutes, so a tenth of the errors may be a difference of clocks.
+      // Fewer than three errors a minute are not an outage, even if they are most of the requests. `errors` and
+      // `byModels` may count the same response in different minutes, so `own` may be wrong by a tenth of the errors.
       'IF(own < 3 OR own < errors / 10, 0, 100 * own / requests)',
       {
         own: sumOf(

@@ -14,7 +14,7 @@ const { usualConcurrency, requestsPerEnvironment } = assumptions;
 /** One request at a time, the usual number of requests, and the default maximum. */
 const concurrencies = [1, usualConcurrency, requestsPerEnvironment];
 
-/** Dollars with `all`, and with `uploads`: then Lambda functions serve all routes. */
+/** Dollars with `all`, and with `uploads`: with the latter, Lambda functions serve all routes but the upload. */
 const bySetting = (dollarsAt: (concurrency?: number) => number): string[] =>
   [usualConcurrency, undefined].map((concurrency) => money(dollarsAt(concurrency)));
 

@@ -141,7 +141,7 @@ const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
 
-/** The prefixes of objects, by the names of the adapters that write them. */
+/** The prefixes of objects, by the bucket that has them (a key of `buckets`). */
 const prefixes = {
   files: ['files'],
   content: ['contents', 'knowledge', 'attachments/persistent', 'attachments/ephemeral'],

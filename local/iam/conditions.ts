@@ -29,7 +29,7 @@ const OPERATORS: Readonly<Record<string, Compare>> = {
   StringLike: matchesPattern,
 };
 
-/** True if no value matches the call's value, or if the call has no value for the key. */
+/** Conditions with these operators hold if the comparison finds no match or, without `ForAnyValue`, the call lacks the key. */
 const NEGATED: Readonly<Record<string, Compare>> = {
   ArnNotEquals: arnLike,
   ArnNotLike: arnLike,

@@ -56,6 +56,6 @@ function emulatorRouteFor(
   accessKeyId: string,
 ): EmulatorRoute | undefined {
   const sessions = new Map([...rules.sessions].filter(([key]) => key === accessKeyId));
-  // The maps of `rules` are shared, because rules are still added to them. A thread gets a copy when it starts.
+  // The maps of policies and of keys are shared, because entries are still added. A thread gets a copy when it starts.
   return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }

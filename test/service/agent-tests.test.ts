@@ -65,6 +65,7 @@ describe('agentctl agents test', () => {
             total_completion_tokens: 7,
             total_tokens: 18,
             total_calls: 1,
+            cached_prompt_tokens: 0,
           },
         },
       },

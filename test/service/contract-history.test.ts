@@ -37,6 +37,7 @@ describe('the messages of a turn', () => {
             total_completion_tokens: expect.any(Number),
             total_tokens: expect.any(Number),
             total_calls: 1,
+            cached_prompt_tokens: 0,
           },
         },
         attached_files: [],

@@ -88,7 +88,7 @@ describe('a reply', () => {
           finish_reason: 'stop',
         },
       ],
-      usage: { ...usage, total_tokens: 12 },
+      usage: { ...usage, total_tokens: 12, prompt_tokens_details: { cached_tokens: 0 } },
     });
   });
 

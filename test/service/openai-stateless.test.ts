@@ -187,7 +187,17 @@ it('counts as a turn of the key and the agent, with all its tokens; a failed one
   await expect
     .poll(() => usageOf(counted.workspaceId))
     .toEqual([
-      { name: counted.agentId, turns: 3, failedTurns: 1, calls: 2, promptTokens: 20, completionTokens: 4 },
+      {
+        ...{
+          name: counted.agentId,
+          turns: 3,
+          failedTurns: 1,
+          calls: 2,
+          promptTokens: 20,
+          completionTokens: 4,
+        },
+        ...{ cachedTokens: 0, writtenTokens: 0 },
+      },
     ]);
 });
 

@@ -198,7 +198,7 @@ class AgentPage {
   /**
    * Saves the draft, if it has changed.
    *
-   * @returns {Promise<string | undefined>} the agent's id; undefined if it was not saved
+   * @returns {Promise<string | undefined>} the agent's id; undefined if the draft could not be saved
    */
   async #save() {
     if (this.#agent !== undefined && !this.isChanged) return this.#agent.id;

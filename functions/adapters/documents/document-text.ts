@@ -59,7 +59,7 @@ export class DocumentText {
     return this.popBlock().text;
   }
 
-  /** Closes a block that follows the open paragraph of the block around it. */
+  /** Closes a text box. Its text comes after the open paragraph around it, or before, if that is still empty. */
   closeBox(): void {
     const box = this.popBlock();
     const around = this.block();

@@ -87,7 +87,7 @@ export const allOf = ({ pk }: Pick<Key, 'pk'>) => ({
   ExpressionAttributeValues: { ':pk': pk },
 });
 
-/** @param condition of the sort key, which is compared with `:sk`, that of the key */
+/** @param condition on `sk`, such as `sk > :sk`; `:sk` is the sort key that is given */
 export const where = (condition: string, { pk, sk }: Key) => ({
   KeyConditionExpression: `pk = :pk AND ${condition}`,
   ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
