@@ -9,10 +9,10 @@ import {
   type Services,
   type WebhookDelivery,
   type WebhookResponse,
+  type WebhookServices,
 } from './services.ts';
 import {
   type EncryptedWebhook,
-  type SecretOwner,
   standardSignature,
   type Webhook,
   type WebhookTarget,
@@ -26,7 +26,7 @@ import {
 const encryptTarget = async (
   { secretCipher }: Services<'secretCipher'>,
   { events }: Pick<Webhook, 'events'>,
-  { target, owner }: { target: WebhookTarget; owner: SecretOwner },
+  { target, owner }: { target: WebhookTarget; owner: DeliveryOwner },
 ): Promise<EncryptedWebhook> => ({
   events,
   target: await secretCipher.encrypt(JSON.stringify(target), owner),
@@ -35,7 +35,7 @@ const encryptTarget = async (
 export async function decryptTarget(
   { secretCipher }: Services<'secretCipher'>,
   webhook: Webhook,
-  owner: SecretOwner,
+  owner: DeliveryOwner,
 ): Promise<WebhookTarget> {
   if ('target' in webhook) return JSON.parse(await secretCipher.decrypt(webhook.target, owner));
   const { url, secret } = webhook;
@@ -55,7 +55,7 @@ export async function rejectForbiddenWebhook(
 export async function encryptedWebhook(
   services: Services<'secretCipher'>,
   { webhook }: CreateBatchBody,
-  owner: SecretOwner,
+  owner: DeliveryOwner,
 ): Promise<Webhook | null> {
   if (webhook === undefined) return null;
   const { url, secret } = webhook;
@@ -82,17 +82,9 @@ export async function replaceWebhookSecret(
     throw new Error(`The webhook of batch ${owner.batchId} has just been changed: run the command again`);
 }
 
-type DeliverServices = Services<
-  | 'clock'
-  | 'deliveries'
-  | 'log'
-  | 'meter'
-  | 'random'
-  | 'secretCipher'
-  | 'webhookSender'
-  | 'webhookSettings'
-  | 'webhookSource'
-> & { shares: Pick<Shares, 'join'> };
+type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
+  shares: Pick<Shares, 'join'>;
+};
 
 /** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {
@@ -178,9 +170,7 @@ async function attempt(
   return next.state === 'exhausted' ? exhausted : finished;
 }
 
-type AttemptResponse = { [Field in keyof WebhookResponse]: WebhookResponse[Field] | null } & {
-  failure: string | null;
-};
+type AttemptResponse = Pick<DeliveryAttempt, 'status' | 'failure'> & Pick<WebhookResponse, 'retryAfter'>;
 
 async function responseOf(
   { webhookSender }: DeliverServices,

@@ -1,5 +1,5 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { EncryptedWebhook, SecretCipher, Webhook } from './webhook.ts';
+import type { EncryptedWebhook, Webhook } from './webhook.ts';
 
 /** The delivery of a batch's final event. It exists only if the batch's webhook subscribes to that event. */
 export interface WebhookDelivery {
@@ -65,6 +65,12 @@ export interface DeliveryStore {
   replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
   /** All attempts, oldest first. */
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
+}
+
+/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
+export interface SecretCipher {
+  encrypt(text: string, owner: DeliveryOwner): Promise<string>;
+  decrypt(encrypted: string, owner: DeliveryOwner): Promise<string>;
 }
 
 export interface WebhookSender {
