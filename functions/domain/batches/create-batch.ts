@@ -8,24 +8,11 @@ import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/deliv
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import type { Services } from './batch-store.ts';
-import { requestChecks } from './check-request.ts';
+import { type CheckServices, requestChecks } from './check-request.ts';
 
-type CreateServices = Services<
-  | 'agents'
-  | 'batchSettings'
-  | 'batchWorkflow'
-  | 'batches'
-  | 'chats'
-  | 'clock'
-  | 'fileIndex'
-  | 'idempotency'
-  | 'identifiers'
-  | 'log'
-  | 'replySettings'
-  | 'secretCipher'
-  | 'webhookSender'
-  | 'workspaces'
->;
+type CreateServices = CheckServices &
+  Services<'batchSettings' | 'batchWorkflow' | 'batches' | 'idempotency' | 'identifiers' | 'log'> &
+  Services<'replySettings' | 'secretCipher' | 'webhookSender'>;
 
 type Checks = ReturnType<typeof requestChecks>;
 
