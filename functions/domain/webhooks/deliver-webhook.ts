@@ -11,26 +11,17 @@ import {
   type WebhookResponse,
   type WebhookServices,
 } from './services.ts';
-import {
-  type EncryptedWebhook,
-  standardSignature,
-  type Webhook,
-  type WebhookTarget,
-  webhookSignature,
-} from './webhook.ts';
+import { standardSignature, type Webhook, type WebhookTarget, webhookSignature } from './webhook.ts';
 
 /**
  * Encrypts the address and the secrets in one ciphertext. The address is encrypted too, because its path or query may
  * contain a token.
  */
-const encryptTarget = async (
+const encryptTarget = (
   { secretCipher }: Services<'secretCipher'>,
-  { events }: Pick<Webhook, 'events'>,
-  { target, owner }: { target: WebhookTarget; owner: DeliveryOwner },
-): Promise<EncryptedWebhook> => ({
-  events,
-  target: await secretCipher.encrypt(JSON.stringify(target), owner),
-});
+  target: WebhookTarget,
+  owner: DeliveryOwner,
+): Promise<string> => secretCipher.encrypt(JSON.stringify(target), owner);
 
 export async function decryptTarget(
   { secretCipher }: Services<'secretCipher'>,
@@ -58,9 +49,9 @@ export async function encryptedWebhook(
   owner: DeliveryOwner,
 ): Promise<Webhook | null> {
   if (webhook === undefined) return null;
-  const { url, secret } = webhook;
-  const target = { url, secrets: secret === undefined ? [] : [secret] };
-  return encryptTarget(services, webhook, { target, owner });
+  const { url, secret, events } = webhook;
+  const secrets = secret === undefined ? [] : [secret];
+  return { events, target: await encryptTarget(services, { url, secrets }, owner) };
 }
 
 /**
@@ -76,8 +67,8 @@ export async function replaceWebhookSecret(
   if (webhook === undefined) throw new Error(`Batch ${owner.batchId} has no webhook`);
   const { url, secrets } = await decryptTarget(services, webhook, owner);
   const previous = secrets.filter((each) => each !== secret).slice(0, 1);
-  const target = { url, secrets: [secret, ...previous] };
-  const replaced = await encryptTarget(services, webhook, { target, owner });
+  const target = await encryptTarget(services, { url, secrets: [secret, ...previous] }, owner);
+  const replaced = { events: webhook.events, target };
   if (!(await services.deliveries.replaceWebhook(owner, webhook, replaced)))
     throw new Error(`The webhook of batch ${owner.batchId} has just been changed: run the command again`);
 }

@@ -92,18 +92,16 @@ export interface WebhookResponse {
   retryAfter: number | null;
 }
 
-/** Webhooks are stored with batches, but `domain/webhooks` must not import `domain/batches`. */
-export interface WebhookSource {
-  /** The webhook of a batch, if it has one. */
-  get(owner: DeliveryOwner): Promise<Webhook | undefined>;
-}
-
 export interface WebhookServices extends PlatformServices {
   deliveries: DeliveryStore;
   secretCipher: SecretCipher;
   webhookSender: WebhookSender;
   webhookSettings: WebhookSettings;
-  webhookSource: WebhookSource;
+  /**
+   * Reads the webhook of a batch, if it has one. Webhooks are stored with batches, but `domain/webhooks` must not import
+   * `domain/batches`.
+   */
+  webhookSource: { get(owner: DeliveryOwner): Promise<Webhook | undefined> };
 }
 
 /** Times in milliseconds. */
