@@ -181,12 +181,12 @@ export class SlotOwner {
    * Whether this worker owns the slot for at least half a lease. A worker that was frozen may have lost the slot
    * without knowing it, so the method renews a lease that has less time left.
    */
-  async isOwner(): Promise<boolean> {
+  isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
     const untilOf = ({ slots }: Batch): number => slots[this.slot.number]?.until ?? 0;
     while (!this.lost.aborted && untilOf(this.#batch) - this.#now() < lease / 2) await this.renew();
     return !this.lost.aborted;
-  }
+  };
 
   /** Renews the slot, and decides whether the worker must end. */
   async renew(): Promise<void> {

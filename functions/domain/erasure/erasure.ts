@@ -137,9 +137,9 @@ export async function requestErasure(
 ): Promise<void> {
   const erasure: Erasure = { workspaceId, externalUserId, deletedAt: services.clock.now().toISOString() };
   await services.erasures.request(erasure, actor);
-  try {
-    await services.purgeQueue.send([erasure]);
-  } catch (error) {
-    services.log.warn('An erasure was not enqueued: the reconciler will do so', { error });
-  }
+  await services.purgeQueue
+    .send([erasure])
+    .catch((error: unknown) =>
+      services.log.warn('An erasure was not enqueued: the reconciler will do so', { error }),
+    );
 }
