@@ -26,12 +26,7 @@ import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
-interface Functions {
-  dispatcher: ServiceFunction;
-  advancer: ServiceFunction;
-  failer: ServiceFunction;
-  deliverer: ServiceFunction;
-}
+type Functions = Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>;
 
 /** The state machine that carries a batch: it waits until all requests have ended, and then delivers the webhook. */
 export class BatchWorkflow extends Construct {
@@ -39,10 +34,6 @@ export class BatchWorkflow extends Construct {
 
   constructor(scope: Construct, id: string, { settings, ...functions }: Functions & { settings: Settings }) {
     super(scope, id);
-    this.machine = this.createMachine(functions, settings);
-  }
-
-  private createMachine(functions: Functions, settings: Settings): StateMachine {
     const delivery = this.createDelivery(functions.deliverer);
     const failRemaining = this.invoke('Fail what is left of the batch', functions.failer, {
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
@@ -90,7 +81,7 @@ export class BatchWorkflow extends Construct {
         .when(Condition.stringEquals('$.look.stage', 'finish'), waits[2])
         .otherwise(delivery),
     );
-    return this.defineMachine(waits[0], settings);
+    this.machine = this.defineMachine(waits[0], settings);
   }
 
   /**

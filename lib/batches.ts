@@ -54,6 +54,9 @@ const batchEnds: Writes = {
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
 
+/** What the functions of the workflow and of its queue have in common. */
+const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
+
 interface Parts {
   agents: Agents;
   uploads: Uploads;
@@ -110,7 +113,6 @@ export class Batches extends Construct {
 
   /** The functions of the workflow. */
   private createTasks(platform: Platform, offer: Need) {
-    const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
     return {
       dispatcher: platform.task(
         'dispatch-batch',
@@ -160,8 +162,7 @@ export class Batches extends Construct {
       {
         description: 'Processes the requests of batches',
         timeoutSeconds: workerTimeoutSeconds,
-        group: 'BatchWork',
-        throttlesUnseen: true,
+        ...ofWork,
       },
       platform.data(reads, {
         PutItem: ['batches', ...chatCreations.PutItem, 'slotReports'],
@@ -178,9 +179,7 @@ export class Batches extends Construct {
       offer,
       // For the number of messages in the queue.
       allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
-      completesCallbacksOf(this.machine),
-      starts(this.machine),
-      this.readsExecutions(),
+      this.resumes(),
     );
     this.acknowledgeExecutions(worker);
     // One message makes one worker.
@@ -194,8 +193,7 @@ export class Batches extends Construct {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
         // The next run begins one minute later. After 45 s, a run starts to check no further batch or webhook.
         timeoutSeconds: 60,
-        group: 'BatchWork',
-        throttlesUnseen: true,
+        ...ofWork,
       },
       platform.data(reads, {
         PutItem: ['operatorsWebhooks'],
@@ -204,9 +202,7 @@ export class Batches extends Construct {
       }),
       replyLimits,
       offer,
-      completesCallbacksOf(this.machine),
-      starts(this.machine),
-      this.readsExecutions(),
+      this.resumes(),
     );
     this.acknowledgeExecutions(reconciler);
     // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
@@ -218,15 +214,18 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  private readsExecutions(): Need {
-    return allow(
-      ['states:DescribeExecution'],
-      Stack.of(this).formatArn({
-        service: 'states',
-        resource: 'execution',
-        resourceName: `${this.machine.stateMachineName}:*`,
-        arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-      }),
+  /** For functions that replace a lost execution. */
+  private resumes(): Need {
+    const executions = Stack.of(this).formatArn({
+      service: 'states',
+      resource: 'execution',
+      resourceName: `${this.machine.stateMachineName}:*`,
+      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+    });
+    return allOf(
+      completesCallbacksOf(this.machine),
+      starts(this.machine),
+      allow(['states:DescribeExecution'], executions),
     );
   }
 

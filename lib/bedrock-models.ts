@@ -14,15 +14,11 @@ export const bedrockModel = new RegExp(
 /** The id of an inference profile that AWS defines: a geography and the model's id. */
 const profileId = /^(?<geography>global|apac|us-gov|[a-z]{2})\.(?<model>[^.]+\..+)$/;
 
-/** What a role must be allowed to invoke for one model that agents may name. */
-interface Invocable {
-  /** The model, or the inference profile. */
-  readonly arn: string;
-  /** The models that the profile routes to. */
-  readonly routesTo: readonly string[];
-}
-
-function invocableOf(scope: Construct, model: string): Invocable {
+/**
+ * What a role must be allowed to invoke for one model that agents may name.
+ * @returns ARNs: `arn` of the model or the inference profile, `routesTo` of the models that the profile routes to
+ */
+function invocableOf(scope: Construct, model: string) {
   const { partition, region, account } = Stack.of(scope);
   const isArn = model.startsWith('arn:');
   const id = isArn ? model.slice(model.indexOf('/') + 1) : model;

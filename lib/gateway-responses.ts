@@ -18,47 +18,39 @@ import {
 } from '#contract/errors.ts';
 import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/headers.ts';
 
-interface GatewayResponseBody {
-  kind: ErrorKind;
-  message: string;
-}
-
-const unauthenticated = { kind: 'unauthenticated', message: unauthenticatedMessage } as const;
-const accessDenied = { kind: 'accessDenied', message: 'Access denied' } as const;
-const notFound = { kind: 'notFound', message: 'Resource not found' } as const;
-const badRequest = { kind: 'badRequest', message: 'Bad request' } as const;
-const tooLarge = { kind: 'badRequest', message: requestTooLarge } as const;
-const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
-const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;
-
 /**
  * The body for every type of response that the gateway itself can give. A type that is not here has the status and the
  * body of `DEFAULT_4XX` or `DEFAULT_5XX`: each entry is a resource, and a stack may have 500.
  */
-const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[] = [
-  [ResponseType.UNAUTHORIZED, unauthenticated],
-  [ResponseType.INVALID_API_KEY, unauthenticated],
-  [ResponseType.INVALID_SIGNATURE, unauthenticated],
-  [ResponseType.EXPIRED_TOKEN, unauthenticated],
-  [ResponseType.ACCESS_DENIED, accessDenied],
-  [ResponseType.WAF_FILTERED, accessDenied],
-  // API Gateway's response to an unknown path or method.
-  [ResponseType.MISSING_AUTHENTICATION_TOKEN, notFound],
-  [ResponseType.RESOURCE_NOT_FOUND, notFound],
-  [ResponseType.REQUEST_TOO_LARGE, tooLarge],
-  [ResponseType.DEFAULT_4XX, badRequest],
-  [ResponseType.THROTTLED, rateLimited],
-  [ResponseType.QUOTA_EXCEEDED, rateLimited],
-  [ResponseType.DEFAULT_5XX, serverError],
+const responses: readonly (readonly [ErrorKind, message: string, ...GatewayResponseType[]])[] = [
+  [
+    'unauthenticated',
+    unauthenticatedMessage,
+    ResponseType.UNAUTHORIZED,
+    ResponseType.INVALID_API_KEY,
+    ResponseType.INVALID_SIGNATURE,
+    ResponseType.EXPIRED_TOKEN,
+  ],
+  ['accessDenied', 'Access denied', ResponseType.ACCESS_DENIED, ResponseType.WAF_FILTERED],
+  // The first is API Gateway's response to an unknown path or method.
+  [
+    'notFound',
+    'Resource not found',
+    ResponseType.MISSING_AUTHENTICATION_TOKEN,
+    ResponseType.RESOURCE_NOT_FOUND,
+  ],
+  ['badRequest', requestTooLarge, ResponseType.REQUEST_TOO_LARGE],
+  ['badRequest', 'Bad request', ResponseType.DEFAULT_4XX],
+  ['rateLimited', 'Rate limit exceeded', ResponseType.THROTTLED, ResponseType.QUOTA_EXCEEDED],
+  ['serverError', serverErrorMessage('$context.requestId'), ResponseType.DEFAULT_5XX],
 ];
 
 /** Gives every response of the gateway itself the envelope of the service. */
 export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined): void {
   const cors = corsOrigin === undefined ? {} : quoted(corsHeaders(corsOrigin));
-  for (const [type, { kind, message }] of responses) {
+  for (const [kind, message, ...types] of responses) {
     const { status, errorCode } = errorTable[kind];
-    api.addGatewayResponse(type.responseType, {
-      type,
+    const response = {
       statusCode: String(status),
       responseHeaders: {
         'Content-Type': "'application/json'",
@@ -69,7 +61,8 @@ export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined
         ...(kind === 'rateLimited' && { 'Retry-After': "'1'" }),
       },
       templates: { 'application/json': JSON.stringify(failure(errorCode, message)) },
-    });
+    };
+    for (const type of types) api.addGatewayResponse(type.responseType, { type, ...response });
   }
 }
 

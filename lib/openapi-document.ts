@@ -103,22 +103,27 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
   'serverError',
 ];
 
+const header = (type: 'integer' | 'string', description: string, schema: object = {}) => ({
+  description,
+  schema: { type, ...schema },
+});
+
 /** Headers of every response to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
-  'x-ratelimit-limit': {
-    description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${requestClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}. On a 429 for what requests use, such as model calls: how many of these.`,
-    schema: { type: 'integer', minimum: 1 },
-  },
-  'x-ratelimit-remaining': {
-    description: 'How many requests it may still make now, after this one.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  'x-ratelimit-reset': {
-    description:
-      'Whole seconds until it may make all of them again, if it makes none before. A duration, not a time.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-} as const;
+  'x-ratelimit-limit': header(
+    'integer',
+    `How many requests of its class a key may make at once. A workspace has limits of its own, or ${requestClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}. On a 429 for what requests use, such as model calls: how many of these.`,
+    { minimum: 1 },
+  ),
+  'x-ratelimit-remaining': header('integer', 'How many requests it may still make now, after this one.', {
+    minimum: 0,
+  }),
+  'x-ratelimit-reset': header(
+    'integer',
+    'Whole seconds until it may make all of them again, if it makes none before. A duration, not a time.',
+    { minimum: 0 },
+  ),
+};
 
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
 After the last event comes the line \`data: [DONE]\`, which is not JSON. An addition: lines that start with \`:\` are comments, which keep the connection open.`;
@@ -188,26 +193,25 @@ export function openApiDocument(version: string): OpenApiDocument {
           required: true,
           schema: { type: 'string' },
         },
-        [replayedHeader.toLowerCase()]: {
-          description: '`true` on a replayed response: an earlier request with the same key did the work.',
-          schema: { type: 'string', enum: ['true'] },
-        },
-        [replyHeaders.messageId]: {
-          description: 'For a JSON reply: the id of the reply in the history.',
-          schema: { type: 'integer' },
-        },
-        [replyHeaders.responseId]: {
-          description: 'For a JSON reply: `response_id`, as in the events of a stream.',
-          schema: { type: 'string' },
-        },
-        [replyHeaders.tokenUsage]: {
-          description: 'For a JSON reply: `token_usage` of the message, as JSON.',
-          schema: { type: 'string', contentMediaType: 'application/json' },
-        },
-        [replyHeaders.incomplete]: {
-          description: 'For a JSON reply: `incomplete`, with the value of the completed event.',
-          schema: { type: 'string' },
-        },
+        [replayedHeader.toLowerCase()]: header(
+          'string',
+          '`true` on a replayed response: an earlier request with the same key did the work.',
+          { enum: ['true'] },
+        ),
+        [replyHeaders.messageId]: header('integer', 'For a JSON reply: the id of the reply in the history.'),
+        [replyHeaders.responseId]: header(
+          'string',
+          'For a JSON reply: `response_id`, as in the events of a stream.',
+        ),
+        [replyHeaders.tokenUsage]: header(
+          'string',
+          'For a JSON reply: `token_usage` of the message, as JSON.',
+          { contentMediaType: 'application/json' },
+        ),
+        [replyHeaders.incomplete]: header(
+          'string',
+          'For a JSON reply: `incomplete`, with the value of the completed event.',
+        ),
         'retry-after': {
           description: 'Whole seconds to wait before the same request is made again.',
           required: true,
@@ -264,10 +268,9 @@ function limitsOfBody(route: Route): string[] {
   return [`The body has at most ${bytesInWords(bytes)} and ${count(values)} fields and elements.`];
 }
 
-const retryAfterBusyChat = {
-  description: `Whole seconds; only of \`${replyInProgress().message}\`.`,
-  schema: { type: 'integer', minimum: 1 },
-} as const;
+const retryAfterBusyChat = header('integer', `Whole seconds; only of \`${replyInProgress().message}\`.`, {
+  minimum: 1,
+});
 
 const headerReferences = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -98,10 +98,8 @@ export class Platform {
   }
 
   /** For functions that add to the workspace's usage counts. */
-  get usage(): Need {
-    // A year's figures for agentctl, and a month to read them.
-    return variable('usageDays', 400);
-  }
+  // A year's figures for agentctl, and a month to read them.
+  readonly usage = variable('usageDays', 400);
 
   /** The limits that apply to a workspace without its own. */
   get stageLimits(): Need {

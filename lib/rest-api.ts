@@ -4,7 +4,6 @@ import {
   EndpointType,
   RestApi as GatewayRestApi,
   IdentitySource,
-  type Integration,
   type IResource,
   type IRestApi,
   LogGroupLogDestination,
@@ -193,6 +192,8 @@ export class RestApi extends Construct {
     },
   ): Set<IResource> {
     const { webServer } = props;
+    const invocationOf = (route: Route, handler: ServiceFunction) =>
+      invoke(route, handler, this.roleFor(handler));
     const resources = new Set<IResource>();
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
@@ -200,7 +201,7 @@ export class RestApi extends Construct {
       const isForwarded = webServer !== undefined && isChatRoute(name);
       const integration = isForwarded
         ? forward(route, webServer)
-        : this.invocationOf(route, props.handlerOf(name));
+        : invocationOf(route, props.handlerOf(name));
       for (const path of pathsOf(route)) {
         const resource = api.root.resourceForPath(versionPath + path);
         resource.addMethod(route.method, integration, {
@@ -212,10 +213,6 @@ export class RestApi extends Construct {
       }
     }
     return resources;
-  }
-
-  private invocationOf(route: Route, handler: ServiceFunction): Integration {
-    return invoke(route, handler, this.roleFor(handler));
   }
 
   /** Returns the gateway's role, which then may call the function. */

@@ -12,8 +12,6 @@ import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
-type GradualRollout = Exclude<Settings['rollout'], 'AllAtOnce'>;
-
 /**
  * Shifts the aliases of functions to new versions gradually. If an alarm is raised meanwhile, CodeDeploy shifts the
  * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
@@ -30,7 +28,7 @@ export class Rollout extends Construct {
   });
   private readonly deploymentConfig: ILambdaDeploymentConfig;
 
-  constructor(scope: Construct, id: string, name: GradualRollout) {
+  constructor(scope: Construct, id: string, name: Exclude<Settings['rollout'], 'AllAtOnce'>) {
     super(scope, id);
     // Of CodeDeploy itself; the setting has the end of its name.
     this.deploymentConfig = LambdaDeploymentConfig.fromLambdaDeploymentConfigName(

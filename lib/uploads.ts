@@ -4,7 +4,6 @@ import { uploadsPerEnvironment } from './concurrency.ts';
 import { allOf, allow, type Need, nothing, reads, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { WebServer } from './web-server.ts';
-import type { Writes } from './written-items.ts';
 
 /** Uploads of files, and the preparation of attached files for models. */
 export class Uploads extends Construct {
@@ -48,15 +47,14 @@ export class Uploads extends Construct {
 
   private createServer(platform: Platform): WebServer {
     const { settings } = platform;
-    const writes: Writes = {
-      PutItem: ['files', 'slotReports'],
-      UpdateItem: ['apiKeys', 'rateBuckets', 'usage'],
-    };
     return new WebServer(this, 'Default', {
       function: 'receive-uploads',
       platform,
       needs: [
-        platform.data(reads, writes),
+        platform.data(reads, {
+          PutItem: ['files', 'slotReports'],
+          UpdateItem: ['apiKeys', 'rateBuckets', 'usage'],
+        }),
         platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'),
         platform.trust.checksOrigin,
         platform.stageLimits,

@@ -47,11 +47,10 @@ export class WebServer extends Construct {
       props.function === 'serve-chats' ? ['chats', 'ServeChatsLogs'] : ['uploads', 'ReceiveUploadsLogs'];
     this.name = name;
     const logs = logsOf(settings);
-    const logGroup = new LogGroup(this, 'Logs', logs);
-    this.logGroup = logGroup;
-    pinLogicalId(logGroup, logsId);
+    this.logGroup = new LogGroup(this, 'Logs', logs);
+    pinLogicalId(this.logGroup, logsId);
     const role = new ServiceRole(this, 'Role', 'lambda.amazonaws.com');
-    allowLogs(role, logGroup, logsId);
+    allowLogs(role, this.logGroup, logsId);
     const { region, stackName } = Stack.of(this);
     const environment: Record<string, string> = {
       [variables.metricsNamespace]: stackName,
@@ -82,7 +81,7 @@ export class WebServer extends Construct {
         maxEnvironments: settings.webEnvironments,
       },
       role,
-      logGroup,
+      logGroup: this.logGroup,
       timeout: props.timeout,
       maxConcurrencyPerEnvironment: props.requestsPerEnvironment,
       environment,

@@ -3,21 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
 import { type ErasedCounts, nothingErased } from '#domain/chats/purge.ts';
 import { type Report as Erased, eraseCompletely } from '#domain/erasure/erase-completely.ts';
-import {
-  batches,
-  chatDeletion,
-  chatPages,
-  chatTraces,
-  clock,
-  erasedObjects,
-  erasures,
-  feedback,
-  fileIndex,
-  personTraces,
-  purgeOutbox,
-  requestEraser,
-  workspaces,
-} from '#runtime/composition/services.ts';
+import { clock, erasureServices, erasures, personTraces, workspaces } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/invocation-context.ts';
 import { countOf, formatCount, progressLine } from './progress-line.ts';
 import { operation, type Result } from './report.ts';
@@ -41,18 +27,9 @@ up to 35 days.`;
 async function erase(user: string, { workspace }: { workspace: string }): Promise<Result> {
   checkUser(user);
   const services = {
-    ...erasedObjects,
-    batches: batches(),
-    chatDeletion: chatDeletion(),
-    chatPages: chatPages(),
-    chatTraces: chatTraces(),
-    clock,
+    ...erasureServices(),
     erasures: erasures(),
-    feedback: feedback(),
-    fileIndex: fileIndex(),
     personTraces: personTraces(),
-    purgeOutbox: purgeOutbox(),
-    requestEraser: requestEraser(),
     workspaces: workspaces(),
     sleepUntil: (time: number) => sleep(Math.max(time - clock.now().getTime(), 0)),
   };

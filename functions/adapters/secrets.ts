@@ -4,7 +4,7 @@ import {
   ResourceNotFoundException,
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
-import type { SecretCipher, SecretOwner } from '#domain/webhooks/webhook.ts';
+import type { DeliveryOwner, SecretCipher } from '#domain/webhooks/services.ts';
 
 /** A replaced secret takes effect within five minutes. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
@@ -70,7 +70,7 @@ async function readVersion(
 }
 
 /** KMS's encryption context. It is not secret; decryption fails if it differs. */
-const contextOf = ({ workspaceId, batchId }: SecretOwner) => ({ workspace: workspaceId, batch: batchId });
+const contextOf = ({ workspaceId, batchId }: DeliveryOwner) => ({ workspace: workspaceId, batch: batchId });
 
 /**
  * KMS encrypts up to 4,096 bytes in a call. An address of 2,048 ASCII characters and a secret fit. An address of as many

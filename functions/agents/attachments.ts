@@ -6,6 +6,7 @@ import type {
 import type { AttachmentContent, AttachmentReader } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { wellFormed } from '#domain/platform/parse-json.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 
 type Delta = Extract<LanguageModelV4StreamPart, { type: 'text-delta' | 'reasoning-delta' }>;
 
@@ -131,9 +132,7 @@ export async function showAttachments(
     parts.set(file.uuid, [textPart(textFor(file, content, seesImages))]);
   };
 
-  const listedFiles = newestFirst.slice(0, filesListed);
-  for (let first = 0; first < listedFiles.length; first += concurrentReads) {
-    const next = listedFiles.slice(first, first + concurrentReads);
+  for (const next of groupsOf(newestFirst.slice(0, filesListed), concurrentReads)) {
     const contents = await readNext(next);
     for (const [index, file] of next.entries()) show(file, contents[index] as Content);
   }

@@ -37,36 +37,23 @@ function withoutMessage({ name, message, stack = '' }: Error): Error {
 }
 
 function failureOfCall(error: APICallError, now: number): ModelFailure {
-  const { statusCode, responseHeaders = {}, responseBody = '' } = error;
-  if (statusCode !== undefined && statusCode >= 400)
-    return failureOfStatus(error.url, statusCode, responseHeaders, responseBody, now);
-  const provider = `The provider at ${new URL(error.url).host}`;
+  // The headers have lower-case names.
+  const { url, statusCode, responseHeaders: headers = {}, responseBody = '' } = error;
+  const provider = `The provider at ${new URL(url).host}`;
+  if (statusCode !== undefined && statusCode >= 400) {
+    const data = jsonIn(responseBody);
+    const exception = headers['x-amzn-errortype'];
+    const names = namesOf(data, exception);
+    const kind = kindOf(statusCode, names, responseBody);
+    const message = `${provider} answered with status ${statusCode}${typeAndCodeOf(data, exception)}`;
+    return new ModelFailure(kind, message, retryAfterOf(headers, now), isOfContent(kind, statusCode, names));
+  }
   const code = networkCodeOf(error);
   if (statusCode === undefined)
     return new ModelFailure('unavailable', `${provider} could not be reached (${code ?? 'no reason given'})`);
   return code === undefined
     ? new ModelFailure('failed', `${provider} sent a response that cannot be parsed`)
     : new ModelFailure('unavailable', `${provider} broke off its answer (${code})`);
-}
-
-/** Maps an HTTP error. The headers have lower-case names. */
-function failureOfStatus(
-  url: string,
-  status: number,
-  headers: Record<string, string>,
-  body: string,
-  now: number,
-): ModelFailure {
-  const data = jsonIn(body);
-  const exception = headers['x-amzn-errortype'];
-  const names = namesOf(data, exception);
-  const kind = kindOf(status, names, body);
-  return new ModelFailure(
-    kind,
-    `The provider at ${new URL(url).host} answered with status ${status}${typeAndCodeOf(data, exception)}`,
-    retryAfterOf(headers, now),
-    isOfContent(kind, status, names),
-  );
 }
 
 /** A provider's errors inside the stream are plain objects; only some have the SDK's `statusCode`. */

@@ -26,44 +26,32 @@ const endedStep = z
   })
   .meta({ id: 'EndedReasoningStep' });
 
+const event = <Type extends string, Fields extends z.core.$ZodLooseShape>(
+  id: string,
+  type: Type,
+  fields: Fields,
+) => z.object({ type: z.literal(type), ...common, ...fields }).meta({ id });
+
 /** One schema for each event of a streamed reply (specification, section 6.1). */
 export const streamEvent = z
   .discriminatedUnion('type', [
-    z
-      .object({
-        type: z.literal('response.created'),
-        ...common,
-        message_id: resourceId,
-        agent_id: uuid,
-        model: z.string(),
-      })
-      .meta({ id: 'ResponseCreatedEvent' }),
-    z
-      .object({ type: z.literal('response.chat.title.updated'), ...common, name: z.string() })
-      .meta({ id: 'ResponseChatTitleUpdatedEvent' }),
-    z
-      .object({ type: z.literal('response.reasoning_step.start'), ...common, step: startedStep })
-      .meta({ id: 'ResponseReasoningStepStartEvent' }),
-    z
-      .object({ type: z.literal('response.reasoning_step.end'), ...common, step: endedStep })
-      .meta({ id: 'ResponseReasoningStepEndEvent' }),
-    z
-      .object({ type: z.literal('response.output_text.delta'), ...common, delta: z.string() })
-      .meta({ id: 'ResponseOutputTextDeltaEvent' }),
-    z
-      .object({
-        type: z.literal('response.output_text.completed'),
-        ...common,
-        message_id: resourceId,
-        final_text: z.string(),
-        usage: tokenUsage,
-        incomplete: incomplete.optional(),
-        model: z.string().optional(),
-      })
-      .meta({ id: 'ResponseOutputTextCompletedEvent' }),
-    z
-      .object({ type: z.literal('response.error'), ...common, message: z.string(), code: errorCode })
-      .meta({ id: 'ResponseErrorEvent' }),
+    event('ResponseCreatedEvent', 'response.created', {
+      message_id: resourceId,
+      agent_id: uuid,
+      model: z.string(),
+    }),
+    event('ResponseChatTitleUpdatedEvent', 'response.chat.title.updated', { name: z.string() }),
+    event('ResponseReasoningStepStartEvent', 'response.reasoning_step.start', { step: startedStep }),
+    event('ResponseReasoningStepEndEvent', 'response.reasoning_step.end', { step: endedStep }),
+    event('ResponseOutputTextDeltaEvent', 'response.output_text.delta', { delta: z.string() }),
+    event('ResponseOutputTextCompletedEvent', 'response.output_text.completed', {
+      message_id: resourceId,
+      final_text: z.string(),
+      usage: tokenUsage,
+      incomplete: incomplete.optional(),
+      model: z.string().optional(),
+    }),
+    event('ResponseErrorEvent', 'response.error', { message: z.string(), code: errorCode }),
   ])
   .meta({ id: 'StreamEvent' });
 

@@ -46,12 +46,12 @@ export const reasoningStep = z
 
 export type ReasoningStep = z.infer<typeof reasoningStep>;
 
+const fileFields = { original_name: z.string(), content_type: z.string(), size: count };
+
 /** `data` of the response to an upload that failed (specification, section 2.7). `hint` is an addition. */
 export const failedUpload = z
   .object({
-    original_name: z.string(),
-    content_type: z.string(),
-    size: count,
+    ...fileFields,
     scope: uploadScope,
     error_msg: z.string(),
     hint: z.string().optional(),
@@ -62,9 +62,7 @@ export const failedUpload = z
 export const uploadedFile = z
   .object({
     uuid,
-    original_name: z.string(),
-    content_type: z.string(),
-    size: count,
+    ...fileFields,
     file_url: z.url(),
     scope: uploadScope,
   })

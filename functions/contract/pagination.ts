@@ -101,7 +101,7 @@ export function paginate(page: {
 }
 
 export const orderBy = z.enum(['created_at', '-created_at', 'asc', 'desc']);
-type OrderBy = z.infer<typeof orderBy>;
 
 /** `asc` equals `created_at`; `desc` equals `-created_at`. */
-export const isAscending = (order: OrderBy): boolean => order === 'asc' || order === 'created_at';
+export const isAscending = (order: z.infer<typeof orderBy>): boolean =>
+  order === 'asc' || order === 'created_at';

@@ -49,7 +49,6 @@ export type Limits = Record<RateClass, RateLimit | null> & {
 };
 
 export const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-type Unit = keyof typeof secondsOfUnit;
 
 /** Each request writes its bucket's item, and a DynamoDB partition takes 1,000 write units a second. */
 const maxPerSecond = 500;
@@ -69,7 +68,11 @@ export const rateLimit = z.string().transform((text, context): RateLimit | null 
     context.addIssue(`must be ${rateLimitForm}`);
     return z.NEVER;
   }
-  const limit = { count: Number(count), seconds: secondsOfUnit[unit as Unit], burst: Number(burst) };
+  const limit = {
+    count: Number(count),
+    seconds: secondsOfUnit[unit as keyof typeof secondsOfUnit],
+    burst: Number(burst),
+  };
   if (limit.count / limit.seconds > maxPerSecond)
     context.addIssue(`must be at most ${maxPerSecond} a second, or none`);
   if (limit.burst > Math.max(maxBurst, limit.count))

@@ -17,8 +17,7 @@ export const handler = lambdaRoute(
   deleteChatRoute,
   async (request, { awaitRateLimit }) => {
     await deleteChat(services, await chatOf(request), awaitRateLimit);
-    const data: DeletedChatResource = { id: request.parameters.chat_id, deleted: true };
-    return { data };
+    return { data: { id: request.parameters.chat_id, deleted: true } satisfies DeletedChatResource };
   },
   { awaitsRateLimit: true, checkUsers },
 );

@@ -14,6 +14,5 @@ const services = {
 
 export const handler = lambdaRoute(deleteFileRoute, async ({ workspaceId, parameters: { uuid } }) => {
   await deleteFile(services, workspaceId, uuid);
-  const data: DeletedFileResource = { uuid, deleted: true };
-  return { data };
+  return { data: { uuid, deleted: true } satisfies DeletedFileResource };
 });

@@ -9,6 +9,5 @@ const services = { clock, erasures: erasures(), log, purgeQueue: purgeQueue() };
 export const handler = lambdaRoute(eraseUserRoute, async ({ workspaceId, apiKeyId, query }) => {
   const externalUserId = query.external_user_id;
   await requestErasure(services, { workspaceId, externalUserId }, `API key ${apiKeyId}`);
-  const data: ErasedUserResource = { external_user_id: externalUserId, status: 'erasing' };
-  return { data };
+  return { data: { external_user_id: externalUserId, status: 'erasing' } satisfies ErasedUserResource };
 });

@@ -5,14 +5,13 @@ import { agents, workspaces } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
-const services = { workspaces: workspaces() };
-const findServices = { agents: agents() };
+const services = { agents: agents(), workspaces: workspaces() };
 
 export const handler = lambdaRoute(
   getModelRoute,
   async ({ workspaceId, parameters: { model } }) => {
     await checkOpenAi(services, workspaceId);
-    const agent = await findModel(findServices, workspaceId, model);
+    const agent = await findModel(services, workspaceId, model);
     if (agent === undefined) throw modelNotFound(model);
     return { data: modelResource(agent) };
   },

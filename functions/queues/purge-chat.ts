@@ -2,35 +2,10 @@ import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
 import { purgeChat } from '#domain/erasure/purge-chat.ts';
-import {
-  batches,
-  chatDeletion,
-  chatPages,
-  chatTraces,
-  clock,
-  erasedObjects,
-  feedback,
-  fileIndex,
-  log,
-  purgeOutbox,
-  purgeQueue,
-  requestEraser,
-} from '#runtime/composition/services.ts';
+import { erasureServices, log, purgeQueue } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const services = {
-  ...erasedObjects,
-  batches: batches(),
-  chatDeletion: chatDeletion(),
-  chatPages: chatPages(),
-  chatTraces: chatTraces(),
-  clock,
-  feedback: feedback(),
-  fileIndex: fileIndex(),
-  purgeOutbox: purgeOutbox(),
-  purgeQueue: purgeQueue(),
-  requestEraser: requestEraser(),
-};
+const services = { ...erasureServices(), purgeQueue: purgeQueue() };
 
 /** Deletes the data of deleted chats and persons. The queue delivers the message of a failed purge again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {

@@ -7,13 +7,6 @@ export class ChatBatchError extends Error {
   override readonly name: string = 'ChatBatchError';
 }
 
-interface ErrorResponse {
-  status: number;
-  errorCode: number | undefined;
-  data: Record<string, unknown> | null;
-  headers: Headers;
-}
-
 /** The service has rejected the request, or has failed. A class for each code of the contract extends this one. */
 export class ApiError extends ChatBatchError {
   override readonly name: string = 'ApiError';
@@ -33,7 +26,8 @@ export class ApiError extends ChatBatchError {
   readonly mayBeProcessed: boolean;
   readonly headers: Headers;
 
-  constructor(message: string, { status, errorCode, data, headers }: ErrorResponse) {
+  constructor(message: string, response: Pick<ApiError, 'status' | 'errorCode' | 'data' | 'headers'>) {
+    const { status, errorCode, data, headers } = response;
     super(message);
     this.status = status;
     this.errorCode = errorCode;

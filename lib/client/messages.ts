@@ -16,6 +16,7 @@ import {
   type Envelope,
   type RequestOptions,
   type Transport,
+  type TransportOptions,
 } from './transport.ts';
 
 export interface SendParams extends Omit<SendMessageRequest, 'stream' | 'resumable' | 'agent_id'> {
@@ -37,10 +38,8 @@ export interface ResumeParams extends OfUser {
   starting_after?: number;
 }
 
-export interface StreamDefaults {
+export interface StreamDefaults extends Pick<TransportOptions, 'maxRetries' | 'onRetry'> {
   streamTimeout: number;
-  maxRetries: number;
-  onRetry: (error: unknown, milliseconds: number) => void;
 }
 
 const pickUser = ({ external_user_id }: OfUser): OfUser =>
@@ -196,23 +195,18 @@ export class Messages {
 
   #replyStream(
     {
-      chatId,
       user,
-      open,
-      isResumable,
-      isContinued,
+      ...source
     }: Pick<StreamSource, 'chatId' | 'open' | 'isResumable' | 'isContinued'> & { user: OfUser },
     options: StreamOptions,
   ): ReplyStream {
+    const { chatId } = source;
     return new ReplyStream({
-      chatId,
-      open,
+      ...source,
       resume: (response_id, starting_after, signal) =>
         this.#resume(chatId, { response_id, starting_after, ...user }, { ...options, signal }),
       stop: (responseId) =>
         this.stop(chatId, { ...user, ...(responseId !== undefined && { response_id: responseId }) }),
-      isResumable,
-      isContinued,
       maxResumes: options.maxRetries ?? this.#defaults.maxRetries,
       delay: this.#transport.delay,
       onRetry: this.#defaults.onRetry,

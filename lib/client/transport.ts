@@ -115,8 +115,13 @@ export function createTransport(defaults: TransportOptions): Transport {
       const value = await call.recover?.(error);
       return value === undefined ? undefined : withResponse(value, error.status, error.headers);
     };
-    const attempt = () => requestOnce(defaults, call, options);
-    return apiPromise(withRetries(call, options, { ...defaults, delay }, attempt, recover));
+    const read = call.read ?? (({ data }: Envelope) => data as Value);
+    const attemptOnce = () =>
+      attempt(defaults, call, options, async (response) => {
+        const envelope = readEnvelope(await response.text(), defaults.baseUrl);
+        return withResponse(read(envelope, response.headers), response.status, response.headers);
+      });
+    return apiPromise(withRetries(call, options, { ...defaults, delay }, attemptOnce, recover));
   };
 
   return { request, open, delay };
@@ -150,15 +155,12 @@ async function withRetries<Value, Result>(
       const recovered = failures.mayHaveWorked ? await recover(error) : undefined;
       if (recovered !== undefined) return recovered;
       if (!failures.allowRetry(error)) throw failures.mark(error);
-      const delay = defaults.delay(retry, retryAfterOf(error));
+      const delay = defaults.delay(retry, error instanceof ApiError ? error.retryAfter : undefined);
       defaults.onRetry(error, delay);
       await sleep(delay, signal);
     }
   }
 }
-
-const retryAfterOf = (error: unknown): number | undefined =>
-  error instanceof ApiError ? error.retryAfter : undefined;
 
 /** The failed attempts of one request. */
 class Failures {
@@ -220,19 +222,6 @@ function isRetriable(error: unknown, { isRepeatable = true }: Pick<Call<never>, 
   if (error instanceof RateLimitError) return true;
   if (error instanceof ServiceUnavailableError) return isRepeatable || error.retryAfter !== undefined;
   return isRepeatable && (error.status >= 500 || isReplyInProgress(error));
-}
-
-function requestOnce<Value>(
-  transport: TransportOptions,
-  call: Call<Value>,
-  options: RequestOptions,
-): Promise<WithResponse<Value>> {
-  return attempt(transport, call, options, async (response) => {
-    const text = await response.text();
-    const envelope = readEnvelope(text, transport.baseUrl);
-    const read = call.read ?? (({ data }: Envelope) => data as Value);
-    return withResponse(read(envelope, response.headers), response.status, response.headers);
-  });
 }
 
 const withResponse = <Value>(data: Value, status: number, headers: Headers): WithResponse<Value> => ({

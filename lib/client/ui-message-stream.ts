@@ -108,10 +108,8 @@ const endsText: ReadonlySet<string> = new Set<StreamEvent['type']>([
   'response.error',
 ]);
 
-type OtherEvent = Exclude<StreamEvent, { type: 'response.output_text.delta' }>;
-
 /** @returns undefined for an event that this version does not know */
-function chunkOf(event: OtherEvent, steps: Map<string, AgentStep>): UIMessageChunk | undefined {
+function chunkOf(event: StreamEvent, steps: Map<string, AgentStep>): UIMessageChunk | undefined {
   switch (event.type) {
     case 'response.created': {
       const { chat_id: chatId, message_id: messageId, response_id: responseId } = event;

@@ -1,6 +1,6 @@
 import type { BatchStore } from '#domain/batches/batch-store.ts';
-import type { WebhookSource } from '#domain/webhooks/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 
-export const webhookSourceOf = (batches: Pick<BatchStore, 'webhook'>): WebhookSource => ({
+export const webhookSourceOf = (batches: Pick<BatchStore, 'webhook'>): WebhookServices['webhookSource'] => ({
   get: ({ workspaceId, batchId }) => batches.webhook({ workspaceId, id: batchId }),
 });

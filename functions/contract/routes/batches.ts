@@ -16,7 +16,7 @@ import { attachedFileUuids } from '#contract/message.ts';
 import { cursorQuery, pageQuery } from '#contract/pagination.ts';
 import { responseFormat } from '#contract/response-format.ts';
 import { httpUrlForm, isHttpUrl, isPlainLoopbackUrl } from '#contract/urls.ts';
-import { batchPath, defaults, longBody, type Route } from './route.ts';
+import { batchPath, defaults, longBody, type Route, readDefaults } from './route.ts';
 
 /** Specification, section 2.10. */
 const batchRequest = z
@@ -93,37 +93,31 @@ export const createBatchRoute = {
 } as const satisfies Route;
 
 export const getBatchRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'get-batch',
-  method: 'GET',
   path: '/batches/{batch_id}',
   summary: 'Read the status of a batch',
   tag: 'Batches',
-  rateClass: 'reads',
   parameters: batchPath,
   failures: ['notFound'],
 } as const satisfies Route;
 
 export const listBatchesRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'list-batches',
-  method: 'GET',
   path: '/batches',
   summary: 'List batches, newest first',
   tag: 'Batches',
-  rateClass: 'reads',
   transfer: 'streamed',
   query: cursorQuery.extend({ status: z.enum(batchStatuses).optional() }),
 } as const satisfies Route;
 
 export const listBatchResultsRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'list-batch-results',
-  method: 'GET',
   path: '/batches/{batch_id}/results',
   summary: 'Read the results of a batch, in input order',
   tag: 'Batches',
-  rateClass: 'reads',
   transfer: 'streamed',
   timeoutSeconds: 180,
   parameters: batchPath,

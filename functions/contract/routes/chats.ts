@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { chatName, externalUserId, optional, uuid } from '#contract/fields.ts';
 import { idempotencyHeaders } from '#contract/headers.ts';
 import { cursorQuery, orderBy, pageQuery } from '#contract/pagination.ts';
-import { chatPath, defaults, type Route, userHeaders, userQuery } from './route.ts';
+import { chatPath, defaults, type Route, readDefaults, userHeaders, userQuery } from './route.ts';
 
 export const createChatRoute = {
   ...defaults,
@@ -20,14 +20,12 @@ export const createChatRoute = {
 } as const satisfies Route;
 
 export const getChatRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'get-chat',
-  method: 'GET',
   path: '/chats/{chat_id}',
   summary: 'Read one chat',
   description: 'An addition to the specification.',
   tag: 'Chats',
-  rateClass: 'reads',
   parameters: chatPath,
   query: userQuery,
   headers: userHeaders,
@@ -35,13 +33,11 @@ export const getChatRoute = {
 } as const satisfies Route;
 
 export const listChatsRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'list-chats',
-  method: 'GET',
   path: '/chats',
   summary: 'List chats',
   tag: 'Chats',
-  rateClass: 'reads',
   transfer: 'streamed',
   query: cursorQuery.extend({
     order_by: orderBy.default('-created_at'),
@@ -83,13 +79,11 @@ export const deleteChatRoute = {
 } as const satisfies Route;
 
 export const listMessagesRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'list-messages',
-  method: 'GET',
   path: '/chats/{chat_id}/messages',
   summary: 'Read the history of a chat, oldest message first by default',
   tag: 'Messages',
-  rateClass: 'reads',
   transfer: 'streamed',
   // Lambda streams at most 200 MB: the first 6 MB without a limit, then 2 MB a second, about 100 s in all.
   timeoutSeconds: 180,

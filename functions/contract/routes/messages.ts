@@ -14,7 +14,7 @@ import { idempotencyHeaders } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
 import { attachedFileUuids, feedbackType } from '#contract/message.ts';
 import { responseFormat } from '#contract/response-format.ts';
-import { chatPath, defaults, type Route } from './route.ts';
+import { chatPath, defaults, type Route, readDefaults, userHeaders } from './route.ts';
 
 export const sendMessageRoute = {
   ...defaults,
@@ -74,14 +74,12 @@ export const stopReplyRoute = {
 } as const satisfies Route;
 
 export const resumeStreamRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'resume-stream',
-  method: 'GET',
   path: '/chats/{chat_id}/stream',
   summary: 'Resume the stream of a reply that was sent with "resumable": true',
   description: `An addition to the specification. The response has the events after \`starting_after\`, byte for byte, and then those of the running reply. A stream can be resumed for ${limits.resumableMinutes} minutes after its start, any number of times.`,
   tag: 'Messages',
-  rateClass: 'reads',
   transfer: 'streamed',
   // Longer than any reply, so that a slow reader gets all of it. It is the longest that Lambda and the gateway allow. The
   // gateway's time starts earlier: 10 s are the longest start of an environment.
@@ -92,7 +90,7 @@ export const resumeStreamRoute = {
     starting_after: integerParameter(0, limits.sequenceNumberMax).optional(),
     external_user_id: externalUserId.optional(),
   }),
-  headers: z.object({ 'x-external-user-id': externalUserId.optional() }),
+  headers: userHeaders,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'always',
 } as const satisfies Route;

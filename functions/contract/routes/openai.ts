@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { limits } from '#contract/limits.ts';
 import { openAiPath, openAiPaths } from './dialect.ts';
-import { defaults, longBody, type Route } from './route.ts';
+import { defaults, longBody, type Route, readDefaults } from './route.ts';
 
 export const completeChatRoute = {
   ...defaults,
@@ -25,25 +25,21 @@ export const completeChatRoute = {
 } as const satisfies Route;
 
 export const getModelRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'get-model',
-  method: 'GET',
   ...openAiPaths('/models/{model}'),
   dialect: 'openai',
   summary: 'Read a published agent as a model of OpenAI clients',
-  rateClass: 'reads',
   parameters: z.object({ model: z.string() }),
   failures: ['notFound'],
 } as const satisfies Route;
 
 export const listModelsRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'list-models',
-  method: 'GET',
   ...openAiPaths('/models'),
   dialect: 'openai',
   summary: 'List the published agents as models of OpenAI clients',
-  rateClass: 'reads',
   transfer: 'streamed',
 } as const satisfies Route;
 

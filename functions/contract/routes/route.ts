@@ -97,6 +97,9 @@ export const defaults = {
   failures: [],
 } as const;
 
+/** What most routes that only read have. */
+export const readDefaults = { ...defaults, method: 'GET', rateClass: 'reads' } as const;
+
 export const batchPath = z.object({ batch_id: uuid });
 export const chatPath = z.object({ chat_id: idParameter });
 

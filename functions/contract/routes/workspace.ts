@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { externalUserId } from '#contract/fields.ts';
-import { defaults, type Route } from './route.ts';
+import { defaults, type Route, readDefaults } from './route.ts';
 
 export const eraseUserRoute = {
   ...defaults,
@@ -17,12 +17,10 @@ export const eraseUserRoute = {
 } as const satisfies Route;
 
 export const listPublishedAgentsRoute = {
-  ...defaults,
+  ...readDefaults,
   name: 'list-published-agents',
-  method: 'GET',
   path: '/chats/published-agents',
   summary: 'List the published agents of the workspace',
   tag: 'Agents',
-  rateClass: 'reads',
   transfer: 'streamed',
 } as const satisfies Route;

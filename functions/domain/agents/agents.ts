@@ -79,16 +79,20 @@ export async function findAgent(services: Services<'agents'>, agentId: string): 
  * Replaces the draft's content. A published version does not change until the agent is published again.
  * @throws notFound `Agent not found`
  */
-export async function updateAgent(
+export const updateAgent = (
   services: AgentEditing & Services<'clock'>,
-  input: { agentId: string; definition: AgentDefinition },
+  { agentId, definition }: { agentId: string; definition: AgentDefinition },
+): Promise<Agent> => changeAgent(services, agentId, { definition }, 'unchanged');
+
+async function changeAgent(
+  services: AgentEditing & Services<'clock'>,
+  agentId: string,
+  changes: Partial<Agent>,
+  published: 'unchanged' | null,
 ): Promise<Agent> {
-  const agent: Agent = {
-    ...(await findAgent(services, input.agentId)),
-    definition: input.definition,
-    updatedAt: services.clock.now().toISOString(),
-  };
-  await services.agents.save(agent, 'unchanged');
+  const found = await findAgent(services, agentId);
+  const agent = { ...found, ...changes, updatedAt: services.clock.now().toISOString() };
+  await services.agents.save(agent, published);
   return agent;
 }
 
@@ -155,17 +159,7 @@ async function publish(
  * Unpublishes the agent: sends fail with `Agent version not found` until it is published again.
  * @throws notFound `Agent not found`
  */
-export async function unpublishAgent(
-  services: AgentEditing & Services<'clock'>,
-  agentId: string,
-): Promise<Agent> {
-  const agent: Agent = {
-    ...(await findAgent(services, agentId)),
-    publishState: 'unpublished',
-    publishedVersionId: null,
-    publishedAt: null,
-    updatedAt: services.clock.now().toISOString(),
-  };
-  await services.agents.save(agent, null);
-  return agent;
+export function unpublishAgent(services: AgentEditing & Services<'clock'>, agentId: string): Promise<Agent> {
+  const unpublished = { publishState: 'unpublished', publishedVersionId: null, publishedAt: null } as const;
+  return changeAgent(services, agentId, unpublished, null);
 }

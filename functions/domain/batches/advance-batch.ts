@@ -11,7 +11,7 @@ import {
   outcomeOfStop,
   successorsIn,
 } from './batch.ts';
-import type { Services } from './batch-store.ts';
+import type { Services, SlotMessage } from './batch-store.ts';
 import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 
 type DispatchServices = SlotServices & Services<'batchWorkflow'>;
@@ -20,9 +20,7 @@ type DispatchServices = SlotServices & Services<'batchWorkflow'>;
  * The input of an execution. Names and types never change, because executions that an earlier release has started still
  * run.
  */
-interface DispatchInput {
-  workspaceId: string;
-  batchId: string;
+interface DispatchInput extends BatchIds {
   taskToken: string;
   /** The time when the workflow entered the waiting state, ISO 8601. */
   enteredAt: string;
@@ -52,10 +50,7 @@ interface EndServices extends CloseTurnServices, Services<'batches' | 'clock' | 
 
 type AdvanceServices = EndServices & SlotServices & Services<'log'>;
 
-interface BatchIds {
-  workspaceId: string;
-  batchId: string;
-}
+type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 
 /** `wait`: the batch has work; `finish`: it is stopped and waits for running requests; `over`: it has ended. */
 type BatchPhase = 'wait' | 'finish' | 'over';
@@ -67,19 +62,18 @@ type BatchPhase = 'wait' | 'finish' | 'over';
  */
 export async function advanceBatch(
   services: AdvanceServices,
-  input: BatchIds,
+  { workspaceId, batchId }: BatchIds,
 ): Promise<{ batch: Batch | undefined; stage: BatchPhase }> {
   for (;;) {
-    const batch = await read(services, input);
+    const batch = await services.batches.get(workspaceId, batchId);
     if (!isOpenBatch(batch)) return { batch, stage: 'over' };
     if (await stopExpired(services, batch)) continue;
     if (!(await failAbandoned(services, batch, false))) continue;
-    if (!(await closeIfEnded(services, batch))) return { batch, stage: phaseOf(batch) };
+    if (!(await closeIfEnded(services, batch)))
+      return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
     await topUpOthers(services, batch);
   }
 }
-
-const phaseOf = ({ stop }: Batch): BatchPhase => (stop === null ? 'wait' : 'finish');
 
 /** @returns false if the batch is stopped, or its time has not passed */
 async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {
@@ -95,21 +89,20 @@ const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== unde
  * Ends a batch if its workflow cannot continue. Requests without a result have failed.
  * @returns undefined if the batch was deleted with its workspace
  */
-export async function failBatch(services: EndServices, input: BatchIds): Promise<Batch | undefined> {
-  const found = await read(services, input);
+export async function failBatch(
+  services: EndServices,
+  { workspaceId, batchId }: BatchIds,
+): Promise<Batch | undefined> {
+  const { batches, clock } = services;
+  const found = await batches.get(workspaceId, batchId);
   if (!isOpenBatch(found)) return found;
-  await services.batches.stop(found, { reason: 'failed', at: services.clock.now().toISOString() });
-  const batch = await read(services, input);
+  await batches.stop(found, { reason: 'failed', at: clock.now().toISOString() });
+  const batch = await batches.get(workspaceId, batchId);
   if (batch === undefined) return undefined;
   await failAbandoned(services, batch, true);
   await closeIfEnded(services, batch);
-  return read(services, input);
+  return batches.get(workspaceId, batchId);
 }
-
-const read = (
-  { batches }: Services<'batches'>,
-  { workspaceId, batchId }: BatchIds,
-): Promise<Batch | undefined> => batches.get(workspaceId, batchId);
 
 interface StoredRequest {
   requestIndex: number;

@@ -1,5 +1,4 @@
 import type { ResponseFormat } from '#contract/response-format.ts';
-import type { Chat } from '#domain/chats/chat.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import {
   type Batch,
@@ -30,11 +29,7 @@ export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'
 const longestBuffered = 60_000;
 
 /** A request that its worker may process. */
-export interface ClaimedRequest {
-  request: BatchRequest;
-  item: BatchItem;
-  /** The chat that was created with the claim. */
-  newChat: Chat | null;
+export interface ClaimedRequest extends Pick<RequestAttempt, 'request' | 'item' | 'newChat'> {
   prepared: Prepared | Invalid;
 }
 

@@ -93,10 +93,7 @@ export interface BatchWorkflow {
 }
 
 /** A batch that has not ended. */
-export interface OpenBatchEntry {
-  workspaceId: string;
-  batchId: string;
-}
+export type OpenBatchEntry = DeliveryOwner;
 
 /** An undelivered webhook. Its next attempt is not due before `due`, ISO 8601. */
 export interface WebhookEntry extends DeliveryOwner {

@@ -171,10 +171,8 @@ const stopErrors: Readonly<Record<StopReason, { code: number; message: string }>
   failed: { code: 500, message: 'The batch could not be carried through' },
 };
 
-export interface Outcome {
+export interface Outcome extends Pick<BatchItem, 'error' | 'processedAt'> {
   status: BatchResultStatus;
-  error: { code: number; message: string } | null;
-  processedAt: string | null;
 }
 
 /**

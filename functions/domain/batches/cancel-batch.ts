@@ -25,12 +25,10 @@ export async function cancelBatch(
     const { status } = await findBatch(services, workspaceId, batchId);
     throw new ServiceError('badRequest', `Only a batch in progress can be cancelled; this one is ${status}`);
   }
-  try {
-    await completeTaskCallback(services, stopped);
-  } catch (error) {
+  await completeTaskCallback(services, stopped).catch((error: unknown) =>
     // The batch is cancelled. The reconciler completes the callback.
-    services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });
-  }
+    services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error }),
+  );
   return countBatch(services, stopped);
 }
 

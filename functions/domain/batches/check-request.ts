@@ -4,7 +4,7 @@ import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { type Workspace, whitelistProblem } from '#domain/workspaces/workspace.ts';
 import type { BatchRequest } from './batch.ts';
 import type { Services } from './batch-store.ts';
 
@@ -38,10 +38,7 @@ export function requestChecks(
     /** Why the user may not use the workspace; undefined if the user may. */
     async problemOfUser({ externalUserId: user }: Pick<BatchRequest, 'externalUserId'>) {
       if (!whitelistEnabled) return undefined;
-      if (user === null) return 'external_user_id is required in whitelist mode';
-      return (await isListed(user))
-        ? undefined
-        : 'external_user_id is not on the whitelist of this workspace';
+      return whitelistProblem(user, user !== null && (await isListed(user)));
     },
     /** The published version of the agent; undefined if there is none. */
     agentOf: ({ agentId }: Pick<BatchRequest, 'agentId'>) => published(agentId),

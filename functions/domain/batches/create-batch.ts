@@ -8,24 +8,11 @@ import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/deliv
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import type { Services } from './batch-store.ts';
-import { requestChecks } from './check-request.ts';
+import { type CheckServices, requestChecks } from './check-request.ts';
 
-type CreateServices = Services<
-  | 'agents'
-  | 'batchSettings'
-  | 'batchWorkflow'
-  | 'batches'
-  | 'chats'
-  | 'clock'
-  | 'fileIndex'
-  | 'idempotency'
-  | 'identifiers'
-  | 'log'
-  | 'replySettings'
-  | 'secretCipher'
-  | 'webhookSender'
-  | 'workspaces'
->;
+type CreateServices = CheckServices &
+  Services<'batchSettings' | 'batchWorkflow' | 'batches' | 'idempotency' | 'identifiers' | 'log'> &
+  Services<'replySettings' | 'secretCipher' | 'webhookSender'>;
 
 type Checks = ReturnType<typeof requestChecks>;
 
@@ -89,7 +76,10 @@ export async function createBatch(
   // Several concurrent requests may have passed the first check.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
-  await startWorkflow(services, batch);
+  await services.batchWorkflow.start(batch).catch((error: unknown) =>
+    // The batch is stored; the reconciler starts its execution.
+    services.log.warn('The workflow of a batch was not started', { batchId: id, error }),
+  );
   return { batch, replayed: false };
 }
 
@@ -174,15 +164,6 @@ async function awaitBatch(
 
 /** The batch as the first response had it. */
 const replayOf = (batch: Batch) => ({ batch: { ...batch, ...newCounts }, replayed: true });
-
-async function startWorkflow({ batchWorkflow, log }: CreateServices, batch: Batch): Promise<void> {
-  try {
-    await batchWorkflow.start(batch);
-  } catch (error) {
-    // The batch is stored; the reconciler starts its execution.
-    log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
-  }
-}
 
 /** Requests that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {

@@ -1,8 +1,10 @@
 import type { BatchResultResource, ModelCallResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { ServiceError } from '#contract/errors.ts';
+import type { ListPage } from '#contract/pagination.ts';
 import { messageId } from '#domain/chats/message.ts';
-import type { CountedCall } from '#domain/platform/services.ts';
+import { type CountedCall, groupsOf } from '#domain/platform/services.ts';
+import type { DeliveryOwner } from '#domain/webhooks/services.ts';
 import {
   type Batch,
   type BatchItem,
@@ -57,12 +59,8 @@ export async function countBatches(
   batches: readonly Batch[],
 ): Promise<Batch[]> {
   const counted: Batch[] = [];
-  for (let first = 0; first < batches.length; first += batchesAtOnce)
-    counted.push(
-      ...(await Promise.all(
-        batches.slice(first, first + batchesAtOnce).map((batch) => countBatch(services, batch)),
-      )),
-    );
+  for (const group of groupsOf(batches, batchesAtOnce))
+    counted.push(...(await Promise.all(group.map((batch) => countBatch(services, batch)))));
   return counted;
 }
 
@@ -76,13 +74,7 @@ const repliesAtOnce = 50;
  */
 export async function listBatchResults(
   services: Services<'batches' | 'messages'>,
-  input: {
-    workspaceId: string;
-    batchId: string;
-    status: BatchResultStatus | undefined;
-    limit: number;
-    offset: number;
-  },
+  input: DeliveryOwner & Pick<ListPage, 'limit' | 'offset'> & { status?: BatchResultStatus | undefined },
 ): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> {
   const batch = await findBatch(services, input.workspaceId, input.batchId);
   const [manifest, items] = await Promise.all([
@@ -99,10 +91,8 @@ export async function listBatchResults(
     .filter(({ outcome: { status } }) => input.status === undefined || status === input.status);
   const page = all.slice(input.offset, input.offset + input.limit);
   async function* results(): AsyncGenerator<BatchResultResource[]> {
-    for (let first = 0; first < page.length; first += repliesAtOnce)
-      yield await Promise.all(
-        page.slice(first, first + repliesAtOnce).map((each) => resultOf(services, batch, each)),
-      );
+    for (const group of groupsOf(page, repliesAtOnce))
+      yield await Promise.all(group.map((each) => resultOf(services, batch, each)));
   }
   return { total: all.length, pages: results() };
 }

@@ -43,13 +43,8 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
   const found: Found = { overdue: 0, oldestWait: 0 };
   const logged =
     ({ batchId }: DeliveryOwner, work: Check): Check =>
-    async () => {
-      try {
-        await work();
-      } catch (error) {
-        log.error('A batch was not reconciled', { batchId, error });
-      }
-    };
+    () =>
+      work().catch((error: unknown) => log.error('A batch was not reconciled', { batchId, error }));
   // The next run reads the list that this run could not read.
   const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
   const entries = (await reconciliationIndex.openBatches())

@@ -12,19 +12,9 @@ import { type Batch, type BatchItem, type BatchRequest, chatLeaseOf } from './ba
 import type { Services } from './batch-store.ts';
 import type { Prepared } from './check-request.ts';
 
-export type RespondServices = Services<
-  | 'agentRuntime'
-  | 'batches'
-  | 'batchSettings'
-  | 'chats'
-  | 'clock'
-  | 'fileIndex'
-  | 'log'
-  | 'messages'
-  | 'meter'
-  | 'replyEvents'
-  | 'replySettings'
->;
+export type RespondServices = Parameters<typeof collectReply>[0] &
+  Parameters<typeof openTurn>[0] &
+  Services<'batches' | 'batchSettings' | 'fileIndex'>;
 
 /** An attempt to respond to a claimed request. */
 export interface RequestAttempt {

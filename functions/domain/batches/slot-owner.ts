@@ -65,7 +65,11 @@ export class SlotOwner {
   workspace: Workspace | undefined;
   readonly #services: OwnerServices;
   readonly #ending = new AbortController();
+  /** Aborted when the worker must start no further requests, except those that it has claimed. */
+  readonly ending = this.#ending.signal;
   readonly #lost = new AbortController();
+  /** Aborted when another worker owns the slot. */
+  readonly lost = this.#lost.signal;
   readonly #takesUntil: number;
   #batch: Batch;
   #share = 0;
@@ -85,16 +89,6 @@ export class SlotOwner {
   /** The batch as it was read last. */
   get batch(): Batch {
     return this.#batch;
-  }
-
-  /** Aborted when the worker must start no further requests, except those that it has claimed. */
-  get ending(): AbortSignal {
-    return this.#ending.signal;
-  }
-
-  /** Aborted when another worker owns the slot. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
   }
 
   /** Whether the batch starts no further requests. */
@@ -187,12 +181,12 @@ export class SlotOwner {
    * Whether this worker owns the slot for at least half a lease. A worker that was frozen may have lost the slot
    * without knowing it, so the method renews a lease that has less time left.
    */
-  async isOwner(): Promise<boolean> {
+  isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
     const untilOf = ({ slots }: Batch): number => slots[this.slot.number]?.until ?? 0;
     while (!this.lost.aborted && untilOf(this.#batch) - this.#now() < lease / 2) await this.renew();
     return !this.lost.aborted;
-  }
+  };
 
   /** Renews the slot, and decides whether the worker must end. */
   async renew(): Promise<void> {

@@ -188,9 +188,7 @@ class Worker {
 
   #claimant(): Claimant | undefined {
     const { batch, slot, workspace } = this.#owner;
-    return (
-      workspace && { batch, slot, workspace, format: this.#format, isOwner: () => this.#owner.isOwner() }
-    );
+    return workspace && { batch, slot, workspace, format: this.#format, isOwner: this.#owner.isOwner };
   }
 
   async #claim(started: Started): Promise<void> {
@@ -277,7 +275,7 @@ class Worker {
   }
 
   async #attempt(claimed: ClaimedRequest): Promise<Attempt> {
-    const isOwner = (): Promise<boolean> => this.#owner.isOwner();
+    const { isOwner } = this.#owner;
     if (!(await isOwner())) return { outcome: 'lost', item: claimed.item, calls: [] };
     const { batch, lost } = this.#owner;
     const stop = new AbortController();

@@ -3,6 +3,7 @@ import type { BatchServices } from '#domain/batches/batch-store.ts';
 import type { ErasedCounts, ErasedPart, Erasure, Purge } from '#domain/chats/purge.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { lastWriteAfter } from '#domain/platform/promises.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 
 export interface ErasureServices extends BatchServices {
@@ -100,8 +101,7 @@ export async function inGroups<Work>(
   works: readonly Work[],
   work: (each: Work) => Promise<unknown>,
 ): Promise<void> {
-  for (let first = 0; first < works.length; first += atOnce)
-    await Promise.all(works.slice(first, first + atOnce).map(work));
+  for (const group of groupsOf(works, atOnce)) await Promise.all(group.map(work));
 }
 
 export type FileOfChat = Pick<StoredFile, 'uuid' | 'scope'>;
@@ -137,9 +137,9 @@ export async function requestErasure(
 ): Promise<void> {
   const erasure: Erasure = { workspaceId, externalUserId, deletedAt: services.clock.now().toISOString() };
   await services.erasures.request(erasure, actor);
-  try {
-    await services.purgeQueue.send([erasure]);
-  } catch (error) {
-    services.log.warn('An erasure was not enqueued: the reconciler will do so', { error });
-  }
+  await services.purgeQueue
+    .send([erasure])
+    .catch((error: unknown) =>
+      services.log.warn('An erasure was not enqueued: the reconciler will do so', { error }),
+    );
 }

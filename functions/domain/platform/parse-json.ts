@@ -30,6 +30,7 @@ export function parseJson(name: string, text: string, mostValues: number): unkno
 }
 
 function requireFew(name: string, text: string, mostValues: number): void {
+  const tooMany = (rest: string) => new ServiceError('badRequest', `${name} has too many ${rest}`);
   let levels = 0;
   let values = 0;
   for (let index = nextStructural(text, 0); index < text.length; index = nextStructural(text, index + 1)) {
@@ -43,15 +44,8 @@ function requireFew(name: string, text: string, mostValues: number): void {
       values += 1;
     }
     if (levels > limits.bodyLevels)
-      throw new ServiceError(
-        'badRequest',
-        `${name} has too many levels: at most ${limits.bodyLevels} objects and arrays in each other`,
-      );
-    if (values > mostValues)
-      throw new ServiceError(
-        'badRequest',
-        `${name} has too many values: at most ${mostValues} fields and elements together`,
-      );
+      throw tooMany(`levels: at most ${limits.bodyLevels} objects and arrays in each other`);
+    if (values > mostValues) throw tooMany(`values: at most ${mostValues} fields and elements together`);
   }
 }
 

@@ -9,33 +9,24 @@ import {
   type Services,
   type WebhookDelivery,
   type WebhookResponse,
+  type WebhookServices,
 } from './services.ts';
-import {
-  type EncryptedWebhook,
-  type SecretOwner,
-  standardSignature,
-  type Webhook,
-  type WebhookTarget,
-  webhookSignature,
-} from './webhook.ts';
+import { standardSignature, type Webhook, type WebhookTarget, webhookSignature } from './webhook.ts';
 
 /**
  * Encrypts the address and the secrets in one ciphertext. The address is encrypted too, because its path or query may
  * contain a token.
  */
-const encryptTarget = async (
+const encryptTarget = (
   { secretCipher }: Services<'secretCipher'>,
-  { events }: Pick<Webhook, 'events'>,
-  { target, owner }: { target: WebhookTarget; owner: SecretOwner },
-): Promise<EncryptedWebhook> => ({
-  events,
-  target: await secretCipher.encrypt(JSON.stringify(target), owner),
-});
+  target: WebhookTarget,
+  owner: DeliveryOwner,
+): Promise<string> => secretCipher.encrypt(JSON.stringify(target), owner);
 
 export async function decryptTarget(
   { secretCipher }: Services<'secretCipher'>,
   webhook: Webhook,
-  owner: SecretOwner,
+  owner: DeliveryOwner,
 ): Promise<WebhookTarget> {
   if ('target' in webhook) return JSON.parse(await secretCipher.decrypt(webhook.target, owner));
   const { url, secret } = webhook;
@@ -55,12 +46,12 @@ export async function rejectForbiddenWebhook(
 export async function encryptedWebhook(
   services: Services<'secretCipher'>,
   { webhook }: CreateBatchBody,
-  owner: SecretOwner,
+  owner: DeliveryOwner,
 ): Promise<Webhook | null> {
   if (webhook === undefined) return null;
-  const { url, secret } = webhook;
-  const target = { url, secrets: secret === undefined ? [] : [secret] };
-  return encryptTarget(services, webhook, { target, owner });
+  const { url, secret, events } = webhook;
+  const secrets = secret === undefined ? [] : [secret];
+  return { events, target: await encryptTarget(services, { url, secrets }, owner) };
 }
 
 /**
@@ -76,23 +67,15 @@ export async function replaceWebhookSecret(
   if (webhook === undefined) throw new Error(`Batch ${owner.batchId} has no webhook`);
   const { url, secrets } = await decryptTarget(services, webhook, owner);
   const previous = secrets.filter((each) => each !== secret).slice(0, 1);
-  const target = { url, secrets: [secret, ...previous] };
-  const replaced = await encryptTarget(services, webhook, { target, owner });
+  const target = await encryptTarget(services, { url, secrets: [secret, ...previous] }, owner);
+  const replaced = { events: webhook.events, target };
   if (!(await services.deliveries.replaceWebhook(owner, webhook, replaced)))
     throw new Error(`The webhook of batch ${owner.batchId} has just been changed: run the command again`);
 }
 
-type DeliverServices = Services<
-  | 'clock'
-  | 'deliveries'
-  | 'log'
-  | 'meter'
-  | 'random'
-  | 'secretCipher'
-  | 'webhookSender'
-  | 'webhookSettings'
-  | 'webhookSource'
-> & { shares: Pick<Shares, 'join'> };
+type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
+  shares: Pick<Shares, 'join'>;
+};
 
 /** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {
@@ -178,9 +161,7 @@ async function attempt(
   return next.state === 'exhausted' ? exhausted : finished;
 }
 
-type AttemptResponse = { [Field in keyof WebhookResponse]: WebhookResponse[Field] | null } & {
-  failure: string | null;
-};
+type AttemptResponse = Pick<DeliveryAttempt, 'status' | 'failure'> & Pick<WebhookResponse, 'retryAfter'>;
 
 async function responseOf(
   { webhookSender }: DeliverServices,

@@ -1,5 +1,5 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { EncryptedWebhook, SecretCipher, Webhook } from './webhook.ts';
+import type { EncryptedWebhook, Webhook } from './webhook.ts';
 
 /** The delivery of a batch's final event. It exists only if the batch's webhook subscribes to that event. */
 export interface WebhookDelivery {
@@ -67,6 +67,12 @@ export interface DeliveryStore {
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }
 
+/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
+export interface SecretCipher {
+  encrypt(text: string, owner: DeliveryOwner): Promise<string>;
+  decrypt(encrypted: string, owner: DeliveryOwner): Promise<string>;
+}
+
 export interface WebhookSender {
   /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
   rejectionOf(url: string): Promise<string | null>;
@@ -86,18 +92,16 @@ export interface WebhookResponse {
   retryAfter: number | null;
 }
 
-/** Webhooks are stored with batches, but `domain/webhooks` must not import `domain/batches`. */
-export interface WebhookSource {
-  /** The webhook of a batch, if it has one. */
-  get(owner: DeliveryOwner): Promise<Webhook | undefined>;
-}
-
 export interface WebhookServices extends PlatformServices {
   deliveries: DeliveryStore;
   secretCipher: SecretCipher;
   webhookSender: WebhookSender;
   webhookSettings: WebhookSettings;
-  webhookSource: WebhookSource;
+  /**
+   * Reads the webhook of a batch, if it has one. Webhooks are stored with batches, but `domain/webhooks` must not import
+   * `domain/batches`.
+   */
+  webhookSource: { get(owner: DeliveryOwner): Promise<Webhook | undefined> };
 }
 
 /** Times in milliseconds. */

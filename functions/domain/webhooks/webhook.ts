@@ -25,17 +25,6 @@ export interface WebhookTarget {
   secrets: string[];
 }
 
-/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
-export interface SecretCipher {
-  encrypt(text: string, owner: SecretOwner): Promise<string>;
-  decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
-}
-
-export interface SecretOwner {
-  workspaceId: string;
-  batchId: string;
-}
-
 interface SignedCall {
   secret: string;
   /** Unix time in seconds, in the same form as in the header. */

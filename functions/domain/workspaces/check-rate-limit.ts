@@ -46,8 +46,10 @@ export function openRateLimits(services: LimiterServices): RateLimits {
     },
     charge(owner, tokens) {
       const buckets = bucketsOf(owner);
-      for (const [rateClass, amount] of Object.entries(tokens))
-        buckets.get(rateClass as RateClass)?.charge(amount, now());
+      for (const [rateClass, amount] of Object.entries(tokens)) {
+        const bucket = buckets.get(rateClass as RateClass);
+        bucket?.owe(amount * bucket.interval, now());
+      }
     },
     async writeCharges(owner) {
       await write(services, { owner, buckets: bucketsOf(owner), tokens: {}, now: now() }).catch(
@@ -90,10 +92,6 @@ class Bucket {
     this.rateClass = rateClass;
     this.limit = limit;
     this.interval = Math.ceil((limit.seconds * 1e6) / limit.count) / 1000;
-  }
-
-  charge(tokens: number, now: number): void {
-    this.owe(tokens * this.interval, now);
   }
 
   owe(amount: number, now: number): void {

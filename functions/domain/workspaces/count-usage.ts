@@ -53,13 +53,14 @@ export async function summarizeUsage(
   const ids = await workspacesOf(services, input.workspaceId);
   const lines = new Map<string | null, UsageLine>();
   let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
-  for (const group of groupsOf(ids, workspacesAtOnce)) {
-    const found = await allEnded(group.map((id) => usageOf(services, id, input)));
-    for (const line of found.flat()) {
-      lines.set(line.name, sum(lines.get(line.name), line));
-      total = { ...sum(total, line), name: null };
-    }
-  }
+  const addUsage = async (id: string): Promise<void> => {
+    for await (const days of services.usage.between(id, input.from, input.to))
+      for (const line of days.flatMap((day) => linesOf(day, input.by))) {
+        lines.set(line.name, sum(lines.get(line.name), line));
+        total = { ...sum(total, line), name: null };
+      }
+  };
+  for (const group of groupsOf(ids, workspacesAtOnce)) await allEnded(group.map(addUsage));
   return {
     lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
     total,
@@ -74,18 +75,6 @@ async function workspacesOf(
   if ((await workspaces.get(workspaceId)) === undefined)
     throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
   return [workspaceId];
-}
-
-async function usageOf(
-  { usage }: Services<'usage'>,
-  workspaceId: string,
-  { from, to, by }: { from: string; to: string; by: UsageGrouping },
-): Promise<UsageLine[]> {
-  const lines = new Map<string | null, UsageLine>();
-  for await (const days of usage.between(workspaceId, from, to))
-    for (const line of days.flatMap((day) => linesOf(day, by)))
-      lines.set(line.name, sum(lines.get(line.name), line));
-  return [...lines.values()];
 }
 
 function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {

@@ -29,16 +29,17 @@ export interface Workspace {
 export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limits | null =>
   limits === 'none' ? null : { ...stage, ...ownLimits };
 
-/**
- * Whitelist mode (specification, section 5.4).
- * @throws clientNotAllowed if the workspace is in whitelist mode and the user is missing or not on its list.
- */
-export function checkExternalUser(workspace: Workspace, externalUserId: unknown, isListed: boolean): void {
-  if (!workspace.whitelistEnabled) return;
+/** Why a user may not use a workspace in whitelist mode (specification, section 5.4); undefined if the user may. */
+export function whitelistProblem(externalUserId: unknown, isListed: boolean): string | undefined {
   if (externalUserId === undefined || externalUserId === null)
-    throw new ServiceError('clientNotAllowed', 'external_user_id is required in whitelist mode');
-  if (!isListed)
-    throw new ServiceError('clientNotAllowed', 'external_user_id is not on the whitelist of this workspace');
+    return 'external_user_id is required in whitelist mode';
+  return isListed ? undefined : 'external_user_id is not on the whitelist of this workspace';
+}
+
+/** @throws clientNotAllowed if the workspace is in whitelist mode and the user is missing or not on its list. */
+export function checkExternalUser(workspace: Workspace, externalUserId: unknown, isListed: boolean): void {
+  const problem = workspace.whitelistEnabled ? whitelistProblem(externalUserId, isListed) : undefined;
+  if (problem !== undefined) throw new ServiceError('clientNotAllowed', problem);
 }
 
 export type WorkspaceChanges = Partial<

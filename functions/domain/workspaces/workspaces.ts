@@ -45,17 +45,14 @@ export async function checkNamedUsers(
 
 export async function createWorkspace(
   services: Services<'clock' | 'identifiers' | 'workspaces'>,
-  {
-    openAiEnabled = false,
-    ...input
-  }: Pick<Workspace, 'name' | 'whitelistEnabled' | 'limits'> & Partial<Pick<Workspace, 'openAiEnabled'>>,
+  input: Pick<Workspace, 'name' | 'whitelistEnabled' | 'limits'> & Partial<Pick<Workspace, 'openAiEnabled'>>,
 ): Promise<Workspace> {
   const workspace: Workspace = {
     id: services.identifiers.workspaceId(),
-    ...input,
     enabled: true,
     titlesEnabled: true,
-    openAiEnabled,
+    openAiEnabled: false,
+    ...input,
     ownLimits: {},
     retentionDays: null,
     createdAt: services.clock.now().toISOString(),

@@ -47,8 +47,7 @@ import type { AttachmentReader, PreparedAttachments } from '#domain/files/servic
 import type { FileStore, PreparationLeases } from '#domain/files/stored-file.ts';
 import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { Shares } from '#domain/platform/shares.ts';
-import type { WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
-import type { SecretCipher } from '#domain/webhooks/webhook.ts';
+import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import {
   clientTimeouts,
@@ -202,6 +201,19 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
+/** What erases chats and what persons have done. */
+export const erasureServices = /* @__PURE__ */ lazily(() => ({
+  ...erasedObjects,
+  batches: batches(),
+  chatDeletion: chatDeletion(),
+  chatPages: chatPages(),
+  chatTraces: chatTraces(),
+  clock,
+  feedback: feedback(),
+  fileIndex: fileIndex(),
+  purgeOutbox: purgeOutbox(),
+  requestEraser: requestEraser(),
+}));
 /** Imported only where a stage shows errors. No stage in production does. */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
