@@ -52,10 +52,7 @@ const formScripts: readonly (readonly [message: string, script: (call: ModelCall
     'Family',
     (call) => say(call, '{"names": ["Ann"], "kind": "small", "motto": null, "head": null, "parts": []}'),
   ],
-  [
-    'Adult',
-    (call) => say(call, isAnswered(call) ? '{"name": "Ann", "age": 19}' : person),
-  ],
+  ['Adult', (call) => say(call, isAnswered(call) ? '{"name": "Ann", "age": 19}' : person)],
   ['People', (call) => say(call, `{"tasks": [${person}, {"name": "Bob", "age": 8}]}`)],
   [
     'Cut person',

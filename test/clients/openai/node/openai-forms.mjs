@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import OpenAI from 'openai';
 import { LengthFinishReasonError } from 'openai/error';
 import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
-import { runForms } from './run-checks.mjs';
 import { Family, Person } from './forms.mjs';
+import { runForms } from './run-checks.mjs';
 
 const { BASE, KEY, AGENT } = process.env;
 const { completions } = new OpenAI({ baseURL: `${BASE}/openai`, apiKey: KEY }).chat;

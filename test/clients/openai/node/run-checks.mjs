@@ -21,7 +21,8 @@ export async function runForms(modes, others = {}) {
     mode,
     async () => {
       assert.deepEqual({ ...(await ask('Person')) }, { name: 'Ann', age: 7 });
-      for (const never of ['No JSON', 'No person', 'Cut person']) await assert.rejects(ask(`${never} (${mode})`));
+      for (const never of ['No JSON', 'No person', 'Cut person'])
+        await assert.rejects(ask(`${never} (${mode})`));
     },
   ]);
   await runChecks({ ...Object.fromEntries(checks), ...others });
