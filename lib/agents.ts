@@ -33,9 +33,12 @@ export class Agents extends Construct {
     const { settings } = platform;
     const { bedrockKnowledgeBases, bedrockModels } = settings;
     const stack = Stack.of(this);
-    const openAiApiKey = this.createProviderKey('OpenAiApiKey', settings, {
-      description: 'The key for the address that speaks OpenAI chat completions',
-    });
+    const { partition, region, account } = stack;
+    const openAiApiKey = this.createProviderKey(
+      'OpenAiApiKey',
+      'The key for the address that speaks OpenAI chat completions',
+      settings,
+    );
     this.replyLimits = allOf(
       variable('streamTimeoutSeconds', settings.streamTimeoutSeconds),
       ...Object.entries(replyLimits).map(([name, limit]) => variable(name as VariableName, limit)),
@@ -44,7 +47,9 @@ export class Agents extends Construct {
       (grantee) => {
         for (const statement of bedrockStatements(this, bedrockModels)) grantee.addToRolePolicy(statement);
       },
-      this.queriesKnowledgeBases(bedrockKnowledgeBases),
+      ...bedrockKnowledgeBases.map((id) =>
+        allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`),
+      ),
       readsSecrets('openAiApiKeySecret', openAiApiKey),
       variable('openAiBaseUrl', settings.openAiBaseUrl),
       this.readsTheWeb(settings),
@@ -98,15 +103,6 @@ export class Agents extends Construct {
     }),
   ];
 
-  private queriesKnowledgeBases(ids: readonly string[]): Need {
-    const { partition, region, account } = Stack.of(this);
-    return allOf(
-      ...ids.map((id) =>
-        allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`),
-      ),
-    );
-  }
-
   /** For agents that read web pages and search the web. */
   private readsTheWeb(settings: Settings): Need {
     const { outboundAllow, webSearch } = settings;
@@ -118,17 +114,13 @@ export class Agents extends Construct {
       variable('webSearchUrl', webSearch.url),
     );
     if (webSearch.provider !== 'brave') return search;
-    const key = this.createProviderKey('BraveApiKey', settings, { description: 'The key for Brave Search' });
+    const key = this.createProviderKey('BraveApiKey', 'The key for Brave Search', settings);
     new CfnOutput(Stack.of(this), 'BraveApiKeySecretArn', { value: key.secretArn });
     return allOf(search, readsSecrets('webSearchApiKeySecret', key));
   }
 
   /** A secret for a provider's API key. Its first value is random; an operator replaces it with the key. */
-  private createProviderKey(
-    id: string,
-    settings: Settings,
-    { description }: { description: string },
-  ): Secret {
+  private createProviderKey(id: string, description: string, settings: Settings): Secret {
     const secret = new Secret(this, id, { description, removalPolicy: removalPolicyOf(settings) });
     pinLogicalId(secret, id);
     Validations.of(secret).acknowledge({

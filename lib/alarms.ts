@@ -46,7 +46,8 @@ export class Alarms extends Construct {
 
   constructor(scope: Construct, id: string, { alarmEmails }: Settings) {
     super(scope, id);
-    this.topic = new AlarmTopic(this, 'Topic', { emails: alarmEmails });
+    this.topic = createTopic(this, 'Topic');
+    for (const email of alarmEmails) this.topic.addSubscription(new EmailSubscription(email));
     new CfnOutput(Stack.of(this), 'AlarmTopicArn', { value: this.topic.topicArn });
   }
 
@@ -75,6 +76,9 @@ export class Alarms extends Construct {
     rule: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
   ): void {
     const { summary, handler, queue, period } = rule;
+    const zero = {
+      messages: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
+    };
     this.add(id, {
       summary,
       // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count
@@ -83,11 +87,7 @@ export class Alarms extends Construct {
         {
           runs: handler.metricInvocations({ period, statistic: 'Sum' }),
           exceptFailed: less('failed', handler.metricErrors({ period, statistic: 'Sum' }), period),
-          zero: formula(
-            '0 * messages',
-            { messages: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }) },
-            period,
-          ),
+          zero: formula('0 * messages', zero, period),
         },
         period,
       ),
@@ -103,38 +103,36 @@ const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 /**
  * The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS.
  */
-class AlarmTopic extends Topic {
-  constructor(scope: Construct, id: string, { emails }: { emails: readonly string[] }) {
-    const key = new Key(scope, `${id}Key`, {
-      description: 'Encrypts the notifications of alarms',
-      enableKeyRotation: true,
-      // No stored data needs the key: SNS deletes a message after its delivery.
-      removalPolicy: RemovalPolicy.DESTROY,
-      pendingWindow: Duration.days(7),
-    });
-    key.addToResourcePolicy(
-      new PolicyStatement({
-        principals: [cloudWatch],
-        actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:GenerateDataKeyWithoutPlaintext'],
-        // In a key policy, `*` means this key.
-        resources: ['*'],
-      }),
-    );
-    super(scope, id, { displayName: Stack.of(scope).stackName, enforceSSL: true, masterKey: key });
-    const { partition, region, account } = Stack.of(this);
-    this.addToResourcePolicy(
-      new PolicyStatement({
-        principals: [cloudWatch],
-        actions: ['sns:Publish'],
-        resources: [this.topicArn],
-        conditions: {
-          ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` },
-          StringEquals: { 'aws:SourceAccount': account },
-        },
-      }),
-    );
-    for (const email of emails) this.addSubscription(new EmailSubscription(email));
-  }
+function createTopic(scope: Construct, id: string): Topic {
+  const { partition, region, account, stackName } = Stack.of(scope);
+  const key = new Key(scope, `${id}Key`, {
+    description: 'Encrypts the notifications of alarms',
+    enableKeyRotation: true,
+    // No stored data needs the key: SNS deletes a message after its delivery.
+    removalPolicy: RemovalPolicy.DESTROY,
+    pendingWindow: Duration.days(7),
+  });
+  key.addToResourcePolicy(
+    new PolicyStatement({
+      principals: [cloudWatch],
+      actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:GenerateDataKeyWithoutPlaintext'],
+      // In a key policy, `*` means this key.
+      resources: ['*'],
+    }),
+  );
+  const topic = new Topic(scope, id, { displayName: stackName, enforceSSL: true, masterKey: key });
+  topic.addToResourcePolicy(
+    new PolicyStatement({
+      principals: [cloudWatch],
+      actions: ['sns:Publish'],
+      resources: [topic.topicArn],
+      conditions: {
+        ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` },
+        StringEquals: { 'aws:SourceAccount': account },
+      },
+    }),
+  );
+  return topic;
 }
 
 const kebabCase = (id: string): string =>

@@ -81,11 +81,8 @@ export class Batches extends Construct {
       variable('requestsPerWorker', settings.requestsPerWorker),
     );
     const tasks = this.createTasks(platform, offer);
-    this.machine = new BatchWorkflow(this, 'Default', {
-      ...tasks,
-      deliverer: parts.webhooks.deliverer,
-      settings,
-    }).machine;
+    const { deliverer } = parts.webhooks;
+    this.machine = new BatchWorkflow(this, 'Default', { ...tasks, deliverer, settings }).machine;
     this.letDispatcherComplete(tasks.dispatcher);
     this.createWorker(platform, offer, parts);
     this.reconciler = this.createReconciler(platform, offer, parts.agents);
@@ -118,10 +115,10 @@ export class Batches extends Construct {
       dispatcher: platform.task(
         'dispatch-batch',
         {
+          ...ofWork,
           description:
             'Makes the slots of a batch, sends their messages, and stores the task token of its workflow',
           timeoutSeconds: 120,
-          ...ofWork,
         },
         platform.data(['GetItem'], { PutItem: ['batches'], UpdateItem: ['batches'] }),
         offer,
@@ -149,14 +146,11 @@ export class Batches extends Construct {
    * the dispatcher. With this statement in the role CloudFormation would find a circular dependency.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
+    const resources = [this.machine.stateMachineArn];
+    const statement = new PolicyStatement({ actions: ['states:SendTaskSuccess'], resources });
     new Policy(this, 'DispatcherWakes', {
       ...(role !== undefined && { roles: [role] }),
-      statements: [
-        new PolicyStatement({
-          actions: ['states:SendTaskSuccess'],
-          resources: [this.machine.stateMachineArn],
-        }),
-      ],
+      statements: [statement],
     });
   }
 

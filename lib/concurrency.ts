@@ -166,19 +166,17 @@ function reservationsOf(settings: ConcurrencySettings, scale: number): Map<Funct
     ['authorize-request', Math.floor(usualAuthorizers * scale)],
     ['prepare-attachment', settings.preparationConcurrency ?? Math.floor(usualPreparations * scale)],
     ['reconcile-batches', reconcilers],
-    ...usualReservations(settings).map(
-      ([name, executions]) => [name, Math.floor(executions * scale)] as [FunctionName, number],
-    ),
   ]);
+  for (const [name, executions] of usualReservations(settings))
+    reserved.set(name, Math.floor(executions * scale));
   const sends = reserved.get('send-message');
+  // All reservations and all that must stay unreserved.
+  const whole =
+    sumOf(reserved.values()) + usualShortRoutes + ofEventSources(settings) + settings.otherStacksConcurrency;
   if (sends !== undefined && scale === 1)
-    reserved.set('send-message', sends + settings.accountConcurrency - wholeOf(settings, reserved));
+    reserved.set('send-message', sends + settings.accountConcurrency - whole);
   return reserved;
 }
-
-/** All reservations and all that must stay unreserved. */
-const wholeOf = (settings: ConcurrencySettings, reserved: ReadonlyMap<FunctionName, number>): number =>
-  sumOf(reserved.values()) + usualShortRoutes + ofEventSources(settings) + settings.otherStacksConcurrency;
 
 /** The executions that the maximum concurrency of the event sources allows at once, in every account. */
 const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;

@@ -87,12 +87,8 @@ export class Dashboard extends Construct {
         stacked: true,
       }),
       graph('Crashed and throttled calls of functions', {
-        left: functions.map((handler) =>
-          handler.metricErrors({ ...sum, label: `${handler.node.id} crashed` }),
-        ),
-        right: functions.map((handler) =>
-          handler.metricThrottles({ ...sum, label: `${handler.node.id} throttled` }),
-        ),
+        left: functions.map((each) => each.metricErrors({ ...sum, label: `${each.node.id} crashed` })),
+        right: functions.map((each) => each.metricThrottles({ ...sum, label: `${each.node.id} throttled` })),
       }),
       graph('Queues, workflow, keys and secrets (the last three of the whole account)', {
         left: [

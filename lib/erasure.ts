@@ -60,10 +60,7 @@ export class Erasure extends Construct {
     const route = platform.routes('FileAndDeletion');
     route(
       'delete-chat',
-      platform.data(gets, {
-        ...chatDeletions,
-        UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'],
-      }),
+      platform.data(gets, { ...chatDeletions, UpdateItem: [...chatDeletions.UpdateItem, 'rateBuckets'] }),
       enqueue,
     );
     route(

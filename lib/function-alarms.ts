@@ -1,8 +1,7 @@
-import type { Alarm, IMetric } from 'aws-cdk-lib/aws-cloudwatch';
-import { Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { type Alarm, type IMetric, type MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { minute, sumOf } from './alarms.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
-import type { FunctionName } from './function-names.ts';
+import { camelCase, type FunctionName } from './function-names.ts';
 import type { Platform } from './platform.ts';
 import { Rollout } from './rollout.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -22,8 +21,7 @@ export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
   if (settings.rollout !== 'AllAtOnce') {
     const rollout = new Rollout(stack, 'Rollout', settings.rollout);
     for (const [name, handler] of functions) {
-      const own = crashes.get(name);
-      rollout.of(handler, own === undefined ? [gatewayErrors] : [own, gatewayErrors]);
+      rollout.of(handler, [crashes.get(name) ?? [], gatewayErrors].flat());
     }
   }
   watchThrottles(platform);
@@ -44,12 +42,7 @@ function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName
       const alarm = alarms.add(`${group}FunctionErrors${first === 0 ? '' : first / functionsOfAlarm + 1}`, {
         summary: `A function crashes or times out: one of ${names.join(', ')}.`,
         heading: 'function-errors',
-        metric: sumOf(
-          metricsOf(functions, names, (handler) =>
-            handler.metricErrors({ period: minute, statistic: 'Sum' }),
-          ),
-          minute,
-        ),
+        metric: sumOfFunctions(functions, names, 'metricErrors'),
         threshold: 1,
         // A single failure is no reason for an alarm: the queue, the workflow and clients retry.
         periods: [2, 5],
@@ -66,12 +59,7 @@ function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName
 function watchThrottles({ alarms, functions, throttledUnseen }: Platform): void {
   alarms.add('FunctionsThrottled', {
     summary: `Lambda throttles functions of this stack: one of ${throttledUnseen.join(', ')}.`,
-    metric: sumOf(
-      metricsOf(functions, throttledUnseen, (handler) =>
-        handler.metricThrottles({ period: minute, statistic: 'Sum' }),
-      ),
-      minute,
-    ),
+    metric: sumOfFunctions(functions, throttledUnseen, 'metricThrottles'),
     // Callers of these functions retry, and a burst is throttled for seconds. Ten in a minute are more than a burst.
     threshold: 10,
     periods: [2, 5],
@@ -100,16 +88,16 @@ export const concurrencyThreshold = (
   { unreserved }: Pick<ConcurrencyPlan, 'unreserved'>,
 ): number => accountConcurrency - Math.floor(unreserved / 8);
 
-/** The metrics of functions by their names in camel case. */
-const metricsOf = (
+/** The sum of a metric of functions. Their names in camel case are its ids. */
+function sumOfFunctions(
   functions: ReadonlyMap<FunctionName, ServiceFunction>,
   names: readonly FunctionName[],
-  metricOf: (handler: ServiceFunction) => IMetric,
-): Record<string, IMetric> =>
-  Object.fromEntries(
-    names.flatMap((name) => {
-      const handler = functions.get(name);
-      const id = name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
-      return handler === undefined ? [] : [[id, metricOf(handler)]];
-    }),
-  );
+  metricOf: 'metricErrors' | 'metricThrottles',
+): MathExpression {
+  const metrics: Record<string, IMetric> = {};
+  for (const name of names) {
+    const metric = functions.get(name)?.[metricOf]({ period: minute, statistic: 'Sum' });
+    if (metric !== undefined) metrics[camelCase(name)] = metric;
+  }
+  return sumOf(metrics, minute);
+}

@@ -17,6 +17,9 @@ export type TaskName =
 /** A function's name is that of its source file. */
 export type FunctionName = RouteName | TaskName;
 
+/** `create-chat` is `createChat`. */
+export const camelCase = (name: string): string =>
+  name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+
 /** The id of a function's construct. */
-export const pascalCase = (name: string): string =>
-  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+export const pascalCase = (name: string): string => camelCase(`-${name}`);

@@ -20,6 +20,9 @@ const streamedLimitSeconds = 15 * 60;
 /** Added to a function's timeout for the gateway's timeout: only the gateway's timeout includes a cold start. */
 const coldStartSeconds = 10;
 
+const streamedTimeout = ({ timeoutSeconds }: Route): Duration =>
+  Duration.seconds(Math.min(timeoutSeconds + coldStartSeconds, streamedLimitSeconds));
+
 /** Calls a function for each request of a route. The library's `LambdaIntegration` would also add a permission. */
 export function invoke(route: Route, handler: ServiceFunction, credentialsRole: IRole): Integration {
   const isStreamed = route.transfer === 'streamed';
@@ -34,7 +37,7 @@ export function invoke(route: Route, handler: ServiceFunction, credentialsRole: 
       credentialsRole,
       ...(isStreamed && {
         responseTransferMode: ResponseTransferMode.STREAM,
-        timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
+        timeout: streamedTimeout(route),
       }),
     },
   });
@@ -48,29 +51,24 @@ export function forward(route: Route, { domainName }: WebServer): HttpIntegratio
     [gatewayHeaders.requestId]: 'context.requestId',
     [gatewayHeaders.extendedRequestId]: 'context.extendedRequestId',
   };
+  const pathSources = Object.fromEntries(
+    Object.keys(route.parameters.shape).map((name) => [name, `method.request.path.${name}`]),
+  );
   return new HttpIntegration(`https://${domainName}${route.path}`, {
     httpMethod: route.method,
     options: {
       requestParameters: {
-        ...Object.fromEntries(
-          Object.entries(headers).map(([name, value]) => [`integration.request.header.${name}`, value]),
-        ),
-        ...Object.fromEntries(
-          Object.keys(route.parameters.shape).map((name) => [
-            `integration.request.path.${name}`,
-            `method.request.path.${name}`,
-          ]),
-        ),
+        ...prefixed('integration.request.header.', headers),
+        ...prefixed('integration.request.path.', pathSources),
       },
       ...(isStreamed && { responseTransferMode: ResponseTransferMode.STREAM }),
-      timeout: Duration.seconds(
-        isStreamed
-          ? Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)
-          : bufferedLimitSeconds,
-      ),
+      timeout: isStreamed ? streamedTimeout(route) : Duration.seconds(bufferedLimitSeconds),
     },
   });
 }
+
+const prefixed = (prefix: string, parameters: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(parameters).map(([name, source]) => [prefix + name, source]));
 
 export const pathOf = ({ parameters }: Route): Record<string, boolean> =>
   Object.fromEntries(Object.keys(parameters.shape).map((name) => [`method.request.path.${name}`, true]));

@@ -27,6 +27,7 @@ import {
   uploadErrorEnvelope,
 } from '#contract/routes.ts';
 import { deniedPorts } from '#contract/urls.ts';
+import { camelCase } from './function-names.ts';
 import {
   batchItemSeconds,
   gatewayBurst,
@@ -34,7 +35,7 @@ import {
   webhookRetrySeconds,
   webhookTimeoutSeconds,
 } from './limits.ts';
-import { describeDocument, operationIdOf } from './openapi/describe-document.ts';
+import { describeDocument } from './openapi/describe-document.ts';
 import {
   accessDeniedExample,
   failedUploadExample,
@@ -224,7 +225,7 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   for (const route of documentedRoutes)
     byPath[route.path] = {
       ...byPath[route.path],
-      [route.method.toLowerCase()]: operation(route.name, route),
+      [route.method.toLowerCase()]: operation(route),
     };
   return byPath;
 }
@@ -234,9 +235,9 @@ const rateClassesOf = ({ rateClass }: Route): string =>
     .map((name) => limitName(name, ' '))
     .join(', ');
 
-function operation(name: string, route: Route): ZodOpenApiOperationObject {
+function operation(route: Route): ZodOpenApiOperationObject {
   return {
-    operationId: operationIdOf(name),
+    operationId: camelCase(route.name),
     tags: route.tag === undefined ? [] : [route.tag],
     summary: route.summary,
     description: [
@@ -276,34 +277,25 @@ function json(schema: z.ZodType, example: unknown) {
   return { 'application/json': { schema, example } };
 }
 
-const requestExampleOf = (name: RouteName): unknown =>
-  (requestExamples as Partial<Record<RouteName, unknown>>)[name];
-
 function requestBody(route: Route): ZodOpenApiRequestBodyObject {
+  const { [route.name]: example }: Partial<Record<RouteName, unknown>> = requestExamples;
+  const encoding = { data: { contentType: 'application/json' } };
   return {
     required: route.hasOptionalBody !== true,
     content: route.multipart
-      ? {
-          'multipart/form-data': {
-            schema: route.body,
-            encoding: { data: { contentType: 'application/json' } },
-          },
-        }
-      : json(route.body, requestExampleOf(route.name)),
+      ? { 'multipart/form-data': { schema: route.body, encoding } }
+      : json(route.body, example),
   };
 }
 
-/** A failed upload describes its file. */
-const failureContent = (route: Route, status: string) =>
-  route.multipart && Number(status) === errorTable.badRequest.status
-    ? json(uploadErrorEnvelope, failedUploadExample)
-    : json(errorEnvelope, failureExampleOf(route, status));
-
-/** Only some routes have error 14103. */
-const failureExampleOf = (route: Route, status: string): unknown =>
-  Number(status) === errorTable.clientNotAllowed.status && !route.failures.includes('clientNotAllowed')
-    ? accessDeniedExample
-    : failureExamples[status];
+function failureContent({ multipart, failures }: Route, status: number) {
+  // A failed upload describes its file.
+  if (multipart && status === errorTable.badRequest.status)
+    return json(uploadErrorEnvelope, failedUploadExample);
+  // Only some routes have error 14103.
+  const isDenied = status === errorTable.clientNotAllowed.status && !failures.includes('clientNotAllowed');
+  return json(errorEnvelope, isDenied ? accessDeniedExample : failureExamples[status]);
+}
 
 function successResponse(route: Route) {
   return {
@@ -325,23 +317,19 @@ function successResponse(route: Route) {
 function failureResponses(route: Route): ZodOpenApiResponsesObject {
   const kinds = [...new Set([...failuresOfEveryRoute, ...route.failures])].map((kind) => errorTable[kind]);
   const responses: ZodOpenApiResponsesObject = {};
-  for (const [status, errors] of Object.entries(Object.groupBy(kinds, (error) => error.status)))
-    responses[status as `${1 | 2 | 3 | 4 | 5}${string}`] = {
-      description: (errors ?? []).map((error) => `${error.errorCode} ${error.name}`).join(', '),
+  const isReply = route.serverSentEvents === 'sometimes';
+  const { messageId, responseId, tokenUsage } = replyHeaders;
+  for (const [status, errors] of Map.groupBy(kinds, (error) => error.status))
+    responses[`${status}` as `${1 | 2 | 3 | 4 | 5}${string}`] = {
+      description: errors.map((error) => `${error.errorCode} ${error.name}`).join(', '),
       headers: {
         ...headersOfEveryResponse,
-        ...(Number(status) === errorTable.rateLimited.status && headerReferences('retry-after')),
+        ...(status === errorTable.rateLimited.status && headerReferences('retry-after')),
         // A failed reply is in the history too, and is replayed.
-        ...(route.serverSentEvents === 'sometimes' &&
-          Number(status) === errorTable.serverError.status &&
-          headerReferences(
-            replayedHeader.toLowerCase(),
-            replyHeaders.messageId,
-            replyHeaders.responseId,
-            replyHeaders.tokenUsage,
-          )),
-        ...(route.serverSentEvents === 'sometimes' &&
-          Number(status) === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),
+        ...(isReply &&
+          status === errorTable.serverError.status &&
+          headerReferences(replayedHeader.toLowerCase(), messageId, responseId, tokenUsage)),
+        ...(isReply && status === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),
       },
       content: failureContent(route, status),
     };

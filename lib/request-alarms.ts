@@ -64,17 +64,15 @@ const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses'
  * gateway's log.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
-  const { stackName } = Stack.of(alarms);
+  const { status, errorCode } = errorTable.rateLimited;
   const throttled = new MetricFilter(alarms, 'Responses429', {
     logGroup: gateway.accessLogs,
-    metricNamespace: stackName,
+    metricNamespace: Stack.of(alarms).stackName,
     metricName: 'Responses429',
-    filterPattern: FilterPattern.stringValue('$.status', '=', String(errorTable.rateLimited.status)),
+    filterPattern: FilterPattern.stringValue('$.status', '=', String(status)),
     metricValue: '1',
   });
-  const byRateLimit = serviceMetric(alarms, 'errors', {
-    error_code: String(errorTable.rateLimited.errorCode),
-  });
+  const byRateLimit = serviceMetric(alarms, 'errors', { error_code: String(errorCode) });
   alarms.add('RequestsThrottled', {
     summary: 'Many requests get 429, and not because of a rate limit of their workspace.',
     metric: sumOf({
@@ -110,16 +108,17 @@ export function watchWebServers(
   const errorsOf = Object.fromEntries(
     servers.map((server) => [server.name, server.metricServerErrors({ period: minute })]),
   );
+  const errors = sumOf(errorsOf, minute);
   alarms.add('WebFunctionErrors', {
     summary: 'A web function responds with 5xx, or Lambda does in its place, and not because of a model.',
     metric: formula(
       // The tenth: see `watchGateway`.
       'IF(own < errors / 10, 0, own)',
       {
-        errors: sumOf(errorsOf, minute),
+        errors,
         own: areReplying
           ? sumOf({ ...errorsOf, exceptModels: less('byModels', ofModels(alarms), minute) }, minute)
-          : sumOf(errorsOf, minute),
+          : errors,
       },
       minute,
     ),
@@ -148,9 +147,7 @@ export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer
     title: 'Web functions: all that Lambda reports',
     width: 18,
     height: 6,
-    metrics: ['Sum', 'Maximum'].flatMap((statistic) =>
-      servers.map((server) => server.everyMetric(statistic)),
-    ),
+    metrics: ['Sum', 'Maximum'].flatMap((statistic) => servers.map((each) => each.everyMetric(statistic))),
     summary: { columns: [TableSummaryColumn.SUM, TableSummaryColumn.MAXIMUM], hideNonSummaryColumns: true },
   }),
 ];

@@ -9,7 +9,6 @@ import {
   type IRestApi,
   LogGroupLogDestination,
   MethodLoggingLevel,
-  type MethodOptions,
   RequestAuthorizer,
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
@@ -18,7 +17,7 @@ import type { Alarm, Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
-import { type CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
+import { CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { dialectOf, dialects } from '#contract/routes/dialect.ts';
@@ -83,7 +82,12 @@ export class RestApi extends Construct {
     // cached result has a signed caller.
     const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
-      this.createAuthorizer(prefix + id, header, authorizer, settings.authorizerCacheSeconds);
+      new RequestAuthorizer(this, prefix + id, {
+        handler: authorizer.alias,
+        assumeRole: this.roleFor(authorizer),
+        identitySources: [IdentitySource.header(header)],
+        resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
+      });
     const api = this.createApi(settings, authorizerFor('Authorizer', dialects.service.keyHeader));
     this.api = api;
     const resources = this.addRoutes(api, {
@@ -96,7 +100,7 @@ export class RestApi extends Construct {
     if (corsOrigins.length > 0) for (const resource of resources) addPreflight(resource, corsOrigin);
     addGatewayResponses(api, corsOrigin);
     if (isAlone && domain !== undefined) this.attachDomain(api, domain);
-    if (firewall !== undefined) this.attachFirewall(api, this.firewallOf(firewall, trust.originSecrets));
+    if (firewall !== undefined) this.attachFirewall(api, firewall, trust.originSecrets);
     this.baseAddress =
       isAlone && domain !== undefined
         ? `https://${domain.name}${this.basePath}`
@@ -166,17 +170,17 @@ export class RestApi extends Construct {
     pointDomain(this, domain, new ApiGatewayDomain(name), { ipv6: false });
   }
 
-  private firewallOf(firewall: FirewallSettings, originSecrets: OriginSecrets | undefined): CfnWebACL {
-    return originSecrets === undefined
-      ? new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' })
-      : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecrets });
-  }
-
-  private attachFirewall(api: GatewayRestApi, { attrArn }: CfnWebACL): void {
-    new CfnWebACLAssociation(this, 'FirewallOfStage', {
-      resourceArn: api.deploymentStage.stageArn,
-      webAclArn: attrArn,
-    });
+  private attachFirewall(
+    api: GatewayRestApi,
+    firewall: FirewallSettings,
+    originSecrets: OriginSecrets | undefined,
+  ): void {
+    const { attrArn } =
+      originSecrets === undefined
+        ? new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' })
+        : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecrets });
+    const { stageArn } = api.deploymentStage;
+    new CfnWebACLAssociation(this, 'FirewallOfStage', { resourceArn: stageArn, webAclArn: attrArn });
   }
 
   /** Returns the resources that pages in browsers may call. */
@@ -188,36 +192,30 @@ export class RestApi extends Construct {
       webServer: WebServer | undefined;
     },
   ): Set<IResource> {
+    const { webServer } = props;
     const resources = new Set<IResource>();
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
-      const options = isOpenAi ? { authorizer: props.openAiAuthorizer } : {};
-      const invocation = (handler: ServiceFunction) => invoke(route, handler, this.roleFor(handler));
-      const added =
-        props.webServer !== undefined && isChatRoute(name)
-          ? addRoute(api, route, forward(route, props.webServer), {
-              ...options,
-              requestParameters: pathOf(route),
-            })
-          : addRoute(api, route, invocation(props.handlerOf(name)), options);
-      // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
-      if (!isOpenAi) for (const resource of added) resources.add(resource);
+      const authorizer = isOpenAi ? { authorizer: props.openAiAuthorizer } : {};
+      const isForwarded = webServer !== undefined && isChatRoute(name);
+      const integration = isForwarded
+        ? forward(route, webServer)
+        : this.invocationOf(route, props.handlerOf(name));
+      for (const path of pathsOf(route)) {
+        const resource = api.root.resourceForPath(versionPath + path);
+        resource.addMethod(route.method, integration, {
+          ...authorizer,
+          ...(isForwarded && { requestParameters: pathOf(route) }),
+        });
+        // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
+        if (!isOpenAi) resources.add(resource);
+      }
     }
     return resources;
   }
 
-  private createAuthorizer(
-    id: string,
-    header: string,
-    authorizer: ServiceFunction,
-    cacheSeconds: number,
-  ): RequestAuthorizer {
-    return new RequestAuthorizer(this, id, {
-      handler: authorizer.alias,
-      assumeRole: this.roleFor(authorizer),
-      identitySources: [IdentitySource.header(header)],
-      resultsCacheTtl: Duration.seconds(cacheSeconds),
-    });
+  private invocationOf(route: Route, handler: ServiceFunction): Integration {
+    return invoke(route, handler, this.roleFor(handler));
   }
 
   /** Returns the gateway's role, which then may call the function. */
@@ -271,19 +269,6 @@ export class RestApi extends Construct {
     return api;
   }
 }
-
-/** Adds the methods of a route. Returns their resources. */
-const addRoute = (
-  api: GatewayRestApi,
-  route: Route,
-  integration: Integration,
-  options: MethodOptions,
-): IResource[] =>
-  pathsOf(route).map((path) => {
-    const resource = api.root.resourceForPath(versionPath + path);
-    resource.addMethod(route.method, integration, options);
-    return resource;
-  });
 
 /**
  * The fields of an access log line. No field is a header, so no key is logged. No field can contain a quotation mark,

@@ -14,17 +14,6 @@ import type { Settings } from './settings.ts';
 
 type GradualRollout = Exclude<Settings['rollout'], 'AllAtOnce'>;
 
-const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> = {
-  Canary10Percent5Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES,
-  Canary10Percent10Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_10MINUTES,
-  Canary10Percent15Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_15MINUTES,
-  Canary10Percent30Minutes: LambdaDeploymentConfig.CANARY_10PERCENT_30MINUTES,
-  Linear10PercentEvery1Minute: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_1MINUTE,
-  Linear10PercentEvery2Minutes: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_2MINUTES,
-  Linear10PercentEvery3Minutes: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_3MINUTES,
-  Linear10PercentEvery10Minutes: LambdaDeploymentConfig.LINEAR_10PERCENT_EVERY_10MINUTES,
-};
-
 /**
  * Shifts the aliases of functions to new versions gradually. If an alarm is raised meanwhile, CodeDeploy shifts the
  * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
@@ -39,11 +28,16 @@ export class Rollout extends Construct {
   private readonly moves = new PolicyStatement({
     actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
   });
-  private readonly configuration: ILambdaDeploymentConfig;
+  private readonly deploymentConfig: ILambdaDeploymentConfig;
 
   constructor(scope: Construct, id: string, name: GradualRollout) {
     super(scope, id);
-    this.configuration = configurations[name];
+    // Of CodeDeploy itself; the setting has the end of its name.
+    this.deploymentConfig = LambdaDeploymentConfig.fromLambdaDeploymentConfigName(
+      this,
+      'Configuration',
+      `CodeDeployDefault.Lambda${name}`,
+    );
     this.application = new LambdaApplication(this, 'Application');
     // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
@@ -59,12 +53,9 @@ export class Rollout extends Construct {
   /** @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
     this.moves.addResources(handler.functionArn, handler.aliasByName.functionArn);
-    new LambdaDeploymentGroup(this, handler.node.id, {
-      application: this.application,
-      alias: handler.alias,
-      deploymentConfig: this.configuration,
-      role: this.role.withoutPolicyUpdates(),
-      alarms: [...alarms],
-    });
+    const { application, deploymentConfig } = this;
+    const role = this.role.withoutPolicyUpdates();
+    const props = { application, alias: handler.alias, deploymentConfig, role, alarms: [...alarms] };
+    new LambdaDeploymentGroup(this, handler.node.id, props);
   }
 }

@@ -55,7 +55,7 @@ export class ServiceFunction extends LambdaFunction {
       settings: Settings;
     },
   ) {
-    const { settings } = props;
+    const { settings, reservedExecutions } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, logsOf(settings));
     // The role that the CDK would create may write to every log group of the account.
     const role = new ServiceRole(scope, `${id}Role`, 'lambda.amazonaws.com');
@@ -76,9 +76,7 @@ export class ServiceFunction extends LambdaFunction {
       architecture: Architecture.ARM_64,
       timeout: Duration.seconds(props.timeoutSeconds),
       memorySize: props.memoryMegabytes ?? usualMegabytes,
-      ...(props.reservedExecutions !== undefined && {
-        reservedConcurrentExecutions: props.reservedExecutions,
-      }),
+      ...(reservedExecutions !== undefined && { reservedConcurrentExecutions: reservedExecutions }),
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,

@@ -47,9 +47,7 @@ const schema = z
   )
   .refine(
     ({ domain }) =>
-      domain?.hostedZone === undefined ||
-      domain.name === domain.hostedZone.name ||
-      domain.name.endsWith(`.${domain.hostedZone.name}`),
+      domain?.hostedZone === undefined || `.${domain.name}`.endsWith(`.${domain.hostedZone.name}`),
     { path: ['domain', 'hostedZone', 'name'], error: 'must be the zone of the domain' },
   )
   .refine(({ corsOrigins, webFunctions }) => corsOrigins.length < 2 || webFunctions !== 'none', {

@@ -94,21 +94,17 @@ function createBucket(
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: ITableV2): void {
-  const sums = { statistic: 'Sum' };
   const events = (metricName: string, dimensions: Record<string, string> = {}) =>
     new Metric({
       namespace: 'AWS/DynamoDB',
       metricName,
       dimensionsMap: { TableName: table.tableName, ...dimensions },
-      ...sums,
+      statistic: 'Sum',
     });
   // DynamoDB reports throttled calls and errors only while there are any, and by default an alarm on its metrics keeps
   // its state without data. The reconciler reads the table every minute, so this metric always has a value.
   const withZero = (counted: Record<string, IMetric>) =>
-    sumOf({
-      ...counted,
-      zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }),
-    });
+    sumOf({ ...counted, zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }) });
   alarms.add('TableThrottled', {
     summary: 'DynamoDB throttles reads or writes of the table.',
     metric: withZero({ reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') }),
@@ -119,7 +115,7 @@ export function watchTable(alarms: Alarms, table: ITableV2): void {
     summary: 'DynamoDB responds with internal errors.',
     metric: withZero(
       Object.fromEntries(
-        operations.map((operation) => [`of${operation}`, events('SystemErrors', { Operation: operation })]),
+        operations.map((Operation) => [`of${Operation}`, events('SystemErrors', { Operation })]),
       ),
     ),
     threshold: 10,

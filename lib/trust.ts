@@ -28,11 +28,12 @@ export class Trust {
       this.checksOrigin = readsSecrets('originSecrets', ...this.originSecrets.accepted);
     }
     if (!entryPointsOfChats(settings).webFunction) return;
-    const callerSecret = createSecret(stack, 'CallerSecret', {
-      description: 'Signs the callers that the authorizer tells the web function',
-      rotation:
-        'The command "agentctl secrets rotate caller" rotates it: a schedule could rotate twice within the time of the caches.',
-    });
+    const callerSecret = createSecret(
+      stack,
+      'CallerSecret',
+      'Signs the callers that the authorizer tells the web function',
+      'The command "agentctl secrets rotate caller" rotates it: a schedule could rotate twice within the time of the caches.',
+    );
     this.signsCallers = allOf(
       readsSecrets('callerSecret', callerSecret),
       variable('authorizerCacheSeconds', settings.authorizerCacheSeconds),
@@ -49,20 +50,18 @@ export class Trust {
  */
 function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
   const create = (of: number) =>
-    createSecret(scope, of === 1 ? 'OriginSecret' : `OriginSecret${of}`, {
-      description: 'Authenticates the distribution to its origins',
-      rotation: 'The setting originSecretGeneration rotates it: the distribution gets a value at deployment.',
-    });
+    createSecret(
+      scope,
+      of === 1 ? 'OriginSecret' : `OriginSecret${of}`,
+      'Authenticates the distribution to its origins',
+      'The setting originSecretGeneration rotates it: the distribution gets a value at deployment.',
+    );
   const sent = create(generation);
   const others = [generation - 1, generation + 1].filter((other) => other > 0).map(create);
   return { sent, accepted: [sent, ...others] };
 }
 
-function createSecret(
-  scope: Construct,
-  id: string,
-  { description, rotation }: { description: string; rotation: string },
-): Secret {
+function createSecret(scope: Construct, id: string, description: string, rotation: string): Secret {
   const secret = new Secret(scope, id, {
     description,
     // Never change it: CloudFormation would then put another value into every secret.

@@ -48,8 +48,8 @@ export class WebServer extends Construct {
     this.name = name;
     const logs = logsOf(settings);
     const logGroup = new LogGroup(this, 'Logs', logs);
-    pinLogicalId(logGroup, logsId);
     this.logGroup = logGroup;
+    pinLogicalId(logGroup, logsId);
     const role = new ServiceRole(this, 'Role', 'lambda.amazonaws.com');
     allowLogs(role, logGroup, logsId);
     const { region, stackName } = Stack.of(this);
@@ -94,17 +94,12 @@ export class WebServer extends Construct {
     this.domainName = server.endpoint.domainName;
     const { resource } = server.endpoint;
     this.endpoint = server.endpoint;
+    const identity = () => {
+      const { endpointName, endpointType, regions = [] } = resource;
+      return [Stack.of(this).getLogicalId(resource), functionName, endpointName, endpointType, ...regions];
+    };
     // Lazy, because code that runs after this constructor may still change the endpoint.
-    this.endpointId = Lazy.string({
-      produce: () =>
-        [
-          Stack.of(this).getLogicalId(resource),
-          functionName,
-          resource.endpointName,
-          resource.endpointType,
-          ...(resource.regions ?? []),
-        ].join(' '),
-    });
+    this.endpointId = Lazy.string({ produce: () => identity().join(' ') });
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
       reason: props.publicReason,

@@ -62,12 +62,10 @@ export const writeStatements = (table: ITableV2, writes: Writes): PolicyStatemen
           }),
         },
       });
-    const whole: string[] = [];
-    const partial: PolicyStatement[] = [];
-    for (const kind of written) {
-      const { keys, attributes }: { keys: string; attributes?: readonly string[] } = kinds[kind];
-      if (attributes === undefined) whole.push(keys);
-      else partial.push(allow([keys], attributes));
-    }
-    return whole.length === 0 ? partial : [allow(whole), ...partial];
+    const items: { keys: string; attributes?: readonly string[] }[] = written.map((kind) => kinds[kind]);
+    const whole = items.filter(({ attributes }) => attributes === undefined).map(({ keys }) => keys);
+    return [
+      ...(whole.length > 0 ? [allow(whole)] : []),
+      ...items.flatMap(({ keys, attributes }) => (attributes ? [allow([keys], attributes)] : [])),
+    ];
   });

@@ -13,6 +13,8 @@ export interface RunContext {
   readonly accountId: string;
   /** Replaces the intrinsic functions of a value by their results. Errors name `logicalId`. */
   resolve(value: unknown, logicalId: string): unknown;
+  /** The properties of a resource, without intrinsic functions. */
+  read<Properties>(resource: { readonly logicalId: string; readonly properties: unknown }): Properties;
   /** A name for the resource that is the same at every start. */
   nameOf(logicalId: string): string;
   /** The folder of the asset with this object key. */

@@ -67,6 +67,8 @@ function describeRun(
   const { front = '', sqs = '', sfn = '', kms = '', lambda = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
   const servers = () => [...context.webFunctions.values()];
+  const withPrefix = <Named extends { readonly logicalId: string }>(all: Named[], prefix: string) =>
+    all.filter(({ logicalId }) => logicalId.startsWith(prefix));
   const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
   return {
     url: front || gateway,
@@ -75,17 +77,17 @@ function describeRun(
     outputs,
     killWorkers: (prefix) =>
       sumOf([
-        ...pools().map((pool) => (pool.logicalId.startsWith(prefix) ? pool.killThreads() : 0)),
-        ...servers().map((server) => (server.logicalId.startsWith(prefix) ? server.kill() : 0)),
+        ...withPrefix(pools(), prefix).map((pool) => pool.killThreads()),
+        ...withPrefix(servers(), prefix).map((server) => server.kill()),
       ]),
     shutDownEnvironments: (prefix, count) =>
-      sumOf(servers().map((server) => (server.logicalId.startsWith(prefix) ? server.shutDown(count) : 0))),
+      sumOf(withPrefix(servers(), prefix).map((server) => server.shutDown(count))),
     workers: () => [
       ...pools().flatMap(({ functionName, threads }) =>
         threads().map(({ busy }) => ({ functionName, busy })),
       ),
-      ...servers().flatMap(({ functionName, environments }) =>
-        environments().map(({ busy }) => ({ functionName, busy })),
+      ...servers().flatMap((server) =>
+        server.environments().map(({ busy }) => ({ functionName: server.functionName, busy })),
       ),
     ],
     violations: () => [...context.violations],

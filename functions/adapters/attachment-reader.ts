@@ -15,6 +15,7 @@ import {
   type StoredFile,
 } from '#domain/files/stored-file.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
+import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
@@ -53,21 +54,7 @@ export function attachmentReader(
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
-  const cache = new Map<string, Cached>();
-  let cached = 0;
-  const remember = (file: StoredFile, content: AttachmentContent, bounds: TextBounds): AttachmentContent => {
-    const bytes = sizeOf(content);
-    cached += bytes - (cache.get(file.uuid)?.bytes ?? 0);
-    cache.delete(file.uuid);
-    cache.set(file.uuid, { content, bounds, bytes });
-    for (const [uuid, entry] of cache) {
-      if (cached <= cachedBytes) break;
-      cache.delete(uuid);
-      cached -= entry.bytes;
-    }
-    return content;
-  };
-
+  const cache = recentlyUsed<Cached>(cachedBytes);
   /**
    * The event contains all addresses that the function may access. An earlier release of the function reads `uuid` and
    * `workspaceId`.
@@ -129,8 +116,11 @@ export function attachmentReader(
       // The prepared content may be stored for hours after the file has expired.
       if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);
-      const content = known && within(known, bounds);
-      return content ?? remember(file, await untilAborted(load(file, bounds, signal), signal), bounds);
+      const served = known && within(known, bounds);
+      if (served !== undefined) return served;
+      const content = await untilAborted(load(file, bounds, signal), signal);
+      cache.set(file.uuid, { content, bounds }, sizeOf(content));
+      return content;
     },
   };
 }
@@ -154,7 +144,6 @@ interface Cached {
   content: AttachmentContent;
   /** The bounds with which the content was read. */
   bounds: TextBounds;
-  bytes: number;
 }
 
 /** Serves the requested bounds from a cached content; undefined if more of the file must be read. */

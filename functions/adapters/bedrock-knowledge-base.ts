@@ -37,16 +37,11 @@ const rejections: Partial<Record<string, KnowledgeBaseFailureReason>> = {
   ThrottlingException: 'busy',
 };
 
-/** Each type of data source has its own field for the location. */
+/** Each type of data source has its own field for the location, with one of these addresses. */
 function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<string, string | number> {
-  const source =
-    location?.s3Location?.uri ??
-    location?.webLocation?.url ??
-    location?.confluenceLocation?.url ??
-    location?.sharePointLocation?.url ??
-    location?.salesforceLocation?.url ??
-    location?.kendraDocumentLocation?.uri ??
-    location?.customDocumentLocation?.id;
+  const fields = Object.values(location ?? {}).filter((field) => typeof field === 'object');
+  const { uri, url, id }: Partial<Record<string, string>> = Object.assign({}, ...fields);
+  const source = uri ?? url ?? id;
   const page = metadata?.['x-amz-bedrock-kb-document-page-number'];
   return {
     type: location?.type?.toLowerCase() ?? 'unknown',

@@ -1,4 +1,4 @@
-import { DeleteObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { readNotices } from '#domain/files/attachments.ts';
 import {
   type PreparedAttachment,
@@ -7,7 +7,7 @@ import {
   type TextBounds,
 } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { getObject, presign } from './s3-objects.ts';
+import { bucketObjects, presign } from './s3-objects.ts';
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 
@@ -33,20 +33,6 @@ const textField = '"text":"';
 /** Maximum length of the fields before the text, in characters. The offsets of 5,000 pages take about 50,000. */
 const maxFieldCharacters = 200_000;
 
-/**
- * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20
- * million characters.
- */
-export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
-  const decoder = new TextDecoder();
-  const parser = new PreparedParser();
-  for await (const chunk of bytes) {
-    parser.add(decoder.decode(chunk, { stream: true }));
-    if (parser.meets(bounds)) return parser.startOf(bounds.start);
-  }
-  return parser.end();
-}
-
 interface Fields {
   type: 'text';
   characters?: number;
@@ -54,66 +40,59 @@ interface Fields {
   notices?: unknown;
 }
 
-class PreparedParser {
+/**
+ * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20
+ * million characters.
+ */
+export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
+  const decoder = new TextDecoder();
+  let unread = '';
   /** The fields before the text; undefined until they have arrived, and if the attachment is not a text. */
-  private fields: Fields | undefined;
-  private readonly segments: string[] = [];
-  private length = 0;
-  private hasEnded = false;
-  private unread = '';
-
-  add(json: string): void {
-    this.unread += json;
-    this.fields ??= this.takeFields();
-    if (this.fields !== undefined && !this.hasEnded) this.takeText();
-    else if (this.unread.length > maxFieldCharacters)
+  let fields: Fields | undefined;
+  const segments: string[] = [];
+  let length = 0;
+  let hasEnded = false;
+  for await (const chunk of bytes) {
+    unread += decoder.decode(chunk, { stream: true });
+    if (fields === undefined) ({ fields, rest: unread } = fieldsIn(unread));
+    if (fields !== undefined && !hasEnded) {
+      const { text, ...after } = textIn(unread);
+      ({ rest: unread, hasEnded } = after);
+      segments.push(text);
+      length += text.length;
+    } else if (unread.length > maxFieldCharacters)
       throw new Error('A prepared attachment has an unknown format');
+    // The text is too long, and its start has arrived.
+    const isLonger = (fields?.characters ?? 0) > bounds.whole;
+    if (length > bounds.whole || (isLonger && length >= bounds.start))
+      return startOf(fields, segments, bounds.start);
   }
-
-  private takeFields(): Fields | undefined {
-    const end = this.unread.indexOf(textField) + textField.length;
-    if (end < textField.length) return undefined;
-    const fields = JSON.parse(`${this.unread.slice(0, end)}"}`) as Fields;
-    this.unread = this.unread.slice(end);
-    return fields;
+  if (fields === undefined) {
+    const { notices, ...prepared } = JSON.parse(unread) as PreparedAttachment & { notices?: unknown };
+    return { ...prepared, ...readNotices(notices) };
   }
-
-  private takeText(): void {
-    const { text, rest, hasEnded } = textIn(this.unread);
-    this.unread = rest;
-    this.hasEnded = hasEnded;
-    this.segments.push(text);
-    this.length += text.length;
-  }
-
-  /** Whether the text is too long, and its start has arrived. */
-  meets({ whole, start }: TextBounds): boolean {
-    const characters = this.fields?.characters ?? 0;
-    return this.length > whole || (characters > whole && this.length >= start);
-  }
-
-  startOf(characters: number): Read {
-    const total = this.fields?.characters;
-    return {
-      type: 'beginning',
-      text: startOfText(this.segments.join(''), characters),
-      ...(total !== undefined && { characters: total }),
-      ...readNotices(this.fields?.notices),
-    };
-  }
-
-  end(): Read {
-    if (this.fields === undefined) {
-      const { notices, ...prepared } = JSON.parse(this.unread) as PreparedAttachment & { notices?: unknown };
-      return { ...prepared, ...readNotices(notices) };
-    }
-    if (!this.hasEnded) throw new Error('A prepared attachment ended within its text');
-    const rest = JSON.parse(`{"type":"text"${this.unread}`) as Pick<Fields, 'pageOffsets'>;
-    const { pageOffsets = [] } = { ...this.fields, ...rest };
-    const text = this.segments.join('').toWellFormed();
-    return { type: 'text', text, pageOffsets, ...readNotices(this.fields.notices) };
-  }
+  if (!hasEnded) throw new Error('A prepared attachment ended within its text');
+  const { pageOffsets = [] }: Fields = { ...fields, ...JSON.parse(`{"type":"text"${unread}`) };
+  const text = segments.join('').toWellFormed();
+  return { type: 'text', text, pageOffsets, ...readNotices(fields.notices) };
 }
+
+function fieldsIn(json: string): { fields: Fields | undefined; rest: string } {
+  const end = json.indexOf(textField) + textField.length;
+  if (end < textField.length) return { fields: undefined, rest: json };
+  return { fields: JSON.parse(`${json.slice(0, end)}"}`) as Fields, rest: json.slice(end) };
+}
+
+const startOf = (
+  { characters, notices }: Partial<Fields> = {},
+  segments: readonly string[],
+  length: number,
+): Read => ({
+  type: 'beginning',
+  text: startOfText(segments.join(''), length),
+  ...(characters !== undefined && { characters }),
+  ...readNotices(notices),
+});
 
 /** The text up to its closing quotation mark, or up to the last complete escape sequence. */
 function textIn(json: string): { text: string; rest: string; hasEnded: boolean } {
@@ -141,19 +120,17 @@ const keyOf = (
 ): string => `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
 export function s3PreparedAttachments(client: S3Client, Bucket: string): PreparedAttachments {
+  const objects = bucketObjects(client, Bucket);
   return {
     async get(file, bounds, signal) {
-      const body = (await getObject(client, { Bucket, Key: keyOf(file, 'content.json') }, signal))?.Body;
+      const body = (await objects.get(keyOf(file, 'content.json'), signal))?.Body;
       // If the parser stops early, the connection closes and the rest is not transferred.
       return body && readPreparedJson(body as unknown as AsyncIterable<Uint8Array>, bounds);
     },
-    async put(file, prepared) {
-      const Body = preparedJson(prepared);
-      const Key = keyOf(file, 'content.json');
-      await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType: 'application/json' }));
-    },
+    put: (file, prepared) =>
+      objects.put(keyOf(file, 'content.json'), preparedJson(prepared), 'application/json'),
     async getImage(file) {
-      const image = await getObject(client, { Bucket, Key: keyOf(file, 'image') });
+      const image = await objects.get(keyOf(file, 'image'));
       if (image?.Body === undefined) throw new Error('A prepared image is missing');
       // A hostile file may control the function that has written it.
       if ((image.ContentLength ?? 0) > preparedImageBytes) throw new Error('A prepared image is too large');
@@ -166,8 +143,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
       return { content, image };
     },
     async delete(file) {
-      const keys = [keyOf(file, 'content.json'), keyOf(file, 'image')];
-      await Promise.all(keys.map((Key) => client.send(new DeleteObjectCommand({ Bucket, Key }))));
+      await Promise.all([keyOf(file, 'content.json'), keyOf(file, 'image')].map(objects.delete));
     },
   };
 }

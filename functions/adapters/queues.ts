@@ -18,6 +18,7 @@ import {
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchQueue, BatchWorkflow } from '#domain/batches/batch-store.ts';
 import type { PurgeQueue } from '#domain/chats/purge.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 
 /** SQS's limit for one call. */
 const messagesPerCall = 10;
@@ -32,8 +33,8 @@ async function sendMessages(
   messages: readonly { workspaceId: string }[],
   delay = 0,
 ): Promise<void> {
-  for (let first = 0; first < messages.length; first += messagesPerCall) {
-    const Entries = messages.slice(first, first + messagesPerCall).map(
+  for (const group of groupsOf(messages, messagesPerCall)) {
+    const Entries = group.map(
       (message, index): SendMessageBatchRequestEntry => ({
         Id: String(index),
         MessageBody: JSON.stringify(message),
@@ -97,12 +98,8 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => 
         await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
         return true;
       } catch (error) {
-        if (
-          error instanceof TaskTimedOut ||
-          error instanceof TaskDoesNotExist ||
-          error instanceof InvalidToken
-        )
-          return false;
+        const isEnded = [TaskTimedOut, TaskDoesNotExist, InvalidToken].some((end) => error instanceof end);
+        if (isEnded) return false;
         throw error;
       }
     },

@@ -23,6 +23,7 @@ import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
 import type { FileStore, FileWriter } from '#domain/files/stored-file.ts';
+import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 
 /**
@@ -30,30 +31,20 @@ import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
  * evicts before it reads an object, so that the old and the new object are not in memory at the same time.
  */
 export function objectCache<Value>(maxBytes: number) {
-  const cached = new Map<string, { bytes: number; value: Promise<Value> }>();
-  const makeRoomFor = (bytes: number) => {
-    let sum = [...cached.values()].reduce((total, entry) => total + entry.bytes, bytes);
-    for (const [name, entry] of cached) {
-      if (sum <= maxBytes) return;
-      sum -= entry.bytes;
-      cached.delete(name);
-    }
-  };
+  const cached = recentlyUsed<Promise<Value>>(maxBytes);
   return {
-    has: (name: string): boolean => cached.has(name),
+    has: cached.has,
     /** Concurrent calls for the same object share one read. A failed read is not cached. */
-    async get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
+    get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);
-      cached.delete(name);
-      if (known === undefined) makeRoomFor(bytes);
-      const entry = known ?? { bytes, value: read() };
-      cached.set(name, entry);
-      try {
-        return await entry.value;
-      } catch (error) {
-        if (cached.get(name) === entry) cached.delete(name);
-        throw error;
-      }
+      if (known !== undefined) return known;
+      // The read starts only when `set` has evicted others.
+      const value = Promise.resolve().then(read);
+      cached.set(name, value, Math.min(bytes, maxBytes));
+      value.catch(() => {
+        if (cached.get(name) === value) cached.remove(name);
+      });
+      return value;
     },
   };
 }
@@ -150,25 +141,19 @@ const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
 
-/** The prefixes of a workspace's objects, by the names of the adapters that write them. */
-const prefixesOf = (workspaceId: string) => ({
-  files: [`files/${workspaceId}/`],
-  content: [
-    `contents/${workspaceId}/`,
-    `knowledge/${workspaceId}/`,
-    `attachments/persistent/${workspaceId}/`,
-    `attachments/ephemeral/${workspaceId}/`,
-  ],
-});
+/** The prefixes of objects, by the names of the adapters that write them. */
+const prefixes = {
+  files: ['files'],
+  content: ['contents', 'knowledge', 'attachments/persistent', 'attachments/ephemeral'],
+} as const;
 
 export const s3WorkspaceObjects = (
   client: S3Client,
   buckets: { files: string; content: string },
 ): WorkspaceObjects => ({
   async delete(workspaceId, onDeleted) {
-    const prefixes = prefixesOf(workspaceId);
     for (const name of ['files', 'content'] as const)
-      for (const prefix of prefixes[name]) {
+      for (const prefix of prefixes[name].map((first) => `${first}/${workspaceId}/`)) {
         await abortUploads(client, buckets[name], prefix, onDeleted);
         await deleteObjects(client, buckets[name], prefix, onDeleted);
       }
@@ -214,19 +199,24 @@ async function deleteObjects(
   }
 }
 
-/** @returns undefined if there is no such object */
-export async function getObject(
-  client: S3Client,
-  address: { Bucket: string; Key: string },
-  abortSignal?: AbortSignal,
-): Promise<GetObjectCommandOutput | undefined> {
-  try {
-    return await client.send(new GetObjectCommand(address), abortSignal && { abortSignal });
-  } catch (error) {
-    if (error instanceof NoSuchKey) return undefined;
-    throw error;
-  }
-}
+/** Puts, gets and deletes the objects of a bucket by their keys. */
+export const bucketObjects = (client: S3Client, Bucket: string) => ({
+  async put(Key: string, Body: string | Uint8Array, ContentType: string): Promise<void> {
+    await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType }));
+  },
+  /** @returns undefined if there is no such object */
+  async get(Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput | undefined> {
+    try {
+      return await client.send(new GetObjectCommand({ Bucket, Key }), abortSignal && { abortSignal });
+    } catch (error) {
+      if (error instanceof NoSuchKey) return undefined;
+      throw error;
+    }
+  },
+  async delete(Key: string): Promise<void> {
+    await client.send(new DeleteObjectCommand({ Bucket, Key }));
+  },
+});
 
 /** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerCharacter = 3;
@@ -235,6 +225,7 @@ const prefixOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string
   `contents/${workspaceId}/${id}/`;
 
 export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
+  const objects = bucketObjects(client, bucket);
   const open = async (Key: string) => {
     const { Body: body, ContentLength: bytes = 0 } = await client.send(
       new GetObjectCommand({ Bucket: bucket, Key }),
@@ -245,14 +236,7 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
   return {
     async put(chat, content) {
       const Key = `${prefixOf(chat)}${randomUUID()}`;
-      await client.send(
-        new PutObjectCommand({
-          Bucket: bucket,
-          Key,
-          Body: content,
-          ContentType: 'text/plain; charset=utf-8',
-        }),
-      );
+      await objects.put(Key, content, 'text/plain; charset=utf-8');
       return Key;
     },
     async get(name) {
@@ -267,9 +251,7 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
       (body as unknown as Readable).destroy();
       return undefined;
     },
-    async delete(name) {
-      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: name }));
-    },
+    delete: objects.delete,
     deleteOf: (chat) => deleteObjects(client, bucket, prefixOf(chat)),
   };
 }
@@ -277,16 +259,13 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
 const urlSeconds = limits.fileUrlMinutes * 60;
 
 export function s3FileStore(client: S3Client, Bucket: string): FileStore {
+  const objects = bucketObjects(client, Bucket);
   const keyOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }): string =>
     `files/${workspaceId}/${uuid}`;
   return {
     start: (file) => s3FileWriter(client, { Bucket, Key: keyOf(file) }, file.contentType),
-    read: async (file) =>
-      (await getObject(client, { Bucket, Key: keyOf(file) }))?.Body as AsyncIterable<Uint8Array> | undefined,
-
-    async delete(file) {
-      await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(file) }));
-    },
+    read: async (file) => (await objects.get(keyOf(file)))?.Body as AsyncIterable<Uint8Array> | undefined,
+    delete: (file) => objects.delete(keyOf(file)),
     readAddress: (file) => presign(client, new GetObjectCommand({ Bucket, Key: keyOf(file) })),
     address: (file, now) =>
       getSignedUrl(

@@ -125,15 +125,11 @@ export function sharedPreparation(given: {
 
 /** Prepares a file, unless another process does so: then it waits for that. */
 async function prepareWithLease(
-  {
-    clock,
-    leases,
-    prepare,
-    isPrepared,
-  }: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },
+  given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },
   file: StoredFile,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock, leases, prepare, isPrepared } = given;
   let until: number;
   for (;;) {
     const now = clock.now().getTime();

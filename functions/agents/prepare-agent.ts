@@ -1,20 +1,18 @@
 import type {
   JSONSchema7,
-  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
-import type { ReplyBudget, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
+import type { ModelCall, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import type { AttachmentReader } from '#domain/files/services.ts';
 import type { ModelFailureKind } from '#domain/platform/failures.ts';
-import type { Clock } from '#domain/platform/services.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf, PreviousMessages, streamWithinContext } from './conversation.ts';
-import { findProvider, type ModelProvider } from './models/model-provider.ts';
-import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from './retrying-model.ts';
+import { candidatesOf, type ModelSettings } from './fallback-models.ts';
+import { findProvider } from './models/model-provider.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import { type AgentTool, type OfferedTool, offeredTools } from './tools/agent-tool.ts';
 import { functionTools } from './tools/tool-calls.ts';
@@ -35,23 +33,15 @@ const defaults = {
   maxSteps: 8,
 } as const;
 
-export interface AgentSettings {
-  providers: Record<string, ModelProvider>;
+export interface AgentSettings extends ModelSettings {
   tools: readonly AgentTool[];
   attachments: () => AttachmentReader;
-  clock: Pick<Clock, 'now' | 'after'>;
-  /** Returns a number from 0 to 1. */
-  random: () => number;
-  /** Called before each retry of a model call. */
-  onRetry: (model: string, reason: ModelFailureKind | 'invalid-reply') => void;
-  /** Called for each error response of a provider. Its body may quote the prompt. */
-  onRejected: (call: RejectedCall) => void;
 }
 
 /** The agent of a task, with everything that a call of its model contains. */
 export interface PreparedAgent {
-  /** As of `ModelCall`. */
-  modelName: string;
+  /** The model of the next call, without its type. */
+  call(): Omit<ModelCall, 'callType'>;
   maxOutputTokens: number;
   /** The maximum of model calls. */
   maxSteps: number;
@@ -89,7 +79,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     shown.isSearchNeeded ? ['consultant_lookup'] : [],
   ).filter(({ tool }) => mayUse(task, tool) && !(form !== undefined && tool.handsOver));
   const maxOutputTokens = meta.max_output_tokens ?? defaultMaxOutputTokens;
-  const model = requestModel(settings, modelName, provider.model(name), task.budget);
+  const models = candidatesOf(settings, definition, task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
   const previous = new PreviousMessages(task.history);
@@ -118,19 +108,22 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   });
   const mayRetryShortened = (failure: ModelFailureKind): boolean => {
     if (!task.budget.takeModelCall()) return false;
-    settings.onRetry(modelName, failure);
+    settings.onRetry(models.current.name, failure);
     return true;
   };
   return {
-    modelName: serviceTier === undefined ? modelName : `${modelName}#${serviceTier}`,
+    call: () => ({ model: models.current.name, ...(serviceTier !== undefined && { tier: serviceTier }) }),
     maxOutputTokens,
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
     form,
     isWithoutRejected: () => previous.isWithoutRejected,
     async stream(exchange, toolChoice, onCall) {
-      const open = () => model.stream(optionsOf(exchange, toolChoice), onCall);
-      const stream = await streamWithinContext(previous, open, mayRetryShortened);
+      const open = () => models.current.model.stream(optionsOf(exchange, toolChoice), onCall);
+      // Later calls of a task have the thoughts of its model, which no other model accepts.
+      const stream = await models.call(exchange.length === 0, () =>
+        streamWithinContext(previous, open, mayRetryShortened),
+      );
       return meta.reasoning_tags === true ? withoutTaggedReasoning(stream) : stream;
     },
   };
@@ -147,20 +140,6 @@ const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
 /** A called agent has no chat of its own. Without a chat, nothing can be searched and no next message fills in a form. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: AgentTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
-
-/** Returns a model with retries. Each retry counts in the budget of the reply. */
-export const requestModel = (
-  settings: Pick<AgentSettings, 'clock' | 'random' | 'onRetry' | 'onRejected'>,
-  name: string,
-  model: LanguageModelV4,
-  budget: ReplyBudget,
-): RetryingModel =>
-  retryingModel(model, {
-    ...timingOf(settings.clock, settings.random),
-    mayRetry: () => budget.takeModelCall(),
-    onRetry: (failure) => settings.onRetry(name, failure),
-    onRejected: settings.onRejected,
-  });
 
 function shownAttachments(
   settings: Pick<AgentSettings, 'attachments'>,

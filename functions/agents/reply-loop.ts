@@ -100,14 +100,13 @@ export class ReplyLoop {
     exchange: LanguageModelV4Prompt,
     calls: ToolCalls | undefined,
   ): Promise<ModelResponse> {
-    const call: ModelCall = {
-      model: agent.modelName,
-      callType: this.isReply ? 'chat' : 'consultant_call_agent',
-    };
+    const callType = this.isReply ? 'chat' : 'consultant_call_agent';
+    let call: ModelCall = { ...agent.call(), callType };
     let usage: CallUsage = noUsage;
     let isCalled = false;
     const onCall = (isNowCalled: boolean): void => {
       isCalled = isNowCalled;
+      if (isCalled) call = { ...agent.call(), callType };
       this.emit(isCalled ? { type: 'call start', call } : { type: 'call end', call, usage });
     };
     try {
@@ -148,7 +147,7 @@ export class ReplyLoop {
     const mayRepair = lastCall !== undefined && Buffer.byteLength(text) <= repairedBytes;
     if (!mayRepair || !(this.task.budget.takeModelCall() || lastCall.take()))
       return cutShortBy('invalid-reply', `The reply does not match the schema: ${problem}`);
-    this.settings.onRetry(agent.modelName, 'invalid-reply');
+    this.settings.onRetry(agent.call().model, 'invalid-reply');
     exchange.push(
       ...(text === '' ? [] : [{ role: 'assistant' as const, content: [{ type: 'text' as const, text }] }]),
       { role: 'user', content: [{ type: 'text', text: repairRequest(problem) }] },

@@ -21,6 +21,10 @@ export const unifiedTool = z
   })
   .meta({ id: 'UnifiedTool' });
 
+const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
+  error: 'must be PROVIDER or PROVIDER:MODEL, such as openai:gpt-5-mini',
+});
+
 const serviceTier = z.enum(['flex', 'priority']);
 
 /** How an agent uses its model. The service ignores other keys: they belong to the operator. */
@@ -37,6 +41,8 @@ const agentMeta = z.looseObject({
   /** The provider's price and speed class for calls; `batch_service_tier` replaces it for requests of batches. */
   service_tier: serviceTier.optional(),
   batch_service_tier: serviceTier.optional(),
+  /** Models that are called if the model of the agent, and those before them, are busy or unavailable. */
+  fallback_models: z.array(llmModel).max(3).optional(),
   /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
   vision: z.boolean().optional(),
   /** Whether a text that starts with `<think>…</think>` or `<thinking>…</thinking>` starts with reasoning. */
@@ -49,11 +55,7 @@ export const agentDefinition = z.object({
   description: optionalText(4096).default(''),
   agent_type: text(64).default('consultant'),
   system_prompt: optionalText(limits.systemPromptCharacters).default(''),
-  llm_model: text(256)
-    .regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
-      error: 'must be PROVIDER or PROVIDER:MODEL, such as openai:gpt-5-mini',
-    })
-    .default('demo'),
+  llm_model: llmModel.default('demo'),
   unified_tools: z.array(unifiedTool).max(32).default([]),
   suggested_questions: z.array(text(1024)).max(32).default([]),
   use_search: z.boolean().default(false),

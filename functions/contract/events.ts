@@ -58,6 +58,7 @@ export const streamEvent = z
         final_text: z.string(),
         usage: tokenUsage,
         incomplete: incomplete.optional(),
+        model: z.string().optional(),
       })
       .meta({ id: 'ResponseOutputTextCompletedEvent' }),
     z

@@ -15,7 +15,7 @@ export const responseFormat = z
             error: 'must be 1 to 64 letters, digits, underscores or hyphens',
           }),
           description: optional(text(1024)),
-          schema: z.looseObject({}),
+          schema: z.record(z.string(), z.unknown()),
           strict: optional(z.boolean()),
         })
         .meta({ id: 'JsonSchemaFormat' }),

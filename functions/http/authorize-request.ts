@@ -1,6 +1,6 @@
 import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent, Context } from 'aws-lambda';
-import { ServiceError } from '#contract/errors.ts';
+import { type ErrorKind, ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
 import type { Caller } from '#domain/workspaces/api-keys.ts';
@@ -10,22 +10,17 @@ import { signCaller } from '#runtime/http/caller-secrets.ts';
 import { endInvocation, runRequest } from '#runtime/observability/invocation.ts';
 import { authorize } from '#runtime/routes/authorize-request.ts';
 
-/** The gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005. */
-const unauthorized = () => new Error('Unauthorized');
-
 const authorized = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
   .after(() => endInvocation())
   .onError(() => endInvocation())
   .handler(async (event) => {
-    if (isOpenAi(event)) return authorizeBearer(event);
-    const key = headerOf(event, 'x-api-key');
-    if (!key) throw unauthorized();
+    const key = keyIn(event);
+    if (!key) return reject(event, 'unauthenticated');
     try {
       return await allow(event, callerFields(await authorize(key)));
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
-      throw unauthorized();
+      return reject(event, error.kind);
     }
   });
 
@@ -36,19 +31,22 @@ export const handler = (event: APIGatewayRequestAuthorizerEvent, context: Contex
 const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
   resource.includes(`${openAiPath}/`);
 
+const keyIn = (event: APIGatewayRequestAuthorizerEvent): string | undefined =>
+  isOpenAi(event)
+    ? /^Bearer +(\S+)$/i.exec(headerOf(event, 'authorization') ?? '')?.[1]
+    : headerOf(event, 'x-api-key');
+
 /**
- * Allows every request, and returns the caller or why there is none. The gateway has no response in OpenAI's form, so
- * the route itself rejects the request.
+ * The gateway has no response in OpenAI's form, so a route of that form gets the request and rejects it itself. For
+ * others, the gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005.
  */
-async function authorizeBearer(event: APIGatewayRequestAuthorizerEvent): Promise<APIGatewayAuthorizerResult> {
-  const [, key] = /^Bearer +(\S+)$/i.exec(headerOf(event, 'authorization') ?? '') ?? [];
-  if (key === undefined) return allow(event, { rejection: 'unauthenticated' });
-  try {
-    return await allow(event, callerFields(await authorize(key)));
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return allow(event, { rejection: error.kind });
-  }
+async function reject(
+  event: APIGatewayRequestAuthorizerEvent,
+  rejection: ErrorKind,
+): Promise<APIGatewayAuthorizerResult> {
+  if (isOpenAi(event)) return allow(event, { rejection });
+  if (rejection === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
+  throw new Error('Unauthorized');
 }
 
 const headerOf = ({ headers }: APIGatewayRequestAuthorizerEvent, wanted: string): string | undefined =>
@@ -65,11 +63,11 @@ const allow = async (
   { methodArn }: APIGatewayRequestAuthorizerEvent,
   caller: Record<string, string>,
 ): Promise<APIGatewayAuthorizerResult> =>
-  policy('Allow', methodArn, caller.apiKeyId ?? 'none', { ...caller, ...(await signedFields(caller)) });
-
-/** The signed caller, which the gateway sends to a web function. */
-const signedFields = async (caller: Record<string, string>): Promise<Record<string, string>> =>
-  environment('callerSecret') === undefined ? {} : { [signedCallerField]: await signCaller(caller) };
+  policy('Allow', methodArn, caller.apiKeyId ?? 'none', {
+    ...caller,
+    // The gateway sends the signed caller to a web function.
+    ...(environment('callerSecret') !== undefined && { [signedCallerField]: await signCaller(caller) }),
+  });
 
 /** The policy covers the whole stage, because the gateway caches it for every method called with the key. */
 function policy(

@@ -6,11 +6,5 @@ import { listRoute } from '#runtime/http/list-route.ts';
 const services = { batches: batches(), messages: messages() };
 
 export const handler = listRoute(listBatchResultsRoute, ({ workspaceId, parameters, query }) =>
-  listBatchResults(services, {
-    workspaceId,
-    batchId: parameters.batch_id,
-    status: query.status,
-    limit: query.limit,
-    offset: query.offset,
-  }),
+  listBatchResults(services, { workspaceId, batchId: parameters.batch_id, ...query, status: query.status }),
 );

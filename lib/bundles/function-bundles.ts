@@ -106,8 +106,7 @@ export async function bundleFunctions(
   if (!existsSync(folder)) {
     const built = await buildBundles(entryPointsOf(sources));
     rejectMissing(built.metafile);
-    const servers = names.filter((name) => sources.get(name)?.startsWith('functions/web/'));
-    writeBundles(built, names, servers, folder);
+    writeBundles(built, names, folder);
   }
   utimesSync(folder, new Date(), new Date());
   removeOldBundles();
@@ -156,7 +155,6 @@ function rejectMissing({ outputs }: Metafile): void {
 function writeBundles(
   { outputFiles, metafile }: BuiltBundles,
   names: readonly string[],
-  servers: readonly string[],
   folder: string,
 ): void {
   const draft = `${folder}.${process.pid}`;
@@ -165,14 +163,15 @@ function writeBundles(
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, file.contents);
   }
-  for (const name of names)
-    for (const data of packageData[name] ?? []) {
-      const [from, to] = [projectFolder, join(draft, name)].map((root) => join(root, 'node_modules', data));
-      cpSync(from as string, to as string, { recursive: true });
-    }
-  for (const server of servers)
-    for (const [file, content] of Object.entries(serverFiles))
-      writeFileSync(join(draft, server, file), content);
+  for (const name of names) {
+    for (const data of packageData[name] ?? [])
+      cpSync(join(projectFolder, 'node_modules', data), join(draft, name, 'node_modules', data), {
+        recursive: true,
+      });
+    if (webFunctionNames.includes(name))
+      for (const [file, content] of Object.entries(serverFiles))
+        writeFileSync(join(draft, name, file), content);
+  }
   writeFileSync(join(draft, 'metafile.json'), JSON.stringify(metafile));
   try {
     renameSync(draft, folder);

@@ -36,7 +36,7 @@ export class Batches {
 
   /** Reads a batch with its counts. */
   get(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
-    return this.#transport.request({ method: 'GET', path: pathOf(batchId), isRepeatable: true }, options);
+    return this.#transport.request({ method: 'GET', path: pathOf(batchId) }, options);
   }
 
   /** The batches of the workspace, the newest first. */
@@ -62,7 +62,7 @@ export class Batches {
     query: ListBatchResultsQuery = {},
     options?: RequestOptions,
   ): Promise<Response> {
-    const call = { method: 'GET' as const, path: `${pathOf(batchId)}/results`, query, isRepeatable: true };
+    const call = { method: 'GET' as const, path: `${pathOf(batchId)}/results`, query };
     const { response } = await this.#transport.open(call, options);
     return response;
   }
@@ -73,7 +73,6 @@ export class Batches {
       {
         method: 'POST',
         path: `${pathOf(batchId)}/cancel`,
-        isRepeatable: true,
         recover: async (error) => {
           if (!(error instanceof ApiError) || error.status !== 400) return undefined;
           const batch = await this.get(batchId, options);
@@ -100,10 +99,7 @@ export class Batches {
           return transport.request(call, { signal, ...patience, throwsRateLimit: true });
         },
         get: (batchId, signal) =>
-          transport.request<Batch>(
-            { method: 'GET', path: pathOf(batchId), isRepeatable: true, isPatient: true },
-            { signal },
-          ),
+          transport.request<Batch>({ method: 'GET', path: pathOf(batchId), isPatient: true }, { signal }),
         results: (batchId, signal) =>
           listPages<BatchResult>(
             transport,
@@ -126,7 +122,6 @@ export class Batches {
       path: '/batches',
       body: { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
       headers: keyHeader(key),
-      isRepeatable: true,
     };
   }
 }

@@ -60,7 +60,6 @@ export class Chats {
         path: '/chats',
         body: withUser(this.#user, params),
         headers: keyHeader(idempotencyKey),
-        isRepeatable: true,
         // A server in between may choose the agent.
         read: ({ data }) => {
           const chat = data as Chat;
@@ -82,12 +81,7 @@ export class Chats {
   /** Reads a chat. */
   get(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
-      {
-        method: 'GET',
-        path: `/chats/${idOf(chatId)}`,
-        query: withUser(this.#user, user),
-        isRepeatable: true,
-      },
+      { method: 'GET', path: `/chats/${idOf(chatId)}`, query: withUser(this.#user, user) },
       options,
     );
   }
@@ -112,12 +106,7 @@ export class Chats {
   /** Renames a chat. */
   update(chatId: number, params: RenameChatRequest, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
-      {
-        method: 'PATCH',
-        path: `/chats/${idOf(chatId)}`,
-        body: withUser(this.#user, params),
-        isRepeatable: true,
-      },
+      { method: 'PATCH', path: `/chats/${idOf(chatId)}`, body: withUser(this.#user, params) },
       options,
     );
   }
@@ -132,7 +121,6 @@ export class Chats {
         method: 'DELETE',
         path: `/chats/${idOf(chatId)}`,
         query: withUser(this.#user, user),
-        isRepeatable: true,
         recover: (error) => (error instanceof NotFoundError ? { id: chatId, deleted: true } : undefined),
       },
       options,

@@ -215,11 +215,8 @@ export class BatchSubmissionError extends ChatBatchError {
   readonly results: readonly BatchResult[];
   readonly failures: readonly FailedPart[];
 
-  constructor({
-    batches,
-    results,
-    failures,
-  }: Pick<BatchSubmissionError, 'batches' | 'results' | 'failures'>) {
+  constructor(parts: Pick<BatchSubmissionError, 'batches' | 'results' | 'failures'>) {
+    const { batches, results, failures } = parts;
     const requests = failures.reduce((total, failure) => total + failure.requests.length, 0);
     const [first] = failures;
     super(

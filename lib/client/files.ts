@@ -80,7 +80,6 @@ export class Files {
       {
         method: 'DELETE',
         path: `/chats/files/${encodeURIComponent(uuid)}`,
-        isRepeatable: true,
         recover: (error) => (error instanceof NotFoundError ? { uuid, deleted: true } : undefined),
       },
       options,

@@ -38,8 +38,8 @@ export class ChatBatchClient {
   readonly messages: Messages;
   readonly batches: Batches;
   readonly files: Files;
-  readonly agents: Agents;
-  readonly users: Users;
+  readonly agents: ReturnType<typeof agentsOf>;
+  readonly users: ReturnType<typeof usersOf>;
   readonly webhooks = { unwrap: unwrapWebhook };
 
   constructor({
@@ -79,8 +79,8 @@ export class ChatBatchClient {
     this.messages = new Messages(transport, this.chats, user, { streamTimeout, maxRetries, onRetry });
     this.batches = new Batches(transport, user);
     this.files = new Files(transport);
-    this.agents = new Agents(transport);
-    this.users = new Users(transport);
+    this.agents = agentsOf(transport);
+    this.users = usersOf(transport);
   }
 }
 
@@ -99,45 +99,20 @@ function withoutTrailingSlashes(url: string): string {
   return url.slice(0, end);
 }
 
-class Agents {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
+const agentsOf = ({ request }: Transport) => ({
   /** The published agents of the workspace. */
-  list(options?: RequestOptions): ApiPromise<Agent[]> {
-    return this.#transport.request(
-      { method: 'GET', path: '/chats/published-agents', isRepeatable: true },
-      options,
-    );
-  }
-}
+  list: (options?: RequestOptions): ApiPromise<Agent[]> =>
+    request({ method: 'GET', path: '/chats/published-agents' }, options),
+});
 
-class Users {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
+const usersOf = ({ request }: Transport) => ({
   /**
    * Erases an external user: chats with messages and files, ratings, texts of batch requests. The erasure ends within
    * half an hour. It cannot be undone, and any key of the workspace may call it.
    */
-  erase(externalUserId: string, options?: RequestOptions): ApiPromise<ErasedUser> {
-    return this.#transport.request(
-      {
-        method: 'DELETE',
-        path: '/users',
-        query: { external_user_id: externalUserId },
-        isRepeatable: true,
-      },
-      options,
-    );
-  }
-}
+  erase: (externalUserId: string, options?: RequestOptions): ApiPromise<ErasedUser> =>
+    request({ method: 'DELETE', path: '/users', query: { external_user_id: externalUserId } }, options),
+});
 
 export type { Batches } from './batches.ts';
 export type { Chats, KeyedOptions, OfUser } from './chats.ts';

@@ -85,7 +85,6 @@ export class Messages {
       method: 'POST' as const,
       path: `/chats/${idOf(chatId)}/messages`,
       headers: keyHeader(idempotencyKey),
-      isRepeatable: true,
       read: ({ data }: Envelope, headers: Headers) => replyOf(chatId, data as string, headers),
     };
     return apiPromise(
@@ -181,7 +180,6 @@ export class Messages {
         method: 'POST',
         path: `/chats/${idOf(chatId)}/messages/${idOf(messageId)}/feedbacks`,
         body: withUser(this.#user, params),
-        isRepeatable: true,
         read: () => undefined,
       },
       options,
@@ -225,9 +223,6 @@ export class Messages {
 
   #resume(chatId: number, query: object, options: StreamOptions) {
     const path = `/chats/${idOf(chatId)}/stream`;
-    return this.#transport.open(
-      { method: 'GET', path, query, headers: eventStream, isRepeatable: true },
-      options,
-    );
+    return this.#transport.open({ method: 'GET', path, query, headers: eventStream }, options);
   }
 }

@@ -47,7 +47,6 @@ export function listPages<Item>(
       method: 'GET',
       path,
       query: given,
-      isRepeatable: true,
       isPatient,
       read: ({ data, pagination }) =>
         new Page(data as Item[], pagination as Pagination, (next) => readPage({ ...given, ...next })),

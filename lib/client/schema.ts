@@ -72,6 +72,46 @@ export interface SendMessageRequest {
    * The client's identifier of the user. Required if the workspace is in whitelist mode.
    */
   external_user_id?: string | null;
+  /**
+   * An addition: the form of the reply. A reply that is not in the form is an error, and no client gets its text.
+   */
+  response_format?: ResponseFormat | null;
+}
+/**
+ * The form of replies, as in the API of OpenAI.
+ */
+export interface ResponseFormat {
+  /**
+   * `text`: any text. `json_object`: a JSON object. `json_schema`: JSON that fits the schema.
+   */
+  type: 'text' | 'json_object' | 'json_schema';
+  /**
+   * Required for the type `json_schema`.
+   */
+  json_schema?: JsonSchemaFormat | null;
+}
+/**
+ * A JSON Schema with a name.
+ */
+export interface JsonSchemaFormat {
+  /**
+   * A name of the form, for the model.
+   */
+  name: string;
+  /**
+   * What the form is for, for the model.
+   */
+  description?: string | null;
+  /**
+   * The JSON Schema, at most 16 KiB. `pattern` and `format` are passed to the model and not checked. Keywords that cannot be checked are rejected, such as `if`.
+   */
+  schema: {
+    [k: string]: unknown;
+  };
+  /**
+   * Without effect: the reply is always checked.
+   */
+  strict?: boolean | null;
 }
 /**
  * Which reply to stop.
@@ -122,6 +162,10 @@ export interface CreateBatchRequest {
    * The server to call when the batch ends.
    */
   webhook?: WebhookConfiguration | null;
+  /**
+   * An addition: the form of the reply. A reply that is not in the form is an error, and no client gets its text.
+   */
+  response_format?: ResponseFormat | null;
 }
 /**
  * One message of a batch.
@@ -260,6 +304,12 @@ export interface Agent {
    * Whether the agent may search the web.
    */
   use_search: boolean;
+  /**
+   * An addition: the JSON Schema that every reply fits.
+   */
+  output_schema?: {
+    [k: string]: unknown;
+  };
   /**
    * How the agent uses its model, and any values of its operator.
    */

@@ -119,15 +119,9 @@ export async function submitAndWait(
 function resultOf(parts: readonly Part[]): SubmittedBatches {
   const batches = parts.flatMap(({ batch }) => batch ?? []);
   const results = parts.flatMap((part) => part.results);
-  const failures = parts
-    .filter((part) => part.error !== undefined)
-    .map(
-      ({ params, batch, error }): FailedPart => ({
-        requests: params.requests,
-        ...(batch !== undefined && { batch }),
-        error,
-      }),
-    );
+  const failures = parts.flatMap(({ params: { requests }, batch, error }): FailedPart[] =>
+    error === undefined ? [] : [{ requests, ...(batch !== undefined && { batch }), error }],
+  );
   if (failures.length > 0) throw new BatchSubmissionError({ batches, results, failures });
   return { batches, results };
 }
@@ -145,10 +139,8 @@ function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Par
       throw new ChatBatchError(`custom_id ${JSON.stringify(request.custom_id)} is used twice`);
     ids.add(request.custom_id);
     const size = payloadBytes(request);
-    if (size > batchBytes)
-      throw new ChatBatchError(
-        `The request ${JSON.stringify(request.custom_id)} is larger than a batch may be`,
-      );
+    const id = JSON.stringify(request.custom_id);
+    if (size > batchBytes) throw new ChatBatchError(`The request ${id} is larger than a batch may be`);
     let part = parts.at(-1);
     if (part === undefined || part.length === batchRequests || bytes + size > batchBytes) {
       part = [];
@@ -192,7 +184,7 @@ async function createBatch(
 
 async function watchBatch(
   api: BatchApi,
-  part: Part & { batch?: Batch },
+  part: Part,
   parts: readonly Part[],
   options: SubmitOptions,
   end: (error: unknown) => void,

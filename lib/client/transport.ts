@@ -42,8 +42,8 @@ export interface Call<Value> {
   /** Sent as JSON, unless it is a form. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** Whether a second execution changes nothing, so that the request is retried after lost connections and 5xx. */
-  isRepeatable: boolean;
+  /** False: a second execution may change something, so the request is not retried after lost connections and 5xx. */
+  isRepeatable?: boolean;
   /** Retries for up to an hour, and waits for rate limits without a limit. */
   isPatient?: boolean;
   /** The value of the envelope; by default `data`. */
@@ -105,7 +105,9 @@ export function createTransport(defaults: TransportOptions): Transport {
   };
 
   const open: Transport['open'] = (call, options = {}) =>
-    withRetries(call, options, { ...defaults, delay }, () => openOnce(defaults, call, options));
+    withRetries(call, options, { ...defaults, delay }, () =>
+      attempt(defaults, call, options, async (response, close) => ({ response, close }), true),
+    );
 
   const request = <Value>(call: Call<Value>, options: RequestOptions = {}): ApiPromise<Value> => {
     const recover = async (error: unknown) => {
@@ -138,9 +140,8 @@ async function withRetries<Value, Result>(
   attempt: () => Promise<Result>,
   recover: (error: unknown) => Promise<Result | undefined> = async () => undefined,
 ): Promise<Result> {
-  const { signal, maxRetries = defaults.maxRetries, waitForRateLimit = defaults.waitForRateLimit } = options;
-  const { throwsRateLimit = false } = options;
-  const failures = new Failures(call, { maxRetries, waitForRateLimit, throwsRateLimit });
+  const { signal } = options;
+  const failures = new Failures(call, options, defaults);
   for (let retry = 1; ; retry += 1) {
     try {
       return await attempt();
@@ -170,17 +171,11 @@ class Failures {
   #lostAt: number | undefined;
   #count = 0;
 
-  constructor(
-    call: Call<unknown>,
-    {
-      maxRetries,
-      waitForRateLimit,
-      throwsRateLimit,
-    }: Pick<TransportOptions, 'maxRetries' | 'waitForRateLimit'> & { throwsRateLimit: boolean },
-  ) {
+  constructor(call: Call<unknown>, options: RequestOptions, defaults: TransportOptions) {
     this.#call = call;
-    this.#maxRetries = maxRetries;
-    this.#throwsRateLimit = throwsRateLimit;
+    this.#maxRetries = options.maxRetries ?? defaults.maxRetries;
+    this.#throwsRateLimit = options.throwsRateLimit === true;
+    const { waitForRateLimit = defaults.waitForRateLimit } = options;
     this.#waitsForRateLimit = waitForRateLimit || call.isPatient === true;
   }
 
@@ -218,7 +213,7 @@ const isReplyInProgress = (error: unknown): boolean =>
 const mayHaveWorked = (error: unknown): boolean =>
   (error instanceof ConnectionError || error instanceof ApiError) && error.mayBeProcessed;
 
-function isRetriable(error: unknown, { isRepeatable }: Pick<Call<never>, 'isRepeatable'>): boolean {
+function isRetriable(error: unknown, { isRepeatable = true }: Pick<Call<never>, 'isRepeatable'>): boolean {
   if (error instanceof ConnectionError) return isRepeatable || !error.mayBeProcessed;
   if (!(error instanceof ApiError) || error.isReplayed) return false;
   if ((error.retryAfter ?? 0) * 1000 > longestDelay) return false;
@@ -227,35 +222,17 @@ function isRetriable(error: unknown, { isRepeatable }: Pick<Call<never>, 'isRepe
   return isRepeatable && (error.status >= 500 || isReplyInProgress(error));
 }
 
-async function requestOnce<Value>(
+function requestOnce<Value>(
   transport: TransportOptions,
   call: Call<Value>,
   options: RequestOptions,
 ): Promise<WithResponse<Value>> {
-  return await attempt(transport, call, options, async (response) => {
+  return attempt(transport, call, options, async (response) => {
     const text = await response.text();
-    if (!response.ok) throw apiErrorOf(response, text);
     const envelope = readEnvelope(text, transport.baseUrl);
     const read = call.read ?? (({ data }: Envelope) => data as Value);
     return withResponse(read(envelope, response.headers), response.status, response.headers);
   });
-}
-
-async function openOnce(
-  transport: TransportOptions,
-  call: Call<never>,
-  options: RequestOptions,
-): Promise<OpenResponse> {
-  return await attempt(
-    transport,
-    call,
-    options,
-    async (response, close) => {
-      if (!response.ok) throw apiErrorOf(response, await response.text());
-      return { response, close };
-    },
-    { staysOpen: true },
-  );
 }
 
 const withResponse = <Value>(data: Value, status: number, headers: Headers): WithResponse<Value> => ({
@@ -284,7 +261,7 @@ async function attempt<Result>(
   { method, path, query, body, headers }: Call<unknown>,
   { signal, timeout = defaults.timeout }: RequestOptions,
   use: (response: Response, close: OpenResponse['close']) => Promise<Result>,
-  { staysOpen = false } = {},
+  staysOpen = false,
 ): Promise<Result> {
   signal?.throwIfAborted();
   const isForm = body instanceof FormData;
@@ -312,6 +289,7 @@ async function attempt<Result>(
       ...(content !== undefined && { body: content }),
       signal: controller.signal,
     });
+    if (!response.ok) throw apiErrorOf(response, await response.text());
     const result = await use(response, close);
     isOpen = staysOpen;
     return result;

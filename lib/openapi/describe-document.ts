@@ -1,8 +1,9 @@
 import type { createDocument } from 'zod-openapi';
 import { type RouteName, routes } from '#contract/routes.ts';
+import { camelCase } from '../function-names.ts';
 import { eventExamples, requestExamples } from './examples.ts';
 import { parameterDescriptions, parametersOfRoute } from './parameter-descriptions.ts';
-import type { SchemaDescription } from './schema-description.ts';
+import type { SchemaDescription } from './request-descriptions.ts';
 import { envelopeProperties, schemaDescriptions } from './schema-descriptions.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -27,12 +28,10 @@ export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const descriptions: Readonly<Record<string, SchemaDescription>> = schemaDescriptions;
   rejectUnused('schema', Object.keys(descriptions), Object.keys(schemas));
-  for (const [name, schema] of Object.entries(schemas))
-    describeSchema(
-      name,
-      schema,
-      descriptions[name] ?? (name.endsWith('Envelope') ? envelopeProperties : undefined),
-    );
+  for (const [name, schema] of Object.entries(schemas)) {
+    const fallback = name.endsWith('Envelope') ? envelopeProperties : {};
+    describeSchema(name, schema, descriptions[name] ?? fallback);
+  }
 
   for (const methods of Object.values({ ...document.paths, ...document.webhooks }))
     for (const operation of Object.values(methods as Record<string, Operation>))
@@ -46,26 +45,32 @@ const examples = new Map<string, unknown>([
   ['UploadFileRequest', requestExamples['upload-file']],
 ]);
 
-function describeSchema(name: string, schema: Schema, described: SchemaDescription | undefined): void {
-  const { schema: own = schema.description, ...ofProperties }: SchemaDescription = described ?? {};
+/** The name of a property in a description, whose `schema` is the schema itself. */
+const nameIn = (property: string): string => (property === 'schema' ? 'schema (property)' : property);
+
+function describeSchema(name: string, schema: Schema, described: SchemaDescription): void {
+  const { schema: own = schema.description, ...ofProperties } = described;
   if (own === undefined) throw new Error(`The schema ${name} has no description`);
   schema.description = own;
   const properties = Object.entries(schema.properties ?? {});
-  for (const [key, property] of properties) {
-    const description = ofProperties[key];
-    // A schema that is referred to has a description of its own.
-    if (property.$ref === undefined && description === undefined)
-      throw new Error(`${name}.${key} has no description`);
-    if (property.$ref === undefined && description !== undefined) property.description = description;
+  // A schema that is referred to has a description of its own.
+  const inline = properties.filter(([, { $ref }]) => $ref === undefined);
+  for (const [key, property] of inline) {
+    const description = ofProperties[nameIn(key)];
+    if (description === undefined) throw new Error(`${name}.${key} has no description`);
+    property.description = description;
   }
-  const inline = properties.filter(([, { $ref }]) => $ref === undefined).map(([key]) => key);
-  rejectUnused(`property of ${name}`, Object.keys(ofProperties), inline);
+  rejectUnused(
+    `property of ${name}`,
+    Object.keys(ofProperties),
+    inline.map(([key]) => nameIn(key)),
+  );
   const example = examples.get(name) ?? examples.get(String(schema.properties?.type?.const));
   if (example !== undefined) schema.examples = [example];
 }
 
 function describeParameters({ operationId, parameters = [] }: Operation): void {
-  const route = (Object.keys(routes) as RouteName[]).find((name) => operationIdOf(name) === operationId);
+  const route = (Object.keys(routes) as RouteName[]).find((name) => camelCase(name) === operationId);
   const own = route === undefined ? {} : (parametersOfRoute[route] ?? {});
   rejectUnused(
     `parameter of ${operationId}`,
@@ -84,7 +89,3 @@ function rejectUnused(what: string, described: readonly string[], existing: read
   const unused = described.filter((name) => !existing.includes(name));
   if (unused.length > 0) throw new Error(`Descriptions of no ${what}: ${unused.join(', ')}`);
 }
-
-/** `create-chat` is `createChat`. */
-export const operationIdOf = (name: string): string =>
-  name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());

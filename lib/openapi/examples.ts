@@ -259,14 +259,11 @@ export const responseExamples = {
 
 /** Undefined for a response that is not JSON. */
 export function responseExampleOf(name: RouteName): unknown {
+  const { [name]: own }: Partial<Record<RouteName, unknown>> = responseExamples;
   const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};
-  return (
-    (responseExamples as Partial<Record<RouteName, unknown>>)[name] ?? resourceExampleOf(data?.meta()?.id)
-  );
+  const id = data?.meta()?.id ?? '';
+  return own ?? (id in resourceExamples ? success(resourceExamples[id]) : undefined);
 }
-
-const resourceExampleOf = (id: string | undefined): unknown =>
-  id !== undefined && id in resourceExamples ? success(resourceExamples[id]) : undefined;
 
 const event = (sequence_number: number) => ({ response_id: responseId, chat_id: chatId, sequence_number });
 

@@ -1,13 +1,20 @@
 import { limits, platformLimits } from '#contract/limits.ts';
 import { shortBody } from '#contract/routes/route.ts';
 import { contentTypes, typeOfExtension } from '#contract/upload.ts';
-import type { SchemaDescription } from './schema-description.ts';
+
+/**
+ * The description of a schema, as `schema`, and of each property that is not a reference to another schema. They are here and not in
+ * the contract, so that function bundles do not contain them. An envelope has its description in the table of routes.
+ */
+export type SchemaDescription = Readonly<Record<string, string>>;
 
 const megabyte = 1024 * 1024;
 const messageText = `The text of the user's message, at most ${limits.messageBytes.toLocaleString('en')} bytes of UTF-8. Blanks alone are a message too.`;
 const whitelistUser = "The client's identifier of the user. Required if the workspace is in whitelist mode.";
 const attachedFiles = `\`uuid\` of each uploaded file to attach. At most ${limits.attachedFilesDefault} files.`;
 const publishedAgent = 'The id of a published agent of the workspace.';
+const replyForm =
+  'An addition: the form of the reply. A reply that is not in the form is an error, and no client gets its text.';
 const chatName = 'The name of the chat.';
 
 export const requests: Readonly<Record<string, SchemaDescription>> = {
@@ -31,6 +38,20 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
     agent_id: 'The id of the agent that the chat was created with.',
     attached_file_uuids: attachedFiles,
     external_user_id: whitelistUser,
+    response_format: replyForm,
+  },
+  ResponseFormat: {
+    schema: 'The form of replies, as in the API of OpenAI.',
+    type: '`text`: any text. `json_object`: a JSON object. `json_schema`: JSON that fits the schema.',
+    json_schema: 'Required for the type `json_schema`.',
+  },
+  JsonSchemaFormat: {
+    schema: 'A JSON Schema with a name.',
+    name: 'A name of the form, for the model.',
+    description: 'What the form is for, for the model.',
+    'schema (property)':
+      'The JSON Schema, at most 16 KiB. `pattern` and `format` are passed to the model and not checked. Keywords that cannot be checked are rejected, such as `if`.',
+    strict: 'Without effect: the reply is always checked.',
   },
   StopReplyRequest: {
     schema: 'Which reply to stop.',
@@ -61,6 +82,7 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
     agent_id: `${publishedAgent} It replies to each request that names no other agent.`,
     requests: 'The requests, each with its own `custom_id`.',
     webhook: 'The server to call when the batch ends.',
+    response_format: replyForm,
   },
   BatchRequestItem: {
     schema: 'One message of a batch.',

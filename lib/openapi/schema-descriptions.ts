@@ -1,8 +1,7 @@
 import { reasoningStepTypes } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
 import { batchResultErrorCodeText, errorCodeText, replyErrorCodeText } from './error-codes.ts';
-import { requests } from './request-descriptions.ts';
-import type { SchemaDescription } from './schema-description.ts';
+import { requests, type SchemaDescription } from './request-descriptions.ts';
 
 const stepTypes = `one of ${reasoningStepTypes.map((type) => `\`${type}\``).join(', ')}. New types may be added.`;
 
@@ -68,6 +67,8 @@ const events: Readonly<Record<string, SchemaDescription>> = {
     message_id: replyId,
     final_text: 'The text of the whole reply.',
     incomplete,
+    model:
+      'The model that has replied, if it is not that of `response.created` but one of the fallback models of the agent.',
   },
   ResponseErrorEvent: {
     schema: 'The reply has failed. No other event follows.',
@@ -102,6 +103,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     unified_tools: 'What the agent can use while it replies.',
     suggested_questions: 'Questions that a client may propose to its users.',
     use_search: 'Whether the agent may search the web.',
+    output_schema: 'An addition: the JSON Schema that every reply fits.',
     meta: 'How the agent uses its model, and any values of its operator.',
     llm_model: 'The model of the agent: a provider, or a provider and a model.',
     version_number: 'The number of the published version, null if the agent was never published.',
@@ -300,11 +302,7 @@ const envelopes: Readonly<Record<string, SchemaDescription>> = {
   ChatListEnvelope: page('A page of chats.', 'The chats of the page.'),
   MessageListEnvelope: page('A page of messages.', 'The messages of the page.'),
   ReplyEnvelope: { ...envelopeProperties, data: 'The text of the whole reply.' },
-  FeedbackEnvelope: {
-    ...envelopeProperties,
-    data: 'null.',
-    message: '`Feedback created`.',
-  },
+  FeedbackEnvelope: { ...envelopeProperties, data: 'null.', message: '`Feedback created`.' },
   BatchListEnvelope: page('A page of batches.', 'The batches of the page.'),
   BatchResultListEnvelope: page('A page of results.', 'The results of the page.'),
   ErrorEnvelope: {

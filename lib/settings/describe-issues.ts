@@ -7,8 +7,6 @@ export class WrongSettings extends Error {
   override name = 'WrongSettings';
 }
 
-type Path = readonly PropertyKey[];
-
 /** One problem for each wrong value and each unknown property: its path, what is allowed, and the value. */
 export function describeIssues(
   issues: readonly z.core.$ZodIssue[],
@@ -63,7 +61,7 @@ const namesOf = (lines: readonly SettingLine[], prefix: string): string[] =>
     .map((name) => name.slice(prefix.length))
     .filter((name) => !name.includes('.'));
 
-const valueAt = (given: unknown, path: Path): unknown =>
+const valueAt = (given: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
     (value, step) => (typeof value === 'object' && value !== null ? Reflect.get(value, step) : undefined),
     given,

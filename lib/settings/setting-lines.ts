@@ -42,7 +42,7 @@ function linesOf({ properties = {}, required = [] }: SettingSchema, prefix = '',
       path: `\`${path}\`${setting.const === undefined ? suffix : ''}`,
       type: typeOf(setting),
       default: required.includes(name) ? 'required' : defaultOf(setting),
-      limits: [...limitsOf(setting), ...(setting.limits === undefined ? [] : [setting.limits])].join(', '),
+      limits: [...limitsOf(setting), setting.limits ?? []].flat().join(', '),
       description: (setting.description ?? '').replace(/\s+/g, ' ').trim(),
     };
     return [

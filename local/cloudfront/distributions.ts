@@ -1,4 +1,4 @@
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { readDistribution } from './read-distribution.ts';
 import { type DistributionServer, serveDistribution } from './serve-distribution.ts';
 
@@ -10,8 +10,7 @@ export const distributions: ResourceKind = {
 
   async open(resources, context) {
     const [distribution, second] = resources.filter(({ type }) => type === DISTRIBUTION);
-    if (second)
-      throw new Error(`${second.logicalId} (${DISTRIBUTION}): only one distribution can run locally`);
+    if (second) reject(second, 'only one distribution can run locally');
     context.hasDistribution = distribution !== undefined;
     let server: DistributionServer | undefined;
     const arnOf = ({ logicalId }: TemplateResource) =>

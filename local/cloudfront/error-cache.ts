@@ -25,18 +25,12 @@ interface ResponseHead {
   readonly headers: readonly string[];
 }
 
-/** The error responses that a distribution caches. */
-export interface ErrorCache {
-  /** Sends the cached error for this path. Returns false if there is none: then the origin must respond. */
-  respond(request: IncomingMessage, path: string, response: ServerResponse): boolean;
-}
-
 /**
- * The cache key is only the path, because the cache policy adds neither headers nor query. The policy's maximum TTL is
+ * The error responses that a distribution caches. The cache key is only the path, because the cache policy adds neither headers nor query. The policy's maximum TTL is
  * 0: with `max-age`, an error is cached, but not for longer than the status's minimum TTL.
  * @param minimumSeconds `ErrorCachingMinTTL` by status
  */
-export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): ErrorCache {
+export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
   const errors = new Map<string, CachedError>();
 
   function secondsOf({ status, headers }: ResponseHead): number {
@@ -51,7 +45,8 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): E
   }
 
   return {
-    respond(request, path, response) {
+    /** Sends the cached error for this path. Returns false if there is none: then the origin must respond. */
+    respond(request: IncomingMessage, path: string, response: ServerResponse): boolean {
       const isHead = request.method === 'HEAD';
       if (!isHead && request.method !== 'GET') return false;
       const cached = errors.get(path);

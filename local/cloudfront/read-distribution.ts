@@ -80,29 +80,20 @@ export async function readDistribution(
   resources: readonly TemplateResource[],
   context: RunContext,
 ): Promise<Distribution> {
-  const { DistributionConfig: config } = context.resolve(
-    resource.properties,
-    resource.logicalId,
-  ) as DistributionProperties;
+  const { DistributionConfig: config } = context.read<DistributionProperties>(resource);
 
   const origins = await readOrigins(config.Origins, context, resource);
-  const functions = new Map(
-    resources
-      .filter(({ type }) => type === 'AWS::CloudFront::Function')
-      .map((entry) => [
-        context.resolve({ 'Fn::GetAtt': [entry.logicalId, 'FunctionARN'] }, entry.logicalId),
-        compile(String(context.resolve(entry.properties.FunctionCode, entry.logicalId)), entry.logicalId),
-      ]),
-  );
-
-  const policies = new Map(
-    resources
-      .filter(({ type }) => type === 'AWS::CloudFront::ResponseHeadersPolicy')
-      .map((entry) => [
-        context.resolve({ Ref: entry.logicalId }, entry.logicalId),
-        readResponseHeadersPolicy(entry, context),
-      ]),
-  );
+  const functions = new Map<unknown, ViewerRequest>();
+  const policies = new Map<unknown, ResponseHeadersPolicy>();
+  for (const entry of resources) {
+    const { type, logicalId } = entry;
+    if (type === 'AWS::CloudFront::Function') {
+      const arn = context.resolve({ 'Fn::GetAtt': [logicalId, 'FunctionARN'] }, logicalId);
+      functions.set(arn, compile(context.read<{ FunctionCode: string }>(entry).FunctionCode, logicalId));
+    }
+    if (type === 'AWS::CloudFront::ResponseHeadersPolicy')
+      policies.set(context.resolve({ Ref: logicalId }, logicalId), readResponseHeadersPolicy(entry, context));
+  }
 
   const readBehavior = (properties: BehaviorProperties): Behavior => {
     if (properties.CachePolicyId !== CACHING_DISABLED)
@@ -174,10 +165,12 @@ async function resolveSecret(value: string, context: RunContext): Promise<string
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;
   const endpoint = context.endpoints.secretsmanager ?? '';
-  const response = await callAwsJson<{ SecretString: string }>(endpoint, 'secretsmanager.GetSecretValue', {
-    SecretId,
-  });
-  return response.SecretString;
+  const { SecretString } = await callAwsJson<{ SecretString: string }>(
+    endpoint,
+    'secretsmanager.GetSecretValue',
+    { SecretId },
+  );
+  return SecretString;
 }
 
 function compile(code: string, logicalId: string): ViewerRequest {

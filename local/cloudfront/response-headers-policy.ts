@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { headerPairs } from '../gateway/response-headers.ts';
 import type { RunContext } from '../run-context.ts';
 import { reject, type TemplateResource } from '../template/resource-kind.ts';
 
@@ -48,16 +49,12 @@ export function readResponseHeadersPolicy(
   resource: TemplateResource,
   context: Pick<RunContext, 'resolve'>,
 ): ResponseHeadersPolicy {
-  const { ResponseHeadersPolicyConfig: config } = context.resolve(
-    resource.properties,
-    resource.logicalId,
-  ) as {
-    ResponseHeadersPolicyConfig: PolicyConfig;
-  };
+  const properties = context.resolve(resource.properties, resource.logicalId);
+  const { ResponseHeadersPolicyConfig: config } = properties as { ResponseHeadersPolicyConfig: PolicyConfig };
+  const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
   const unknown = Object.keys(config).find((section) => !KNOWN.has(section));
   if (unknown !== undefined) reject(resource, `${unknown} cannot run locally`);
-  rejectCors(config.CorsConfig, resource);
-  const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
+  rejectCors(cors, resource);
   const origins = cors?.AccessControlAllowOrigins.Items ?? [];
   if (custom?.Items.some(({ Override }) => !Override))
     reject(resource, 'headers that an origin can override cannot run locally');
@@ -113,5 +110,5 @@ export function changeHeaders(response: ServerResponse, { set, removed }: Header
 
 function pairsOf(given: unknown): [name: string, value: string][] {
   if (!Array.isArray(given)) return Object.entries(given ?? {}).map(([name, value]) => [name, String(value)]);
-  return given.flatMap((name, index) => (index % 2 === 0 ? [[String(name), String(given[index + 1])]] : []));
+  return headerPairs(given.map(String));
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { headerPairs } from '../gateway/response-headers.ts';
 import type { RunContext } from '../run-context.ts';
 import { openSite } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
@@ -28,18 +29,14 @@ export async function serveDistribution(
   const serveSite = await openSite(site);
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (serveSite(request, response)) return;
-    const [path = '/'] = (request.url ?? '/').split('?');
+    const { method = '', url = '/', headers } = request;
+    const [path = '/'] = url.split('?');
     const behavior = behaviors.find(({ pattern }) => pattern.test(path));
     const respond = behavior && origins.get(behavior.origin.domainName);
-    if (!behavior || !respond) {
-      reject(response, 502);
-      return;
-    }
-    const rejectedStatus = statusOfRejection(request, behavior);
-    if (rejectedStatus !== undefined) {
-      reject(response, rejectedStatus);
-      return;
-    }
+    if (!behavior || !respond) return void reject(response, 502);
+    if (!behavior.methods.includes(method)) return void reject(response, 403);
+    // CloudFront finds the distribution by the host. Only HTTP/1.0 allows a request without a host.
+    if (headers.host === undefined) return void reject(response, 400);
     // Called first, so that its own error has no other headers and is not cached.
     limitSilence(request, response, behavior.origin.readTimeoutMilliseconds);
     // Called before the cache observes the response, so that the cache stores the origin's headers, not these.
@@ -56,16 +53,7 @@ export async function serveDistribution(
   // Without this listener, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
   server.on('checkExpectation', serve);
   const { endpoint, close } = await listenOnLoopback(server, { port, pageOrigins });
-  return {
-    host: new URL(endpoint).host,
-    close,
-  };
-}
-
-function statusOfRejection({ method = '', headers }: IncomingMessage, { methods }: Behavior) {
-  if (!methods.includes(method)) return 403;
-  // CloudFront finds the distribution by the host. Only HTTP/1.0 allows a request without a host.
-  return headers.host === undefined ? 400 : undefined;
+  return { host: new URL(endpoint).host, close };
 }
 
 /** CloudFront's own errors are HTML pages, without the service's envelope. */
@@ -94,14 +82,7 @@ function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 
-  const raw: string[] = [];
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const name = request.rawHeaders[index] ?? '';
-    if (!set.has(name.toLowerCase())) raw.push(name, request.rawHeaders[index + 1] ?? '');
-  }
-  for (const [name, value] of set) {
-    raw.push(name, value);
-    request.headers[name] = value;
-  }
-  request.rawHeaders = raw;
+  const others = headerPairs(request.rawHeaders).filter(([name]) => !set.has(name.toLowerCase()));
+  request.rawHeaders = [...others, ...set].flat();
+  for (const [name, value] of set) request.headers[name] = value;
 }

@@ -21,10 +21,9 @@ export async function chooseDynamoDb(
     await checkEndpoint(endpoint);
     return { endpoint };
   }
-  const program = platform.dynamoDbProgram;
-  if (program === undefined)
-    throw new Error(`There is no embedded DynamoDB emulator for ${platform.name}. ${startDynamoDbLocal}`);
-  return { program };
+  const { name, dynamoDbProgram: program } = platform;
+  if (program !== undefined) return { program };
+  throw new Error(`There is no embedded DynamoDB emulator for ${name}. ${startDynamoDbLocal}`);
 }
 
 /** Every response shows that a server is there: DynamoDB rejects a request without a signature. */

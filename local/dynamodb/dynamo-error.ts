@@ -38,12 +38,17 @@ export function transactionCanceled(codes: readonly CancellationCode[]): DynamoE
 }
 
 /** The error of an on-demand table. */
-export const throttled = (kind: 'Read' | 'Write', tableArn: string): DynamoError => ({
+export const throttled = (kind: 'Read' | 'Write', tableName: string): DynamoError => ({
   status: 400,
   body: {
     __type: `${TYPE_PREFIX}ThrottlingException`,
     message: `${REASON_MESSAGES.ThrottlingError}. DynamoDB is automatically scaling your table or index so please try again shortly.`,
-    ThrottlingReasons: [{ reason: `Table${kind}KeyRangeThroughputExceeded`, resource: tableArn }],
+    ThrottlingReasons: [
+      {
+        reason: `Table${kind}KeyRangeThroughputExceeded`,
+        resource: `arn:aws:dynamodb:us-east-1:000000000000:table/${tableName}`,
+      },
+    ],
   },
 });
 
@@ -53,21 +58,11 @@ export interface WireResponse {
   readonly body: Buffer;
 }
 
-export function errorResponse({ status, body }: DynamoError): WireResponse {
-  return jsonResponse(status, body, undefined);
-}
-
-export function jsonResponse(
-  status: number,
-  body: unknown,
-  requestId: string | string[] | undefined,
-): WireResponse {
-  return {
-    status,
-    headers: {
-      'content-type': 'application/x-amz-json-1.0',
-      'x-amzn-requestid': requestId ?? crypto.randomUUID(),
-    },
-    body: Buffer.from(JSON.stringify(body)),
-  };
-}
+export const jsonResponse = (
+  { status, body }: DynamoError,
+  requestId: string | string[] = crypto.randomUUID(),
+): WireResponse => ({
+  status,
+  headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-requestid': requestId },
+  body: Buffer.from(JSON.stringify(body)),
+});

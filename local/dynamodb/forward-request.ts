@@ -1,4 +1,5 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import type { WireResponse } from './dynamo-error.ts';
 import { withEmulatorCredential } from './emulator-route/emulator-connections.ts';
 
@@ -17,11 +18,8 @@ export function createForwarder(emulator: string): { readonly forward: Forward; 
         });
         outgoing.on('error', reject);
         outgoing.on('response', (incoming) => {
-          readAll(incoming).then(
-            (bytes) =>
-              resolve({ status: incoming.statusCode ?? 500, headers: incoming.headers, body: bytes }),
-            reject,
-          );
+          const { statusCode: status = 500, headers } = incoming;
+          buffer(incoming).then((bytes) => resolve({ status, headers, body: bytes }), reject);
         });
         outgoing.end(body);
       }),
@@ -29,23 +27,11 @@ export function createForwarder(emulator: string): { readonly forward: Forward; 
   };
 }
 
-function emulatorHeaders(request: IncomingMessage, contentLength: number) {
-  const {
-    host: _,
-    'content-length': __,
-    'accept-encoding': ___,
-    authorization = '',
-    ...headers
-  } = request.headers;
+function emulatorHeaders({ headers }: IncomingMessage, contentLength: number) {
+  const { host: _, 'accept-encoding': __, authorization = '', ...forwarded } = headers;
   return {
-    ...headers,
+    ...forwarded,
     authorization: withEmulatorCredential(authorization),
     'content-length': contentLength,
   };
-}
-
-export async function readAll(stream: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoCall, DynamoFaults, DynamoLatency } from '../run-options.ts';
-import { type AcceptedCall, createFaults } from './create-faults.ts';
-import { errorResponse, internalServerError, jsonResponse, type WireResponse } from './dynamo-error.ts';
+import { type AcceptedCall, FaultChecks } from './create-faults.ts';
+import { internalServerError, jsonResponse, type WireResponse } from './dynamo-error.ts';
 import type { Forward } from './forward-request.ts';
 import { mergeUnprocessed, type RequestItems } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, touchedItems } from './touched-items.ts';
@@ -24,10 +24,6 @@ export interface InspectionOptions {
   readonly record: ((call: DynamoCall) => void) | undefined;
 }
 
-interface Capacity {
-  readonly CapacityUnits?: number;
-}
-
 const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems']);
 
 export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem']);
@@ -42,7 +38,7 @@ export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
   forward: Forward,
 ): (call: WireCall) => Promise<WireResponse> {
-  const { checkCall } = createFaults(shapes, faults);
+  const checks = new FaultChecks(shapes, faults);
 
   function recordCall({ target, functionName, input, at }: WireCall, status: number, units: number): void {
     const consumed = WRITES.has(target)
@@ -60,47 +56,45 @@ export function inspectCalls(
       ? touchedItems(target, input, shapes).reduce((sum, { units }) => sum + units, 0)
       : 0;
 
-  async function forwardUnmeasured(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
-    const response = await forward(call.request, JSON.stringify(accepted.request));
-    recordCall(call, response.status, 0);
-    return response;
-  }
-
   /** The caller gets the consumed capacity only if it has requested it. */
-  async function forwardMeasured(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
+  async function forwardAccepted(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
+    const isMeasured = MEASURED.has(call.target);
     const isRequested = (call.input.ReturnConsumedCapacity ?? 'NONE') !== 'NONE';
-    const outgoing = isRequested
-      ? accepted.request
-      : { ...accepted.request, ReturnConsumedCapacity: 'TOTAL' };
+    const outgoing = {
+      ...accepted.request,
+      ...(isMeasured && !isRequested && { ReturnConsumedCapacity: 'TOTAL' }),
+    };
     const response = await forward(call.request, JSON.stringify(outgoing));
+    if (!isMeasured) {
+      recordCall(call, response.status, 0);
+      return response;
+    }
     const output = JSON.parse(response.body.toString()) as Record<string, unknown>;
     const units = response.status === 200 ? consumedUnits(output) : unitsOfRejected(call, output);
     recordCall(call, response.status, units);
-    accepted.charge(units);
+    accepted.charge?.(units);
     if (!isRequested) delete output.ConsumedCapacity;
     if (response.status === 200 && accepted.unprocessed) {
       const field = call.target === 'BatchGetItem' ? 'UnprocessedKeys' : 'UnprocessedItems';
       output[field] = mergeUnprocessed(output[field] as RequestItems | undefined, accepted.unprocessed);
     }
-    return jsonResponse(response.status, output, response.headers['x-amzn-requestid']);
+    return jsonResponse({ status: response.status, body: output }, response.headers['x-amzn-requestid']);
   }
 
   return async (call) => {
     const { target, functionName, input } = call;
     const isRejected = faults.reject?.({ target, functionName, body: input });
-    const checked = isRejected ? internalServerError : checkCall(target, input);
+    const checked = isRejected ? internalServerError : checks.check(target, input);
     // The locks of a transaction last for this time too.
     if (faults.latency) await sleep(latencyOf(target, faults.latency));
     if ('status' in checked) {
       recordCall(call, checked.status, unitsOfRejected(call, checked.body));
-      return errorResponse(checked);
+      return jsonResponse(checked);
     }
     try {
-      return MEASURED.has(target)
-        ? await forwardMeasured(call, checked)
-        : await forwardUnmeasured(call, checked);
+      return await forwardAccepted(call, checked);
     } finally {
-      checked.release();
+      checked.release?.();
     }
   };
 }
@@ -111,7 +105,7 @@ const latencyOf = (target: string, { read, write, transaction }: DynamoLatency):
 };
 
 function consumedUnits({ ConsumedCapacity }: Record<string, unknown>): number {
-  const capacity = [ConsumedCapacity ?? []].flat() as Capacity[];
+  const capacity = [ConsumedCapacity ?? []].flat() as { readonly CapacityUnits?: number }[];
   return capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0);
 }
 

@@ -13,7 +13,7 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
 /** The permissions that IAM checks: one for each operation of a transaction, one for each table of a batch. */
 export function neededPermissions(
   target: string,
-  request: DynamoRequest & { readonly IndexName?: string },
+  request: DynamoRequest,
   shapes: ReadonlyMap<string, TableShape>,
   { region, accountId }: Pick<AccessRules, 'region' | 'accountId'>,
 ): Permission[] {
@@ -45,17 +45,9 @@ export function neededPermissions(
   return [{ action: `dynamodb:${target}`, resource: '*' }];
 }
 
-/** The fields of a request that contain keys. */
-interface KeyedRequest extends DynamoRequest {
-  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
-  readonly ExpressionAttributeValues?: Readonly<Record<string, AttributeValue>>;
-  readonly IndexName?: string;
-  readonly KeyConditionExpression?: string;
-}
-
 /** The values of the partition keys in a request: IAM's `dynamodb:LeadingKeys`. */
 export function leadingKeys(
-  request: KeyedRequest,
+  request: DynamoRequest,
   tableName: string,
   shape: TableShape | undefined,
 ): string[] {
@@ -65,13 +57,11 @@ export function leadingKeys(
   const { TableName, RequestItems, TransactItems, IndexName } = request;
   if (TransactItems) {
     const operations = TransactItems.flatMap((entry) => Object.values(entry));
-    return ofItems(
-      operations.filter((one) => one.TableName === tableName).map(({ Item, Key }) => Item ?? Key),
-    );
+    const ofTable = operations.filter((operation) => operation.TableName === tableName);
+    return ofItems(ofTable.map(({ Item, Key }) => Item ?? Key));
   }
   if (RequestItems) {
-    const entries = RequestItems[tableName];
-    if (entries === undefined) return [];
+    const entries = RequestItems[tableName] ?? [];
     if ('Keys' in entries) return ofItems(entries.Keys);
     return ofItems(entries.map(({ PutRequest, DeleteRequest }) => PutRequest?.Item ?? DeleteRequest?.Key));
   }
@@ -85,7 +75,7 @@ export function leadingKeys(
 
 /** Reads the partition key's value from a query's condition, which compares it with `=`. */
 function ofCondition(
-  { ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: KeyedRequest,
+  { ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: DynamoRequest,
   condition: string,
   partitionKey: string,
 ): string[] {

@@ -1,12 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AccessControl } from '../iam/access-control.ts';
-import type { Denial } from '../iam/access-rules.ts';
-import { checkSignature } from '../iam/authenticate.ts';
-import { accessKeyOf } from '../wire/access-key-of.ts';
+import { buffer } from 'node:stream/consumers';
 import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { deniedAwsJson } from '../wire/serve-aws-json.ts';
-import { errorResponse, internalServerError, type WireResponse } from './dynamo-error.ts';
-import { createForwarder, readAll } from './forward-request.ts';
+import { denialOf, deniedAwsJson, type Guard, operationOf } from '../wire/serve-aws-json.ts';
+import { internalServerError, jsonResponse, type WireResponse } from './dynamo-error.ts';
+import { createForwarder } from './forward-request.ts';
 import { type InspectionOptions, inspectCalls, READS } from './inspect-calls.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest } from './touched-items.ts';
@@ -14,7 +11,7 @@ import type { DynamoRequest } from './touched-items.ts';
 export interface WireOptions extends InspectionOptions {
   /** The emulator's URL. */
   readonly emulator: string;
-  readonly access: Pick<AccessControl, 'rejectionOf' | 'rules'>;
+  readonly access: Guard;
   onOperatorWrite(): void;
   /** Whether a function has this name. A function sends its name as its session token. */
   isFunction(name: string): boolean;
@@ -31,15 +28,15 @@ export async function serveWire(options: WireOptions): Promise<Listening> {
   const inspect = inspectsCalls ? inspectCalls(options, forwarder.forward) : undefined;
 
   async function exchange(request: IncomingMessage): Promise<WireResponse> {
-    const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
+    const target = operationOf(request);
     const caller = String(request.headers['x-amz-security-token']);
     const functionName = isFunction(caller) ? caller : undefined;
     try {
       const at = Date.now();
-      const body = await readAll(request);
+      const body = await buffer(request);
       const input = JSON.parse(body.toString() || '{}') as DynamoRequest;
-      const rejection = evaluate(request, target, body, input);
-      if (rejection) return errorResponse({ status: 400, body: deniedAwsJson(rejection) });
+      const denial = denialOf(access, request, body, neededPermissions(target, input, shapes, access.rules));
+      if (denial) return jsonResponse({ status: 400, body: deniedAwsJson(denial) });
       if (!inspect) return await forwarder.forward(request, body);
       return await inspect({ request, target, functionName, input, at });
     } finally {
@@ -48,21 +45,8 @@ export async function serveWire(options: WireOptions): Promise<Listening> {
     }
   }
 
-  function evaluate(
-    { method = '', url = '', headers }: IncomingMessage,
-    target: string,
-    body: Buffer,
-    input: DynamoRequest,
-  ): Denial | undefined {
-    const needed = neededPermissions(target, input, shapes, access.rules);
-    return (
-      checkSignature({ method, url, headers }, body, access.rules) ??
-      access.rejectionOf(accessKeyOf(headers), needed)
-    );
-  }
-
   const server = createServer(async (request, response) => {
-    const { status, headers, body } = await exchange(request).catch(() => errorResponse(internalServerError));
+    const { status, headers, body } = await exchange(request).catch(() => jsonResponse(internalServerError));
     const { 'transfer-encoding': _, connection: __, ...forwarded } = headers;
     response.writeHead(status, { ...forwarded, 'content-length': body.length });
     response.end(body);

@@ -63,7 +63,6 @@ async function startAt({ host, port }: Address, program: string, databaseFile: s
       ...['--host', host, '--port', String(port), '--db-path', databaseFile],
     ],
     {
-      stdio: ['pipe', 'pipe', 'pipe'],
       // The emulator has its own session, so that Ctrl-C reaches only this process. This process then ends the emulator
       // after its callers.
       detached: true,
@@ -77,19 +76,16 @@ async function startAt({ host, port }: Address, program: string, databaseFile: s
   const collectOutput = (text: string) => {
     output = (output + text).slice(-1000);
   };
-  child.stdout.setEncoding('utf8').on('data', collectOutput);
-  child.stderr.setEncoding('utf8').on('data', collectOutput);
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', collectOutput);
   child.stdin.on('error', () => {});
   const exit = new Promise<void>((resolve) => {
+    child.on('exit', () => resolve());
     child.on('error', (error) => {
       output = `sh cannot be run: ${reasonOf(error)}`;
-      ended = true;
       resolve();
     });
-    child.on('exit', () => {
-      ended = true;
-      resolve();
-    });
+  }).then(() => {
+    ended = true;
   });
   const endpoint = `http://${host}:${port}`;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;

@@ -6,12 +6,9 @@ type Keys = CreateTableCommandInput['KeySchema'];
 /** What a template and DescribeTable say about a table. */
 interface DescribedTable {
   readonly KeySchema?: Keys;
-  readonly GlobalSecondaryIndexes?: readonly DescribedIndex[] | undefined;
-}
-
-interface DescribedIndex {
-  readonly IndexName?: string | undefined;
-  readonly KeySchema?: Keys;
+  readonly GlobalSecondaryIndexes?:
+    | readonly { readonly IndexName?: string | undefined; readonly KeySchema?: Keys }[]
+    | undefined;
 }
 
 const keyOf = (keys: Keys, type: 'HASH' | 'RANGE') =>

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { keyArnOf } from '../kms/keys.ts';
+import { registerKey } from '../kms/keys.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
@@ -27,11 +27,8 @@ interface ReplicaProperties {
   readonly SSESpecification?: KeyProperties;
 }
 
-interface TableProperties {
-  readonly TableName?: string;
-  readonly AttributeDefinitions?: CreateTableCommandInput['AttributeDefinitions'];
-  readonly KeySchema?: CreateTableCommandInput['KeySchema'];
-  readonly GlobalSecondaryIndexes?: CreateTableCommandInput['GlobalSecondaryIndexes'];
+interface TableProperties
+  extends Pick<CreateTableCommandInput, 'AttributeDefinitions' | 'KeySchema' | 'GlobalSecondaryIndexes'> {
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
   readonly Replicas?: readonly ReplicaProperties[];
   readonly ResourcePolicy?: ResourcePolicyProperties;
@@ -56,7 +53,9 @@ export const tables: ResourceKind = {
       `arn:aws:dynamodb:${context.region}:${context.accountId}:table/${nameOf(resource)}`;
 
     const emulator = await startEmulator(context);
-    const shapes = new Map(resources.map((resource) => [nameOf(resource), shapeOf(resource, context)]));
+    const shapes = new Map(
+      resources.map((resource) => [nameOf(resource), tableShape(context.read<TableProperties>(resource))]),
+    );
     try {
       const client = await openClient(emulator, context);
       await createTables(client, resources, nameOf, context);
@@ -84,18 +83,14 @@ export const tables: ResourceKind = {
 };
 
 /** Registers the table's resource-based policy and its encryption key. */
-function registerAccess({ logicalId, properties }: TemplateResource, arn: string, context: RunContext): void {
-  const table = context.resolve(properties, logicalId) as TableProperties;
+function registerAccess(resource: TemplateResource, arn: string, context: RunContext): void {
+  const table = context.read<TableProperties>(resource);
   const replica = table.Replicas?.find(({ Region }) => Region === context.region);
   const policy = table.ResourcePolicy ?? replica?.ResourcePolicy;
-  if (policy) context.access.attachPolicy(arn, policy.PolicyDocument, logicalId);
+  if (policy) context.access.attachPolicy(arn, policy.PolicyDocument, resource.logicalId);
   const specification = replica?.SSESpecification ?? table.SSESpecification;
-  const key = keyArnOf(specification?.KMSMasterKeyId, context);
-  if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
+  registerKey(context, arn, specification?.KMSMasterKeyId);
 }
-
-const shapeOf = ({ properties, logicalId }: TemplateResource, context: RunContext): TableShape =>
-  tableShape(context.resolve(properties, logicalId) as TableProperties);
 
 async function startWire(
   { endpoint: emulator, isEmbedded }: Emulator,
@@ -145,12 +140,12 @@ async function createTables(
   const { CreateTableCommand, UpdateTimeToLiveCommand } = await import('@aws-sdk/client-dynamodb');
   const create = async (resource: TemplateResource): Promise<void> => {
     const TableName = nameOf(resource);
-    const properties = context.resolve(resource.properties, resource.logicalId) as TableProperties;
+    const properties = context.read<TableProperties>(resource);
     try {
       await client.send(new CreateTableCommand(tableInput(TableName, properties)));
     } catch (error) {
       if ((error as Error).name === 'ResourceInUseException') return;
-      reject(resource, `${(error as Error).message}`);
+      reject(resource, (error as Error).message);
     }
     const { AttributeName, Enabled } = properties.TimeToLiveSpecification ?? {};
     if (!AttributeName || Enabled === false) return;
@@ -169,12 +164,10 @@ function tableInput(TableName: string, properties: TableProperties): CreateTable
     KeySchema,
     BillingMode: 'PAY_PER_REQUEST',
     // Capacity and warm throughput are left out, because they have no effect on one machine.
-    ...(GlobalSecondaryIndexes && {
-      GlobalSecondaryIndexes: GlobalSecondaryIndexes.map(({ IndexName, KeySchema: keys, Projection }) => ({
-        IndexName,
-        KeySchema: keys,
-        Projection,
-      })),
-    }),
+    GlobalSecondaryIndexes: GlobalSecondaryIndexes?.map(({ IndexName, KeySchema: keys, Projection }) => ({
+      IndexName,
+      KeySchema: keys,
+      Projection,
+    })),
   };
 }

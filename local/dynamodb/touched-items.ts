@@ -20,10 +20,14 @@ export interface TouchedItem {
   readonly units: number;
 }
 
+/** The fields of a single operation that are read here. */
 interface Operation {
   readonly TableName?: string;
   readonly Item?: Item;
   readonly Key?: Item;
+  readonly ConditionExpression?: string;
+  readonly UpdateExpression?: string;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
 }
 
 /** An entry of a BatchWriteItem. */
@@ -42,6 +46,9 @@ export interface DynamoRequest extends Operation {
   readonly RequestItems?: Readonly<Record<string, readonly BatchEntry[] | KeysOfTable>>;
   readonly TransactItems?: Record<string, Operation>[];
   readonly ReturnConsumedCapacity?: string;
+  readonly IndexName?: string;
+  readonly KeyConditionExpression?: string;
+  readonly ExpressionAttributeValues?: Readonly<Record<string, AttributeValue>>;
 }
 
 // A write of up to this size is one unit; in a transaction two.
@@ -85,10 +92,8 @@ export function touchedItems(
 }
 
 function itemBytes(item: Item): number {
-  return Object.entries(item).reduce(
-    (sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value),
-    0,
-  );
+  const sizes = Object.entries(item).map(([name, value]) => Buffer.byteLength(name) + valueBytes(value));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 function valueBytes(value: AttributeValue): number {

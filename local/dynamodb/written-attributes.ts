@@ -1,16 +1,7 @@
-import type { DynamoRequest, Item } from './touched-items.ts';
+import type { DynamoRequest } from './touched-items.ts';
 
 /** The actions for which the runner knows `dynamodb:Attributes`. */
 export const actionsWithAttributes: readonly string[] = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
-
-/** The fields of a write that contain names of attributes. */
-interface ItemWrite {
-  readonly Item?: Item;
-  readonly Key?: Item;
-  readonly ConditionExpression?: string;
-  readonly UpdateExpression?: string;
-  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
-}
 
 /** The keywords of expressions, in lower case. Functions are recognized by their parenthesis. */
 const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
@@ -20,9 +11,7 @@ const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove'
  * @param request a write, or a transaction of one write
  */
 export function writtenAttributes(request: DynamoRequest): string[] {
-  const [write = request]: ItemWrite[] = (request.TransactItems ?? []).flatMap((entry) =>
-    Object.values(entry),
-  );
+  const [write = request] = (request.TransactItems ?? []).flatMap((entry) => Object.values(entry));
   const { Item, Key, ConditionExpression = '', UpdateExpression = '', ExpressionAttributeNames = {} } = write;
   const expressions = `${UpdateExpression} ${ConditionExpression}`;
   // The pattern matches neither values nor what follows the dot of a path.

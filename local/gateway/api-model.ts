@@ -30,24 +30,25 @@ export interface ApiMethod {
   readonly throttle: Throttle;
 }
 
-export interface FunctionIntegration {
-  readonly functionArn: string;
-  /** The ARN of the role with which the gateway calls the function, if it has one. */
-  readonly credentials: string | undefined;
+interface ProxyIntegration {
   readonly streamed: boolean;
   readonly timeoutMilliseconds: number;
 }
 
+export interface FunctionIntegration extends ProxyIntegration {
+  readonly functionArn: string;
+  /** The ARN of the role with which the gateway calls the function, if it has one. */
+  readonly credentials: string | undefined;
+}
+
 /** Forwards the request to an endpoint of the same template. */
-export interface HttpIntegration {
+export interface HttpIntegration extends ProxyIntegration {
   readonly httpMethod: string;
   readonly domainName: string;
   /** With parameters, such as `/chats/{chat_id}`. */
   readonly path: string;
   /** By the place in the integration's request, such as `header.x-a` or `path.chat_id`: the source, such as `context.requestId`. */
   readonly parameters: Readonly<Record<string, string>>;
-  readonly streamed: boolean;
-  readonly timeoutMilliseconds: number;
 }
 
 /** Always the same response, without a body. */
@@ -73,10 +74,12 @@ export interface ApiAuthorizer {
   readonly cacheSeconds: number;
 }
 
+/** The properties of an AWS::ApiGateway::GatewayResponse. */
 export interface GatewayResponse {
-  readonly statusCode: number | undefined;
-  /** By header name: `context.x`, `method.request.header.x` or a quoted literal. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly ResponseType: string;
+  readonly StatusCode?: string;
+  /** By `gatewayresponse.header.NAME`: `context.x`, `method.request.header.x` or a quoted literal. */
+  readonly ResponseParameters?: Readonly<Record<string, string>>;
   /** By content type. */
-  readonly templates: Readonly<Record<string, string>>;
+  readonly ResponseTemplates?: Readonly<Record<string, string>>;
 }

@@ -41,9 +41,8 @@ export function createAuthorize(
     // If an identity source is missing, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
-    const resource = `${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
     const apiArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}`;
-    const methodArn = `${apiArn}/${resource}`;
+    const methodArn = `${apiArn}/${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
     const key = JSON.stringify([authorizer.logicalId, ...identity]);
     const cached = cache.get(key);
     const started = performance.now();
@@ -60,22 +59,19 @@ export function createAuthorize(
         methodArn,
         ...event,
       });
-      if (authorizer.cacheSeconds > 0) {
+      if (authorizer.cacheSeconds > 0)
         currentCache.set(key, { result, expires: Date.now() + authorizer.cacheSeconds * 1000 });
-      }
     }
 
     const effect = policyEffect(result.statements, methodArn);
-    if (effect === 'explicit deny') {
+    if (effect === 'explicit deny')
       throw new GatewayFailure(
         'ACCESS_DENIED',
         'User is not authorized to access this resource with an explicit deny',
       );
-    }
     if (effect === 'implicit deny') throw new GatewayFailure('ACCESS_DENIED');
-    const context = Object.entries(result.context).map(([name, value]) => [name, String(value)]);
     return {
-      ...Object.fromEntries(context),
+      ...Object.fromEntries(Object.entries(result.context).map(([name, value]) => [name, String(value)])),
       principalId: result.principalId,
       integrationLatency: Math.round(performance.now() - started),
     };
@@ -84,9 +80,8 @@ export function createAuthorize(
 
 async function send(fn: InvokableFunction | undefined, event: unknown): Promise<AuthorizerResult> {
   const result = await fn?.invoke(JSON.stringify(event));
-  if (!result?.succeeded) {
+  if (!result?.succeeded)
     throw new GatewayFailure(result?.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
-  }
   const response = JSON.parse(result.payload) as {
     principalId?: unknown;
     policyDocument?: { Statement?: PolicyStatement | PolicyStatement[] };
@@ -97,33 +92,26 @@ async function send(fn: InvokableFunction | undefined, event: unknown): Promise<
   const isFlat = Object.values(context).every((value) =>
     ['string', 'number', 'boolean'].includes(typeof value),
   );
-  if (typeof response?.principalId !== 'string' || statements.length === 0 || !isFlat) {
+  if (typeof response?.principalId !== 'string' || statements.length === 0 || !isFlat)
     throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
-  }
   return { principalId: response.principalId, statements, context: context as AuthorizerResult['context'] };
 }
 
-export interface PolicyStatement {
+interface PolicyStatement {
   readonly Action?: string | readonly string[];
   readonly Effect?: string;
   readonly Resource?: string | readonly string[];
 }
 
-export type PolicyEffect = 'allow' | 'explicit deny' | 'implicit deny';
-
 /** The effect of an authorizer's policy on one method. */
-export function policyEffect(statements: readonly PolicyStatement[], methodArn: string): PolicyEffect {
+function policyEffect(statements: readonly PolicyStatement[], methodArn: string) {
   const matching = statements.filter(
     ({ Action, Resource }) =>
-      listOf(Action).some((action) => matchesPattern(action.toLowerCase(), 'execute-api:invoke')) &&
-      listOf(Resource).some((resource) => matchesPattern(resource, methodArn)),
+      [Action ?? []].flat().some((action) => matchesPattern(action.toLowerCase(), 'execute-api:invoke')) &&
+      [Resource ?? []].flat().some((resource) => matchesPattern(resource, methodArn)),
   );
   if (matching.some(({ Effect }) => Effect === 'Deny')) return 'explicit deny';
   return matching.some(({ Effect }) => Effect === 'Allow') ? 'allow' : 'implicit deny';
-}
-
-function listOf(value: string | readonly string[] | undefined): readonly string[] {
-  return typeof value === 'string' ? [value] : (value ?? []);
 }
 
 const SERVICE = 'apigateway.amazonaws.com';

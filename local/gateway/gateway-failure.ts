@@ -38,35 +38,21 @@ export class GatewayFailure extends Error {
   }
 }
 
-export interface RenderedResponse {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: string;
-}
-
 /** The API's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's default. */
 export function renderGatewayResponse(
   api: ApiModel,
   failure: GatewayFailure,
   gatewayRequest: GatewayRequest,
-): RenderedResponse {
+): { status: number; headers: Record<string, string>; body: string } {
   const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
   const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
-  const variables: Record<string, string | undefined> = {
-    'context.apiId': api.apiId,
-    'context.domainName': gatewayRequest.domainName,
+  // Other variables are empty here.
+  const variables: Record<string, string> = {
     'context.error.message': failure.text ?? 'null',
     'context.error.messageString': JSON.stringify(failure.text),
     'context.error.responseType': failure.responseType,
-    'context.error.validationErrorString': '',
     'context.extendedRequestId': gatewayRequest.extendedRequestId,
-    'context.httpMethod': gatewayRequest.httpMethod,
-    'context.identity.sourceIp': gatewayRequest.sourceIp,
-    'context.path': gatewayRequest.stagePath,
     'context.requestId': gatewayRequest.requestId,
-    'context.requestTimeEpoch': String(gatewayRequest.arrivedAt),
-    'context.resourcePath': gatewayRequest.resourcePath,
-    'context.stage': api.stage,
   };
   const fill = (template: string) =>
     template.replace(/\$(context\.[A-Za-z.]*[A-Za-z])/g, (_, name: string) => variables[name] ?? '');
@@ -77,20 +63,15 @@ export function renderGatewayResponse(
     return (header ? gatewayRequest.headerValue(header) : variables[source]) ?? '';
   };
 
-  const [contentType, template] = Object.entries(custom?.templates ?? {})[0] ?? [
-    'application/json',
-    undefined,
-  ];
-  const customHeaders = Object.entries(custom?.headers ?? {})
-    .map(([name, source]) => [name, headerValue(source)])
+  const [contentType = 'application/json', template] =
+    Object.entries(custom?.ResponseTemplates ?? {})[0] ?? [];
+  const customHeaders = Object.entries(custom?.ResponseParameters ?? {})
+    .map(([name, source]) => [name.replace('gatewayresponse.header.', ''), headerValue(source)])
     .filter(([, value]) => value !== '');
+  const headers = { 'Content-Type': contentType, 'x-amzn-ErrorType': failure.errorType };
   return {
-    status: custom?.statusCode ?? failure.status,
-    headers: {
-      'Content-Type': contentType,
-      'x-amzn-ErrorType': failure.errorType,
-      ...Object.fromEntries(customHeaders),
-    },
+    status: Number(custom?.StatusCode ?? failure.status),
+    headers: { ...headers, ...Object.fromEntries(customHeaders) },
     body: template === undefined ? JSON.stringify({ message: failure.text }) : fill(template),
   };
 }

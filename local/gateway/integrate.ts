@@ -1,12 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { findFunction } from '../lambda/find-function.ts';
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { type AuthorizeContext, denialOfInvocation } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import type { RouteMatch } from './match-route.ts';
-import { type AuthorizedRequest, createProxyEvent, type GatewayRequest } from './proxy-event.ts';
+import { type AuthorizedRequest, createProxyEvent } from './proxy-event.ts';
 import { respondBuffered } from './respond-buffered.ts';
 import { respondHttp } from './respond-http.ts';
 import { respondMock } from './respond-mock.ts';
@@ -24,15 +22,6 @@ export function createIntegrate(
   api: ApiModel,
   { functions, webFunctions, access, options }: GatewayContext,
 ): (request: AuthorizedRequest, response: ServerResponse) => Promise<void> {
-  /** The integration's function, if its role or the function's policy allows the method to invoke it. */
-  function findIntegrated(integration: FunctionIntegration, sourceArn: string): InvokableFunction {
-    const fn = findFunction({ functions }, integration.functionArn);
-    if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-    if (denialOfInvocation(access, { ...integration, sourceArn }))
-      throw new GatewayFailure('API_CONFIGURATION_ERROR');
-    return fn;
-  }
-
   function invoke(
     integration: FunctionIntegration,
     { route, event, authorizer, body, gatewayRequest }: AuthorizedRequest,
@@ -41,7 +30,12 @@ export function createIntegrate(
     const isBinary = isBinaryType(api.binaryMediaTypes, gatewayRequest.headerValue('content-type'));
     const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
     if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-    const fn = findIntegrated(integration, methodArn(api, route, gatewayRequest));
+    const fn = findFunction({ functions }, integration.functionArn);
+    if (!fn) throw new GatewayFailure('DEFAULT_5XX');
+    // With the names of path parameters instead of their values.
+    const sourceArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}/${api.stage}/${gatewayRequest.httpMethod}${route.node.resourcePath}`;
+    if (denialOfInvocation(access, { ...integration, sourceArn }))
+      throw new GatewayFailure('API_CONFIGURATION_ERROR');
     return integration.streamed
       ? respondStreamed(api, integration, fn, payload, response)
       : respondBuffered(api, integration, fn, payload, gatewayRequest, response);
@@ -55,13 +49,4 @@ export function createIntegrate(
     if (server === undefined) throw new GatewayFailure('INTEGRATION_FAILURE');
     return respondHttp(api, integration, server, request, response, options.faults?.repeatedRequest?.());
   };
-}
-
-/** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
-function methodArn(
-  { region, accountId, apiId, stage }: ApiModel,
-  { node }: RouteMatch,
-  gatewayRequest: GatewayRequest,
-) {
-  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${gatewayRequest.httpMethod}${node.resourcePath}`;
 }

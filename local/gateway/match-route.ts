@@ -13,10 +13,7 @@ export function matchRoute(root: PathNode, path: string): RouteMatch | undefined
   const found = descend(root, segments);
   if (!found) return undefined;
   const parameters = found.parameters.map(([name, value]) => [name, decode(value)]);
-  return {
-    node: found.node,
-    pathParameters: parameters.length > 0 ? Object.fromEntries(parameters) : null,
-  };
+  return { node: found.node, pathParameters: parameters.length > 0 ? Object.fromEntries(parameters) : null };
 }
 
 interface Found {
@@ -29,20 +26,18 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   if (segment === undefined) return node.methods.size > 0 ? { node, parameters: [] } : undefined;
 
   // A client may send the name of a variable, braces included, as its value.
-  const fixed = node.children.find(
-    ({ pathPart }) => pathPart === decode(segment) && !pathPart.startsWith('{'),
-  );
+  const isFixed = ({ pathPart }: PathNode) => pathPart === decode(segment) && !pathPart.startsWith('{');
+  const fixed = node.children.find(isFixed);
   const viaFixed = fixed && descend(fixed, rest);
   if (viaFixed) return viaFixed;
 
   const variable = node.children.find(({ pathPart }) => /^\{[^+}]+\}$/.test(pathPart));
   const viaVariable = variable && segment !== '' ? descend(variable, rest) : undefined;
-  if (variable && viaVariable) {
+  if (variable && viaVariable)
     return {
       node: viaVariable.node,
       parameters: [[variable.pathPart.slice(1, -1), segment], ...viaVariable.parameters],
     };
-  }
 
   const greedy = node.children.find(({ pathPart }) => pathPart.endsWith('+}'));
   return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ApiMethod, ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
+import { headerPairs } from './response-headers.ts';
 
 /** The properties of a request that do not depend on its route. */
 export interface GatewayRequest {
@@ -20,8 +21,6 @@ export interface GatewayRequest {
   readonly multiValueHeaders: Record<string, string[]>;
   readonly sourceIp: string;
   readonly domainName: string;
-  /** Undefined until the route is known. */
-  resourcePath: string | undefined;
   headerValue(name: string): string | undefined;
 }
 
@@ -54,21 +53,16 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
     spelling.delete(name.toLowerCase());
     add(name, value);
   };
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    add(request.rawHeaders[index] ?? '', request.rawHeaders[index + 1] ?? '');
-  }
+  for (const [name, value] of headerPairs(request.rawHeaders)) add(name, value);
   const sourceIp = request.socket.remoteAddress ?? '127.0.0.1';
   const forwardedFor = request.headers['x-forwarded-for'];
   const arrivedAt = Date.now();
   set('X-Forwarded-For', forwardedFor ? `${forwardedFor}, ${sourceIp}` : sourceIp);
   set('X-Forwarded-Port', String((request.socket.address() as AddressInfo).port));
   set('X-Forwarded-Proto', 'http');
-  if (!spelling.has('x-amzn-trace-id')) {
-    set(
-      'X-Amzn-Trace-Id',
-      `Root=1-${Math.floor(arrivedAt / 1000).toString(16)}-${randomBytes(12).toString('hex')}`,
-    );
-  }
+  const seconds = Math.floor(arrivedAt / 1000).toString(16);
+  if (!spelling.has('x-amzn-trace-id'))
+    set('X-Amzn-Trace-Id', `Root=1-${seconds}-${randomBytes(12).toString('hex')}`);
   const headers = Object.fromEntries(
     Object.entries(multiValueHeaders).map(([name, values]) => [name, values.at(-1) ?? '']),
   );
@@ -85,7 +79,6 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
     multiValueHeaders,
     sourceIp,
     domainName: (request.headers.host ?? '').replace(/:\d+$/, ''),
-    resourcePath: undefined,
     headerValue: (name) => headers[spelling.get(name.toLowerCase()) ?? ''],
   };
 }
@@ -121,18 +114,8 @@ export function createRequestEvent(
       extendedRequestId: gatewayRequest.extendedRequestId,
       httpMethod: gatewayRequest.httpMethod,
       identity: {
-        accessKey: null,
-        accountId: null,
-        caller: null,
-        cognitoAuthenticationProvider: null,
-        cognitoAuthenticationType: null,
-        cognitoIdentityId: null,
-        cognitoIdentityPoolId: null,
-        principalOrgId: null,
         sourceIp: gatewayRequest.sourceIp,
-        user: null,
         userAgent: gatewayRequest.headerValue('user-agent') ?? null,
-        userArn: null,
       },
       path: gatewayRequest.stagePath,
       protocol: 'HTTP/1.1',

@@ -1,3 +1,4 @@
+import type { RunContext } from '../run-context.ts';
 import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import type {
   ApiAuthorizer,
@@ -6,7 +7,6 @@ import type {
   HttpIntegration,
   PathNode,
 } from './api-model.ts';
-import { type ApiResources, functionArnIn } from './api-resources.ts';
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 import { type MockProperties, readMock } from './respond-mock.ts';
 
@@ -18,7 +18,6 @@ interface MethodProperties {
   readonly AuthorizationType?: string;
   readonly AuthorizerId?: string;
   readonly HttpMethod: string;
-  readonly RequestParameters?: Record<string, boolean>;
   readonly RequestValidatorId?: string;
   readonly ResourceId: string;
   readonly MethodResponses?: MockProperties['MethodResponses'];
@@ -37,12 +36,13 @@ type IntegrationProperties = MockProperties['Integration'] & {
 
 /** Adds each method to the node of its resource. */
 export function readMethods(
-  { ofType, read }: ApiResources,
+  resources: readonly TemplateResource[],
+  { read }: Pick<RunContext, 'read'>,
   nodes: ReadonlyMap<string, PathNode>,
   authorizers: ReadonlyMap<string, ApiAuthorizer>,
   settings: readonly MethodSetting[],
 ): void {
-  for (const resource of ofType('Method')) {
+  for (const resource of resources) {
     const properties = read<MethodProperties>(resource);
     const node = nodes.get(properties.ResourceId) ?? reject(resource, 'its resource is not in the template');
     if (properties.ApiKeyRequired) reject(resource, 'API keys cannot run locally');
@@ -78,29 +78,36 @@ function readIntegration(
   return reject(resource, `an integration of type ${integration?.Type} cannot run locally`);
 }
 
+/** The function that the URI of an integration or authorizer names. */
+export function functionArnIn(uri: string | undefined): string | undefined {
+  return /\/functions\/(arn:[^/]+)\//.exec(uri ?? '')?.[1];
+}
+
+const transferOf = ({ ResponseTransferMode, TimeoutInMillis }: IntegrationProperties) => ({
+  streamed: ResponseTransferMode === 'STREAM',
+  timeoutMilliseconds: TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
+});
+
 function readProxyIntegration(
   resource: TemplateResource,
-  { Type, Uri, Credentials, ResponseTransferMode, TimeoutInMillis }: IntegrationProperties,
+  integration: IntegrationProperties,
 ): FunctionIntegration {
+  const { Type, Uri, Credentials: credentials } = integration;
   const functionArn = functionArnIn(Uri);
   if (!functionArn) return reject(resource, `an integration of type ${Type} cannot run locally`);
-  const streamed = ResponseTransferMode === 'STREAM';
-  if (streamed !== Uri?.endsWith('/response-streaming-invocations'))
+  const transfer = transferOf(integration);
+  if (transfer.streamed !== Uri?.endsWith('/response-streaming-invocations'))
     reject(resource, 'ResponseTransferMode and the integration URI do not go together');
-  return {
-    functionArn,
-    credentials: Credentials,
-    streamed,
-    timeoutMilliseconds: TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
-  };
+  return { functionArn, credentials, ...transfer };
 }
 
 const PARAMETER = /^integration\.request\.((?:header|path)\..+)$/;
 
 function readHttpIntegration(
   resource: TemplateResource,
-  { Uri, IntegrationHttpMethod, RequestParameters = {}, ...integration }: IntegrationProperties,
+  integration: IntegrationProperties,
 ): HttpIntegration {
+  const { Uri, IntegrationHttpMethod, RequestParameters = {} } = integration;
   const [, domainName, path] = /^https:\/\/([^/]+)(\/.*)$/.exec(Uri ?? '') ?? [];
   if (domainName === undefined || path === undefined || IntegrationHttpMethod === undefined)
     return reject(resource, `an integration with ${Uri} cannot run locally`);
@@ -113,7 +120,6 @@ function readHttpIntegration(
     domainName,
     path,
     parameters: Object.fromEntries(parameters) as Record<string, string>,
-    streamed: integration.ResponseTransferMode === 'STREAM',
-    timeoutMilliseconds: integration.TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
+    ...transferOf(integration),
   };
 }

@@ -26,18 +26,12 @@ export async function respondBuffered(
 ): Promise<void> {
   const result = await withTimeout(fn.invoke(payload), timeoutMilliseconds);
   if (!result.succeeded && result.throttle !== undefined) throw new GatewayFailure('INTEGRATION_FAILURE');
-  if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES) {
+  if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES)
     throw new GatewayFailure('DEFAULT_5XX');
-  }
   const { status, headers, body } = readProxyResponse(result.payload, api, gatewayRequest);
   const hasType = headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
-  response.writeHead(status, [
-    ...headers,
-    ...(hasType ? [] : ['Content-Type', 'application/json']),
-    'Content-Length',
-    String(body.length),
-  ]);
-  response.end(body);
+  const type = hasType ? [] : ['Content-Type', 'application/json'];
+  response.writeHead(status, [...headers, ...type, 'Content-Length', String(body.length)]).end(body);
 }
 
 /** As in AWS, the function still runs after a timeout. */
@@ -54,16 +48,15 @@ async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T
 }
 
 function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gatewayRequest: GatewayRequest) {
-  const response = JSON.parse(payload) as ProxyResponse | null;
-  const isObject = typeof response === 'object' && response !== null && !Array.isArray(response);
-  const status = isObject ? responseStatus(response) : undefined;
-  const headers = isObject ? responseHeaders(response) : undefined;
-  const body = isObject ? (response.body ?? '') : undefined;
-  const known = isObject && Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
+  // What is no object has no status, and so is invalid.
+  const response = Object(JSON.parse(payload)) as ProxyResponse;
+  const status = responseStatus(response);
+  const headers = responseHeaders(response);
+  const body = response.body ?? '';
   // One unknown key makes a proxy response invalid.
-  if (!isObject || !known || status === undefined || !headers || typeof body !== 'string') {
+  const isKnown = Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
+  if (!isKnown || status === undefined || !headers || typeof body !== 'string')
     throw new GatewayFailure('DEFAULT_5XX');
-  }
   // A client gets bytes only if the first type in its Accept header is binary. Other clients get the base64 text.
   const [accepted] = (gatewayRequest.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);

@@ -4,7 +4,7 @@ import type { WebFunctionServer } from '../lambda/web-function-server.ts';
 import type { ApiModel, HttpIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import type { AuthorizedRequest, RequestEvent } from './proxy-event.ts';
-import { remapped } from './response-headers.ts';
+import { headerPairs, remapped } from './response-headers.ts';
 
 /**
  * An HTTP proxy integration that forwards the response while it arrives. Here, the endpoint is that of a web function.
@@ -42,10 +42,8 @@ export async function respondHttp(
   if (hasTimedOut) throw new GatewayFailure('INTEGRATION_TIMEOUT');
   // The client has disconnected.
   if (response.destroyed) return void body.destroy();
-  response.writeHead(
-    status,
-    rawHeaders.map((text, index) => (index % 2 === 0 ? remapped(text) : text)),
-  );
+  const headers = headerPairs(rawHeaders).flatMap(([name, value]) => [remapped(name), value]);
+  response.writeHead(status, headers);
   // The headers are sent with the first part of the body, if it is there already.
   if (integration.streamed) setImmediate(() => response.flushHeaders());
   body.on('data', () => idleTimeout.refresh());
@@ -68,29 +66,23 @@ function integrationRequest(
   { event, authorizer, body, gatewayRequest }: Omit<AuthorizedRequest, 'route'>,
   signal: AbortSignal,
 ): WebRequest {
-  const mapped = Object.entries(parameters).map(([target, source]) => ({
-    kind: target.slice(0, target.indexOf('.')),
-    name: target.slice(target.indexOf('.') + 1),
-    value: sourceValue(source, event, authorizer),
-  }));
-  const headers = mapped.filter(({ kind }) => kind === 'header');
-  const replaced = new Set([...headers.map(({ name }) => name.toLowerCase()), 'host']);
+  const valueFrom = (source: string | undefined): string =>
+    source === undefined ? '' : sourceValue(source, event, authorizer);
+  const headers = Object.entries(parameters)
+    .filter(([target]) => target.startsWith('header.'))
+    .map(([target, source]) => [target.slice('header.'.length), valueFrom(source)] as const);
+  const replaced = new Set([...headers.map(([name]) => name.toLowerCase()), 'host']);
   const own = Object.entries(gatewayRequest.multiValueHeaders).flatMap(([name, values]) =>
     replaced.has(name.toLowerCase()) ? [] : values.flatMap((value) => [name, value]),
   );
-  const values = new Map(mapped.map(({ kind, name, value }) => [`${kind}.${name}`, value]));
   const query = gatewayRequest.query === '' ? '' : `?${gatewayRequest.query}`;
   return {
     method: httpMethod,
     path:
-      path.replaceAll(/\{(\w+)\}/g, (_whole, name) => encodeURIComponent(values.get(`path.${name}`) ?? '')) +
-      query,
-    rawHeaders: [
-      ...own,
-      ...headers.flatMap(({ name, value }) => [name, value]),
-      'Content-Length',
-      String(body.length),
-    ],
+      path.replaceAll(/\{(\w+)\}/g, (_whole, name) =>
+        encodeURIComponent(valueFrom(parameters[`path.${name}`])),
+      ) + query,
+    rawHeaders: [...own, ...headers.flat(), 'Content-Length', String(body.length)],
     body,
     signal,
   };

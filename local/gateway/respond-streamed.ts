@@ -34,18 +34,15 @@ export function respondStreamed(
       for (const written of pendingWrites) written();
       pendingWrites.clear();
     };
-    const fail = (failure: GatewayFailure): void => {
+    const fail = (type: GatewayFailure['responseType']): void => {
       if (closed) return;
       close();
       // After the headers there can be no error response, so the connection is broken: the client notices the failure.
       if (response.headersSent) response.destroy();
-      reject(failure);
+      reject(new GatewayFailure(type));
     };
-    const deadline = setTimeout(() => fail(new GatewayFailure('INTEGRATION_TIMEOUT')), timeoutMilliseconds);
-    const idleTimeout = setTimeout(
-      () => fail(new GatewayFailure('INTEGRATION_TIMEOUT')),
-      api.streamIdleMilliseconds,
-    );
+    const deadline = setTimeout(fail, timeoutMilliseconds, 'INTEGRATION_TIMEOUT');
+    const idleTimeout = setTimeout(fail, api.streamIdleMilliseconds, 'INTEGRATION_TIMEOUT');
     response.on('close', () => {
       if (!closed) close();
       resolve();
@@ -64,12 +61,9 @@ export function respondStreamed(
       if (typeof metadata === 'object') {
         readMetadata = undefined;
         response.writeHead(metadata.status, metadata.headers);
-        if (metadata.rest.length > 0) {
-          forward(metadata.rest, written);
-          return;
-        }
+        if (metadata.rest.length > 0) return void forward(metadata.rest, written);
         response.flushHeaders();
-      } else if (metadata === 'invalid') fail(new GatewayFailure('DEFAULT_5XX'));
+      } else if (metadata === 'invalid') fail('DEFAULT_5XX');
       written();
     }
 
@@ -81,31 +75,23 @@ export function respondStreamed(
         else forward(chunk, written);
       },
       end() {
-        if (readMetadata) fail(new GatewayFailure('DEFAULT_5XX'));
+        if (readMetadata) fail('DEFAULT_5XX');
         else if (!closed) response.end();
       },
     };
     void fn.invoke(payload, sink).then((result) => {
       if (!result.succeeded && !response.writableEnded)
-        fail(new GatewayFailure(result.throttle === undefined ? 'DEFAULT_5XX' : 'INTEGRATION_FAILURE'));
+        fail(result.throttle === undefined ? 'DEFAULT_5XX' : 'INTEGRATION_FAILURE');
     });
   });
 }
 
-interface Head {
-  readonly status: number;
-  /** Names and values, alternating. */
-  readonly headers: string[];
-}
+type MetadataReader = ReturnType<typeof createMetadataReader>;
 
 /** Reads the metadata, which may come in several chunks. `rest` is the part of the body in the same chunk. */
-type MetadataReader = (
-  chunk: string | Uint8Array,
-) => (Head & { readonly rest: Buffer }) | 'incomplete' | 'invalid';
-
-function createMetadataReader(): MetadataReader {
+function createMetadataReader() {
   let received: Buffer = Buffer.alloc(0);
-  return (chunk) => {
+  return (chunk: string | Uint8Array) => {
     received = Buffer.concat([received, Buffer.from(chunk as Uint8Array)]);
     const end = received.indexOf(DELIMITER);
     if (end < 0 || end > MAX_METADATA_BYTES)
@@ -115,7 +101,7 @@ function createMetadataReader(): MetadataReader {
   };
 }
 
-function readHead(metadata: Buffer): Head | undefined {
+function readHead(metadata: Buffer) {
   try {
     const head = { statusCode: 200, ...(JSON.parse(metadata.toString()) as ProxyHead) };
     const status = responseStatus(head);

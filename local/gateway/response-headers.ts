@@ -22,9 +22,8 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
   const pairs: [string, unknown][] = [];
   const multiple = Object.entries(head.multiValueHeaders ?? {});
   const given = new Set(multiple.map(([name]) => name.toLowerCase()));
-  for (const [name, value] of Object.entries(head.headers ?? {})) {
+  for (const [name, value] of Object.entries(head.headers ?? {}))
     if (!given.has(name.toLowerCase())) pairs.push([name, value]);
-  }
   for (const [name, values] of multiple) {
     if (!Array.isArray(values)) return undefined;
     for (const value of values) pairs.push([name, value]);
@@ -33,6 +32,10 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
   if (pairs.some(([, value]) => !['string', 'number', 'boolean'].includes(typeof value))) return undefined;
   return pairs.flatMap(([name, value]) => [remapped(name), String(value)]);
 }
+
+/** Pairs of names and values, which alternate in Node's raw headers. */
+export const headerPairs = (rawHeaders: readonly string[]): [name: string, value: string][] =>
+  rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
 
 /** The name that the gateway gives to a header of an integration's response. */
 export const remapped = (name: string): string =>
@@ -46,10 +49,7 @@ export function responseStatus(head: ProxyHead): number | undefined {
 
 /** Whether a content type is one of the API's binary media types. Parameters such as a boundary are ignored. */
 export function isBinaryType(binaryMediaTypes: readonly string[], contentType: string | undefined): boolean {
-  const [type = ''] = (contentType ?? '').toLowerCase().split(';');
-  const [family] = type.trim().split('/');
-  return binaryMediaTypes.some(
-    (candidate) =>
-      candidate === '*/*' || candidate.toLowerCase() === type.trim() || candidate === `${family}/*`,
-  );
+  const type = (contentType ?? '').toLowerCase().split(';')[0]?.trim();
+  const family = `${type?.split('/')[0]}/*`;
+  return binaryMediaTypes.some((candidate) => ['*/*', type, family].includes(candidate.toLowerCase()));
 }

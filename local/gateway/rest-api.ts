@@ -35,11 +35,7 @@ export const restApi: ResourceKind = {
         })[name],
       async start() {
         const api = readRestApi(resources, context);
-        server = await serveRestApi(
-          api,
-          context,
-          context.hasDistribution ? { ...context.options, port: 0, site: undefined } : context.options,
-        );
+        server = await serveRestApi(api, context, context.hasDistribution ? { port: 0 } : context.options);
         context.endpoints.gateway = server.url;
         for (const { authorizer, integration } of methodsOf(api.root)) {
           if (authorizer !== undefined) context.authorizers.add(authorizer.functionArn);

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { RunOptions } from '../run-options.ts';
 import { openSite, type Site } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
@@ -28,13 +27,9 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,
-  {
-    port,
-    site,
-    pageOrigins = ['*'],
-  }: Pick<RunOptions, 'port' | 'pageOrigins'> & { readonly site?: Site | undefined },
+  { port, site }: { readonly port: number; readonly site?: Site | undefined },
 ): Promise<RestApiServer> {
-  const { serving } = context;
+  const { serving, options } = context;
   const integrate = createIntegrate(api, context);
   const authorize = createAuthorize(api, context);
   const isWithinRate = createThrottle();
@@ -52,7 +47,6 @@ export async function serveRestApi(
       checkHeaderBytes(request);
       const route = matchMethod(api, gatewayRequest);
       const { method } = route;
-      gatewayRequest.resourcePath = route.node.resourcePath;
       if (!isWithinRate(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
       const event = createRequestEvent(api, route, gatewayRequest);
@@ -84,12 +78,11 @@ export async function serveRestApi(
   );
   // Without this listener, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
   server.on('checkExpectation', (request, response) => void serve(request, response));
-  const { endpoint, close } = await listenOnLoopback(server, { port, pageOrigins });
-  return {
-    respond: serve,
-    url: `${endpoint}/${api.stage}`,
-    close,
-  };
+  const { endpoint, close } = await listenOnLoopback(server, {
+    port,
+    pageOrigins: options.pageOrigins ?? ['*'],
+  });
+  return { respond: serve, url: `${endpoint}/${api.stage}`, close };
 }
 
 /** @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method */
@@ -100,7 +93,7 @@ function matchMethod(
   const route = inStage ? matchRoute(root, path) : undefined;
   const method = route?.node.methods.get(httpMethod) ?? route?.node.methods.get('ANY');
   if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
-  return { node: route.node, pathParameters: route.pathParameters, method };
+  return { ...route, method };
 }
 
 /** Sends the gateway response of a failure. */

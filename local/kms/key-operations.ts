@@ -7,8 +7,6 @@ export interface Key {
   readonly material: Buffer;
 }
 
-type Input = Record<string, unknown>;
-
 // KMS's limit for the plaintext of Encrypt.
 const MAX_PLAINTEXT_BYTES = 4096;
 
@@ -21,18 +19,18 @@ export function keyOperations(
     if (!key) throw new AwsJsonError('NotFoundException', `Key '${reference}' does not exist`);
     return key;
   }
+  const bytesOf = (value: unknown): Buffer => Buffer.from(String(value ?? ''), 'base64');
 
   return {
-    Encrypt(input) {
-      const key = findKey(input.KeyId);
-      const plaintext = bytesOf(input, 'Plaintext');
-      if (plaintext.length < 1 || plaintext.length > MAX_PLAINTEXT_BYTES) {
+    Encrypt({ KeyId, Plaintext, EncryptionContext = {} }) {
+      const key = findKey(KeyId);
+      const plaintext = bytesOf(Plaintext);
+      if (plaintext.length < 1 || plaintext.length > MAX_PLAINTEXT_BYTES)
         throw new AwsJsonError(
           'ValidationException',
           `Plaintext must have 1 to ${MAX_PLAINTEXT_BYTES} bytes`,
         );
-      }
-      const ciphertext = encrypt(key.id, key.material, plaintext, contextOf(input));
+      const ciphertext = encrypt(key.id, key.material, plaintext, EncryptionContext as EncryptionContext);
       return {
         KeyId: key.arn,
         CiphertextBlob: ciphertext.toString('base64'),
@@ -40,20 +38,18 @@ export function keyOperations(
       };
     },
 
-    Decrypt(input) {
-      const ciphertext = bytesOf(input, 'CiphertextBlob');
-      const keyId = keyIdOf(ciphertext);
-      if (keyId === undefined || !find(keyId)) throw new AwsJsonError('InvalidCiphertextException', '');
-      const key = findKey(keyId);
-      if (input.KeyId !== undefined && findKey(input.KeyId) !== key) {
+    Decrypt({ KeyId, CiphertextBlob, EncryptionContext = {} }) {
+      const ciphertext = bytesOf(CiphertextBlob);
+      const key = find(keyIdOf(ciphertext) ?? '');
+      if (!key) throw new AwsJsonError('InvalidCiphertextException', '');
+      if (KeyId !== undefined && findKey(KeyId) !== key)
         throw new AwsJsonError(
           'IncorrectKeyException',
           'The key ID in the request does not identify a CMK that can perform this operation.',
         );
-      }
       let plaintext: Buffer;
       try {
-        plaintext = decrypt(key.material, ciphertext, contextOf(input));
+        plaintext = decrypt(key.material, ciphertext, EncryptionContext as EncryptionContext);
       } catch {
         throw new AwsJsonError('InvalidCiphertextException', '');
       }
@@ -64,14 +60,6 @@ export function keyOperations(
       };
     },
   };
-}
-
-function bytesOf(input: Input, field: string): Buffer {
-  return Buffer.from(String(input[field] ?? ''), 'base64');
-}
-
-function contextOf({ EncryptionContext: given = {} }: Input): EncryptionContext {
-  return given as EncryptionContext;
 }
 
 export type EncryptionContext = Readonly<Record<string, string>>;

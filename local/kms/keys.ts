@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { openStoredValues, type StoredValues, UnreadableState } from '../data/state-file.ts';
 import type { Permission } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
 import { type Key, keyIdOf, keyOperations } from './key-operations.ts';
 
@@ -32,15 +32,14 @@ export const keys: ResourceKind = {
     const arnOf = (resource: TemplateResource) => keyArn(idOf(resource));
     const known = new Map<string, Key>();
     for (const resource of resources) {
-      const key = await openKey(resource, { id: idOf(resource), arn: arnOf(resource) }, materials);
-      known.set(key.id, key).set(key.arn, key);
+      const [id, arn] = [idOf(resource), arnOf(resource)];
+      const key = { id, arn, material: await openMaterial(resource, id, materials) };
+      known.set(id, key).set(arn, key);
     }
     const find = (reference: string) => known.get(reference);
-    const server = await serveAwsJson(keyOperations(find), {
-      rejectionOf: context.access.rejectionOf,
-      rules: context.access.rules,
-      needed: (operation, input) => [neededPermission(operation, input, find, keyArn)],
-    });
+    const server = await serveAwsJson(keyOperations(find), context.access, (operation, input) => [
+      neededPermission(operation, input, find, keyArn),
+    ]);
     context.endpoints.kms = server.endpoint;
 
     return {
@@ -49,7 +48,7 @@ export const keys: ResourceKind = {
       environmentFor: () => ({ AWS_ENDPOINT_URL_KMS: server.endpoint }),
       async start() {
         for (const resource of resources) {
-          const { KeyPolicy } = context.resolve(resource.properties, resource.logicalId) as KeyProperties;
+          const { KeyPolicy } = context.read<KeyProperties>(resource);
           context.access.attachPolicy(arnOf(resource), KeyPolicy, resource.logicalId);
         }
       },
@@ -59,26 +58,26 @@ export const keys: ResourceKind = {
 };
 
 /**
- * Opens a key of the template. At its first start, its key material is created.
+ * The material of a key of the template. It is created at the key's first start.
  * @throws Error if the key would behave differently here than in AWS
  * @throws UnreadableState if its stored key material is damaged
  */
-async function openKey(
-  { logicalId, type, properties }: TemplateResource,
-  { id, arn }: Pick<Key, 'id' | 'arn'>,
+async function openMaterial(
+  resource: TemplateResource,
+  id: string,
   materials: StoredValues,
-): Promise<Key> {
-  const {
-    Enabled = true,
-    KeySpec = 'SYMMETRIC_DEFAULT',
-    KeyUsage = 'ENCRYPT_DECRYPT',
-  } = properties as Partial<KeyProperties>;
-  if (!Enabled || KeySpec !== 'SYMMETRIC_DEFAULT' || KeyUsage !== 'ENCRYPT_DECRYPT')
-    throw new Error(`${logicalId} (${type}): only enabled, symmetric keys for encryption can run locally`);
+): Promise<Buffer> {
+  const { Enabled, KeySpec, KeyUsage } = resource.properties as Partial<KeyProperties>;
+  if (
+    !(Enabled ?? true) ||
+    (KeySpec ?? 'SYMMETRIC_DEFAULT') !== 'SYMMETRIC_DEFAULT' ||
+    (KeyUsage ?? 'ENCRYPT_DECRYPT') !== 'ENCRYPT_DECRYPT'
+  )
+    reject(resource, 'only enabled, symmetric keys for encryption can run locally');
   const encoded = await materials.getOrCreate(id, () => randomBytes(KEY_BYTES).toString('base64'));
   const material = Buffer.from(encoded, 'base64');
   if (material.length !== KEY_BYTES) throw new UnreadableState(materials.file, `the key ${id} is damaged`);
-  return { id, arn, material };
+  return material;
 }
 
 /** The permission that IAM checks for a call. Its resource is the key that the ciphertext names, or else `KeyId`. */
@@ -91,28 +90,24 @@ function neededPermission(
   const ofCiphertext =
     CiphertextBlob === undefined ? undefined : keyIdOf(Buffer.from(String(CiphertextBlob), 'base64'));
   const reference = ofCiphertext ?? String(KeyId);
-  const entries = Object.entries((EncryptionContext ?? {}) as Record<string, string>).map(([name, value]) => [
-    `kms:encryptioncontext:${name.toLowerCase()}`,
-    value,
-  ]);
-  return {
-    action: `kms:${operation}`,
-    resource: find(reference)?.arn ?? keyArn(reference),
-    context: Object.fromEntries(entries),
-  };
+  const context: Record<string, string> = {};
+  for (const [name, value] of Object.entries((EncryptionContext ?? {}) as Record<string, string>))
+    context[`kms:encryptioncontext:${name.toLowerCase()}`] = value;
+  return { action: `kms:${operation}`, resource: find(reference)?.arn ?? keyArn(reference), context };
 }
 
 /**
- * The ARN of the customer managed key that encrypts a resource. Undefined for AWS managed keys, which need no
- * permissions.
+ * Registers the customer managed key that encrypts a resource. AWS managed keys need no permissions.
  * @throws Error for a key's alias
  */
-export function keyArnOf(
+export function registerKey(
+  { access, region, accountId }: RunContext,
+  resourceArn: string,
   reference: unknown,
-  { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,
-): string | undefined {
-  if (reference === undefined || /(^|:)alias\/aws\//.test(String(reference))) return undefined;
-  const text = String(reference);
-  if (/(^|:)alias\//.test(text)) throw new Error(`the key ${text} is not available locally by its alias`);
-  return text.startsWith('arn:') ? text : `arn:aws:kms:${region}:${accountId}:key/${text}`;
+): void {
+  const key = String(reference);
+  if (reference === undefined || /(^|:)alias\/aws\//.test(key)) return;
+  if (/(^|:)alias\//.test(key)) throw new Error(`the key ${key} is not available locally by its alias`);
+  const arn = key.startsWith('arn:') ? key : `arn:aws:kms:${region}:${accountId}:key/${key}`;
+  access.rules.encryptionKeys.set(resourceArn, arn);
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Agent, type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
 import { Readable } from 'node:stream';
+import { headerPairs } from '../gateway/response-headers.ts';
 import type { Address } from '../wire/listen-on-loopback.ts';
 
 /** A request to a web function: of the distribution, or of the gateway. */
@@ -50,12 +51,13 @@ export function callEnvironment(
 ): Promise<WebResponse> {
   const { promise, resolve } = Promise.withResolvers<WebResponse>();
   const requestId = randomUUID();
+  const forwarded = withoutHeaders(request.rawHeaders, NOT_FORWARDED, /^lambda-web-/);
   const outgoing = openRequest({
     agent,
     ...address,
     method: request.method,
     path: request.path,
-    headers: headersFor(request, domainName, requestId),
+    headers: ['Host', domainName, 'lambda-web-request-id', requestId, ...forwarded],
     signal: request.signal,
   });
   let hasTimedOut = false;
@@ -81,11 +83,8 @@ export function callEnvironment(
   });
   outgoing.on('error', () => {
     clearTimeout(timer);
-    resolve(
-      hasTimedOut
-        ? platformResponse(504, 'Runtime.RequestTimeout')
-        : platformResponse(502, 'Runtime.Unavailable'),
-    );
+    if (hasTimedOut) resolve(platformResponse(504, 'Runtime.RequestTimeout'));
+    else resolve(platformResponse(502, 'Runtime.Unavailable'));
   });
   if (request.body instanceof Readable) pass(request.body, outgoing);
   else outgoing.end(request.body);
@@ -112,29 +111,21 @@ export const platformResponse = (status: number, errorType: string): WebResponse
   closesConnection: false,
 });
 
-function headersFor({ rawHeaders }: WebRequest, host: string, requestId: string): string[] {
-  const headers = withoutHeaders(rawHeaders, NOT_FORWARDED, /^lambda-web-/);
-  return ['Host', host, 'lambda-web-request-id', requestId, ...headers];
-}
-
 /** Returns names and values, alternating, without these headers and those that `Connection` names. */
 function withoutHeaders(
   rawHeaders: readonly string[],
   removed: ReadonlySet<string>,
   reserved?: RegExp,
 ): string[] {
-  const headers = rawHeaders.flatMap((name, index) =>
-    index % 2 === 0 ? [{ name, lower: name.toLowerCase(), value: rawHeaders[index + 1] ?? '' }] : [],
-  );
+  const headers = headerPairs(rawHeaders);
   const named = headers
-    .filter(({ lower }) => lower === 'connection')
-    .flatMap(({ value }) =>
+    .filter(([name]) => name.toLowerCase() === 'connection')
+    .flatMap(([, value]) =>
       value
+        .trim()
         .toLowerCase()
-        .split(',')
-        .map((option) => option.trim()),
+        .split(/\s*,\s*/),
     );
-  return headers
-    .filter(({ lower }) => !removed.has(lower) && !named.includes(lower) && !reserved?.test(lower))
-    .flatMap(({ name, value }) => [name, value]);
+  const isForwarded = (name: string) => !removed.has(name) && !named.includes(name) && !reserved?.test(name);
+  return headers.filter(([name]) => isForwarded(name.toLowerCase())).flat();
 }

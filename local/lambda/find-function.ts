@@ -11,15 +11,18 @@ export function findFunction(
   { functions }: Pick<RunContext, 'functions'>,
   reference: string,
 ): InvokableFunction | undefined {
-  const parts = reference.split(':');
-  const [name, qualifier = LATEST] = parts[2] === 'lambda' ? parts.slice(6) : parts;
+  const [name, qualifier = LATEST] = nameAndQualifier(reference);
   const found = [...functions.values()].find(({ functionName }) => functionName === name);
   return found && (qualifier === LATEST || found.qualifiers.includes(qualifier)) ? found : undefined;
 }
 
+function nameAndQualifier(reference: string): string[] {
+  const parts = reference.split(':');
+  return parts[2] === 'lambda' ? parts.slice(6) : parts;
+}
+
 /** The ARN that IAM checks for a call by this name or ARN. It has a qualifier if the reference has one. */
 export function invokedArn({ functionArn }: InvokableFunction, reference: string): string {
-  const parts = reference.split(':');
-  const [, qualifier] = parts[2] === 'lambda' ? parts.slice(6) : parts;
+  const [, qualifier] = nameAndQualifier(reference);
   return qualifier === undefined ? functionArn : `${functionArn}:${qualifier}`;
 }

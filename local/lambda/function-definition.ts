@@ -1,10 +1,11 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 import type { InvokableFunction } from './invokable-function.ts';
 
-/** A Lambda function of the template. Its properties have values instead of intrinsic functions such as Ref. */
-export interface FunctionDefinition extends Omit<InvokableFunction, 'invoke' | 'endIdleThreads'> {
-  readonly taskRoot: string;
-  readonly handler: string;
+/** What a thread needs, of a Lambda function or of a web function. Values replace intrinsic functions such as Ref. */
+export interface ThreadDefinition {
+  readonly logicalId: string;
+  readonly functionName: string;
+  readonly timeoutSeconds: number;
   readonly memoryMegabytes: number;
   /** Where threads store compiled code for later threads. */
   readonly compileCacheFolder: string;
@@ -15,9 +16,17 @@ export interface FunctionDefinition extends Omit<InvokableFunction, 'invoke' | '
   readonly emulatorRoute: EmulatorRoute | undefined;
 }
 
+/** A Lambda function of the template. */
+export interface FunctionDefinition
+  extends ThreadDefinition,
+    Omit<InvokableFunction, 'invoke' | 'endIdleThreads'> {
+  readonly taskRoot: string;
+  readonly handler: string;
+}
+
 /** Listeners for what a thread reports in addition to the results of its invocations. */
 export interface ThreadEvents {
   onLine(line: string): void;
+  /** Called for what would fail in AWS. */
   onViolation(text: string): void;
-  onGone(): void;
 }

@@ -1,30 +1,35 @@
 import path from 'node:path';
 import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 import type { RunContext } from '../run-context.ts';
-import type { RunOptions } from '../run-options.ts';
 
-/** The variables that Lambda and the run set, in addition to the template's. */
-export function functionEnvironment(
+interface FunctionSource {
+  readonly logicalId: string;
+  readonly functionName: string;
+  readonly taskRoot: string;
+  readonly runtime: string;
+  readonly roleArn: string | undefined;
+  /** Of the template, which those of Lambda and of the run override. */
+  readonly variables: Readonly<Record<string, unknown>>;
+}
+
+/** How threads run a function with this role, and with the variables of the template, of Lambda and of the run. */
+export function threadEnvironment(
   context: RunContext,
-  {
-    logicalId,
-    functionName,
-    taskRoot,
-    runtime,
-    roleArn,
-  }: Record<'logicalId' | 'functionName' | 'taskRoot' | 'runtime' | 'roleArn', string>,
-): Record<string, string> {
-  const { accessKeyId, secretAccessKey } = context.access.assume({
+  { logicalId, functionName, taskRoot, runtime, roleArn = '', variables }: FunctionSource,
+) {
+  const { access, options, region } = context;
+  const { accessKeyId, secretAccessKey } = access.assume({
     roleArn,
     service: 'lambda.amazonaws.com',
     sessionName: functionName,
   });
-  return {
-    AWS_DEFAULT_REGION: context.region,
+  const environment: Record<string, string> = {
+    ...Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value)])),
+    AWS_DEFAULT_REGION: region,
     AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
     AWS_LAMBDA_FUNCTION_NAME: functionName,
     AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
-    AWS_REGION: context.region,
+    AWS_REGION: region,
     LAMBDA_TASK_ROOT: taskRoot,
     TZ: ':UTC',
     // The emulators identify the role of a call by its access key.
@@ -33,12 +38,20 @@ export function functionEnvironment(
     // Sent with every signed call, so that recorded calls name the function.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
-    ...context.options.environment,
+    ...options.environment,
+  };
+  return {
+    logicalId,
+    functionName,
+    environment,
+    compileCacheFolder: options.compileCacheFolder ?? path.join(options.dataDir, 'compile-cache'),
+    hasLogListener: options.onLog !== undefined,
+    emulatorRoute: emulatorRouteFor(context, accessKeyId),
   };
 }
 
 /** How the threads of a function with this access key call the DynamoDB emulator. */
-export function emulatorRouteFor(
+function emulatorRouteFor(
   { access: { rules }, emulatorRoute }: RunContext,
   accessKeyId: string,
 ): EmulatorRoute | undefined {
@@ -46,7 +59,3 @@ export function emulatorRouteFor(
   // The maps of `rules` are shared, because rules are still added to them. A thread gets a copy when it starts.
   return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }
-
-/** The folder of the compiled code of functions. */
-export const compileCacheOf = ({ compileCacheFolder, dataDir }: RunOptions): string =>
-  compileCacheFolder ?? path.join(dataDir, 'compile-cache');

@@ -1,9 +1,8 @@
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
-import type { FunctionThread } from './function-thread.ts';
+import { FunctionThread } from './function-thread.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
-import { createWarmThreads } from './warm-threads.ts';
 
-export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
+interface PoolOptions extends ThreadEvents {
   readonly maxConcurrency: number;
   /** Called when an invocation has ended, with the time that it took in its thread. */
   onInvoked(milliseconds: number): void;
@@ -21,53 +20,77 @@ const SHUT_DOWN: InvocationResult = {
   errorMessage: 'The run has ended',
 };
 
+/** AWS usually removes an idle environment after about this time. */
+export const IDLE_MILLISECONDS = 5 * 60_000;
+
 /**
  * Runs the calls of one function on threads, one call at a time on each. If no thread is idle, a call starts one and
  * runs on the first that is idle: on the new one, or on one whose call has ended meanwhile. One thread at a time loads,
- * because two that load concurrently slow each other.
+ * because two that load concurrently slow each other. A thread that is idle for five minutes ends.
  *
  * `maxConcurrency` is the only limit. A lower limit, such as the number of processors, would block calls behind others
  * that only wait: a streamed reply, a worker of a batch and a webhook occupy their threads for seconds or minutes
  * without computing.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
-  const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;
-  const threads = createWarmThreads(definition, options);
+  const threads = new Set<FunctionThread>();
+  /** When each idle thread became idle. */
+  const idle = new Map<FunctionThread, number>();
   const queue: QueuedCall[] = [];
+  let isLoading = false;
   let closed = false;
 
   async function startThread(): Promise<void> {
-    const failure = await threads.start();
+    const onGone = () => {
+      threads.delete(thread);
+      idle.delete(thread);
+    };
+    const thread = new FunctionThread(definition, options, onGone);
+    threads.add(thread);
+    isLoading = true;
+    const failure = await thread.loaded;
+    isLoading = false;
     if (failure) queue.shift()?.resolve(failure);
+    else release(thread);
     serveQueue();
+  }
+
+  /** Makes a thread idle, unless it has ended. */
+  function release(thread: FunctionThread): void {
+    if (threads.has(thread)) idle.set(thread, Date.now());
   }
 
   /** Gives waiting calls to idle threads, and starts a thread if calls still wait. */
   function serveQueue(): void {
-    while (queue.length > 0 && threads.idleCount > 0) {
+    while (queue.length > 0 && idle.size > 0) {
+      // A thread with more calls is faster. The other threads stay idle and end.
+      const [warmest] = [...idle.keys()].toSorted((one, other) => other.calls - one.calls);
       const next = queue.shift();
-      const thread = threads.takeWarmest();
-      if (next && thread) void run(thread, next);
+      if (next && warmest) void run(warmest, next);
     }
-    if (queue.length > 0 && !threads.isStarting && threads.count < options.maxConcurrency) void startThread();
+    if (queue.length > 0 && !isLoading && threads.size < options.maxConcurrency) void startThread();
   }
 
   async function run(thread: FunctionThread, { payload, sink, resolve }: QueuedCall): Promise<void> {
+    idle.delete(thread);
     const start = performance.now();
     const result = await thread.invoke(payload, sink);
     options.onInvoked(performance.now() - start);
-    threads.release(thread);
+    release(thread);
     serveQueue();
     resolve(result);
   }
 
+  function endIdleSince(time: number): void {
+    for (const [thread, since] of idle) if (since <= time) void thread.terminate();
+  }
+
+  const sweep = setInterval(() => endIdleSince(Date.now() - IDLE_MILLISECONDS), IDLE_MILLISECONDS / 5);
+  sweep.unref();
+
   return {
-    logicalId,
-    functionName,
-    functionArn,
-    qualifiers,
-    accessKeyId,
-    timeoutSeconds,
+    ...definition,
+
     invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
       if (closed) return Promise.resolve(SHUT_DOWN);
       return new Promise((resolve) => {
@@ -75,18 +98,27 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
         serveQueue();
       });
     },
+
     /** Loads one thread before the first invocation. Resolves when the thread is ready. */
     async prewarm(): Promise<void> {
-      if (threads.count === 0 && !closed) await startThread();
+      if (threads.size === 0 && !closed) await startThread();
     },
-    endIdleThreads: threads.endIdle,
-    threads: threads.all,
+
+    endIdleThreads: () => endIdleSince(Date.now()),
+    threads: (): readonly FunctionThread[] => [...threads],
+
     /** Ends all threads, busy ones too. Returns how many. The next invocation starts a new thread. */
-    killThreads: threads.kill,
+    killThreads(): number {
+      const running = [...threads];
+      for (const thread of running) void thread.terminate();
+      return running.length;
+    },
+
     async close(): Promise<void> {
       closed = true;
+      clearInterval(sweep);
       for (const { resolve } of queue.splice(0)) resolve(SHUT_DOWN);
-      await threads.close();
+      await Promise.all([...threads].map((thread) => thread.terminate()));
     },
   };
 }

@@ -6,16 +6,6 @@ import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { passLines } from './pass-lines.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './thread/messages.ts';
 
-export interface FunctionThread {
-  readonly busy: boolean;
-  /** Resolves when the function's module has loaded: with undefined, or with the failure. */
-  readonly loaded: Promise<InvocationResult | undefined>;
-  /** One invocation at a time, after `loaded`. */
-  invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
-  /** Ends the thread. Its running invocation fails. */
-  terminate(): Promise<unknown>;
-}
-
 interface Invocation {
   readonly requestId: string;
   readonly sink: ResponseSink | undefined;
@@ -34,12 +24,13 @@ const YOUNG_GENERATION_MEGABYTES = 12;
 // for a short response.
 const ACKNOWLEDGE_FROM_BYTES = 16 * 1024;
 
-export const createFunctionThread = (definition: FunctionDefinition, events: ThreadEvents): FunctionThread =>
-  new WorkerThread(definition, events);
-
-class WorkerThread implements FunctionThread {
+/** A worker thread of one function. */
+export class FunctionThread {
+  /** The number of invocations so far. */
+  calls = 0;
   readonly #definition: FunctionDefinition;
   readonly #events: ThreadEvents;
+  readonly #onGone: () => void;
   readonly #worker: Worker;
   readonly #loading = Promise.withResolvers<InvocationResult | undefined>();
   readonly #loadTimeout: NodeJS.Timeout;
@@ -48,9 +39,10 @@ class WorkerThread implements FunctionThread {
   #deadline: NodeJS.Timeout | undefined;
   #unacknowledged = 0;
 
-  constructor(definition: FunctionDefinition, events: ThreadEvents) {
+  constructor(definition: FunctionDefinition, events: ThreadEvents, onGone: () => void) {
     this.#definition = definition;
     this.#events = events;
+    this.#onGone = onGone;
     this.#worker = startWorker(definition);
     this.#worker.on('message', (message: MessageFromThread) => this.#receive(message));
     this.#worker.on('error', (error: Error) => {
@@ -73,11 +65,14 @@ class WorkerThread implements FunctionThread {
     return this.#current !== undefined;
   }
 
+  /** Resolves when the function's module has loaded: with undefined, or with the failure. */
   get loaded(): Promise<InvocationResult | undefined> {
     return this.#loading.promise;
   }
 
+  /** One invocation at a time, after `loaded`. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
+    this.calls += 1;
     if (this.#current)
       throw new Error(`A thread of ${this.#definition.functionName} was given a second invocation`);
     return new Promise((resolve) => {
@@ -85,11 +80,16 @@ class WorkerThread implements FunctionThread {
       this.#current = { requestId, sink, collected: [], resolve };
       this.#unacknowledged = 0;
       if (this.#hasEnded) return this.#fail('Runtime.ExitError', 'The thread has ended');
-      this.#startTimeout(requestId);
+      const { timeoutSeconds } = this.#definition;
+      this.#deadline = setTimeout(() => {
+        const text = `${requestId} Task timed out after ${timeoutSeconds.toFixed(2)} seconds`;
+        this.#failAndTerminate('Sandbox.Timedout', text);
+      }, timeoutSeconds * 1000);
       this.#send({ kind: 'invoke', requestId, payload });
     });
   }
 
+  /** Ends the thread. Its running invocation fails. */
   terminate(): Promise<unknown> {
     this.#failAndTerminate('Runtime.ExitError', 'The thread was terminated');
     return this.#worker.terminate();
@@ -97,14 +97,6 @@ class WorkerThread implements FunctionThread {
 
   #send(message: MessageToThread): void {
     this.#worker.postMessage(message);
-  }
-
-  #startTimeout(requestId: string): void {
-    const { timeoutSeconds } = this.#definition;
-    this.#deadline = setTimeout(() => {
-      const text = `${requestId} Task timed out after ${timeoutSeconds.toFixed(2)} seconds`;
-      this.#failAndTerminate('Sandbox.Timedout', text);
-    }, timeoutSeconds * 1000);
   }
 
   #receive(message: MessageFromThread): void {
@@ -157,7 +149,8 @@ class WorkerThread implements FunctionThread {
       sink.write(payload, () => {});
       sink.end();
     }
-    this.#complete({ succeeded: true, payload: payload ?? joinChunks(collected) });
+    const streamed = Buffer.concat(collected.map((chunk) => Buffer.from(chunk as Uint8Array)));
+    this.#complete({ succeeded: true, payload: payload ?? streamed.toString() });
   }
 
   #fail(errorType: string, errorMessage: string): void {
@@ -182,7 +175,7 @@ class WorkerThread implements FunctionThread {
   #markEnded(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#events.onGone();
+    this.#onGone();
   }
 }
 
@@ -200,20 +193,6 @@ function startWorker(definition: FunctionDefinition): Worker {
       maxOldGenerationSizeMb: definition.memoryMegabytes,
       maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
     },
-    workerData: {
-      taskRoot: definition.taskRoot,
-      handler: definition.handler,
-      functionName: definition.functionName,
-      functionArn: definition.functionArn,
-      memoryMegabytes: definition.memoryMegabytes,
-      timeoutMilliseconds: definition.timeoutSeconds * 1000,
-      hasLogListener: definition.hasLogListener,
-      emulatorRoute: definition.emulatorRoute,
-      runnerPorts,
-    } satisfies ThreadData,
+    workerData: { ...definition, runnerPorts } satisfies ThreadData,
   });
-}
-
-function joinChunks(chunks: readonly (string | Uint8Array)[]): string {
-  return Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as Uint8Array))).toString();
 }

@@ -1,10 +1,9 @@
 import type { RunContext } from '../run-context.ts';
-import type { RecordedCall } from '../run-options.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
-import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
+import { threadEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
 import { serveInvocations } from './serve-invocations.ts';
 
@@ -14,7 +13,7 @@ interface FunctionProperties {
   readonly FunctionName?: string;
   readonly Handler?: string;
   readonly MemorySize?: number;
-  readonly PackageType?: string;
+  readonly ReservedConcurrentExecutions?: number;
   readonly Runtime?: string;
   readonly Layers?: readonly string[];
   readonly Role?: string;
@@ -43,12 +42,9 @@ export const functions: ResourceKind = {
 
   async open(resources, context) {
     const nameOf = (resource: TemplateResource): string => {
-      if (resource.type !== FUNCTION) {
-        const reference = String(context.resolve(resource.properties.FunctionName, resource.logicalId));
-        return reference.split(':')[6] ?? reference;
-      }
       const given = context.resolve(resource.properties.FunctionName, resource.logicalId);
-      return given === undefined ? context.nameOf(resource.logicalId) : String(given);
+      if (resource.type === FUNCTION) return String(given ?? context.nameOf(resource.logicalId));
+      return String(given).split(':')[6] ?? String(given);
     };
     const arnOf = (resource: TemplateResource) =>
       `arn:aws:lambda:${context.region}:${context.accountId}:function:${nameOf(resource)}`;
@@ -73,29 +69,32 @@ export const functions: ResourceKind = {
       async start() {
         const concurrency = createAccountConcurrency(context.options.accountConcurrency);
         for (const resource of functionResources) {
-          const { properties, logicalId } = resource;
-          const executions = context.resolve(properties.ReservedConcurrentExecutions, logicalId);
+          const { ReservedConcurrentExecutions: executions } = context.read<FunctionProperties>(resource);
           if (executions === undefined) continue;
-          const problem = concurrency.reserve(nameOf(resource), Number(executions));
-          if (problem !== undefined) throw new Error(`${logicalId} (${FUNCTION}): ${problem}`);
+          const problem = concurrency.reserve(nameOf(resource), executions);
+          if (problem !== undefined) reject(resource, problem);
         }
         for (const resource of functionResources) {
           const functionName = nameOf(resource);
           const qualifiers = resources
             .filter((other) => other.type !== FUNCTION && nameOf(other) === functionName)
             .map(qualifierOf);
-          const definition = defineFunction(
-            resource,
-            { functionName, functionArn: arnOf(resource), qualifiers },
-            context,
-          );
+          const identity = { functionName, functionArn: arnOf(resource), qualifiers };
+          const definition = defineFunction(resource, identity, context);
           const pool = createFunctionPool(definition, {
             maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-            onLine: (line) => context.options.onLog?.({ functionName: definition.functionName, line }),
+            onLine: (line) => context.options.onLog?.({ functionName, line }),
             onViolation: (text) => context.violations.push(text),
-            onInvoked: (milliseconds) => {
-              if (context.options.recordCalls)
-                context.calls.push(invocationOf(definition.functionName, milliseconds));
+            onInvoked(milliseconds) {
+              if (!context.options.recordCalls) return;
+              context.calls.push({
+                service: 'lambda',
+                operation: 'invocation',
+                name: functionName,
+                status: 200,
+                bytes: { sent: 0, received: 0 },
+                milliseconds,
+              });
             },
           });
           context.functions.set(definition.functionArn, concurrency.limit(pool));
@@ -110,54 +109,42 @@ export const functions: ResourceKind = {
   },
 };
 
-const invocationOf = (name: string, milliseconds: number): RecordedCall => ({
-  service: 'lambda',
-  operation: 'invocation',
-  name,
-  status: 200,
-  bytes: { sent: 0, received: 0 },
-  milliseconds,
-});
-
 function defineFunction(
-  { logicalId, properties }: TemplateResource,
+  resource: TemplateResource,
   identity: Pick<FunctionDefinition, 'functionName' | 'functionArn' | 'qualifiers'>,
   context: RunContext,
 ): FunctionDefinition {
-  const resolved = context.resolve(properties, logicalId) as FunctionProperties;
-  if (!resolved.Code?.S3Key || !resolved.Handler || !resolved.Runtime?.startsWith('nodejs')) {
-    throw new Error(`${logicalId} (${FUNCTION}): only Node.js functions from file assets can run locally`);
-  }
-  if (resolved.Layers?.length) throw new Error(`${logicalId} (${FUNCTION}): layers cannot run locally`);
-  const taskRoot = context.assetFolder(resolved.Code.S3Key);
-  const memoryMegabytes = resolved.MemorySize ?? DEFAULT_MEMORY_MEGABYTES;
-  const { Runtime: runtime, Role: roleArn = '' } = resolved;
-  const environment = functionEnvironment(context, {
+  const properties = context.read<FunctionProperties>(resource);
+  const { Code, Handler: handler, Runtime: runtime, Role: roleArn } = properties;
+  if (!Code?.S3Key || !handler || !runtime?.startsWith('nodejs'))
+    return reject(resource, 'only Node.js functions from file assets can run locally');
+  if (properties.Layers?.length) reject(resource, 'layers cannot run locally');
+  const taskRoot = context.assetFolder(Code.S3Key);
+  const { MemorySize: memoryMegabytes = DEFAULT_MEMORY_MEGABYTES } = properties;
+  const variables = {
+    ...properties.Environment?.Variables,
+    _HANDLER: handler,
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: memoryMegabytes,
+    AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+  };
+  const { logicalId } = resource;
+  const { functionName } = identity;
+  const thread = threadEnvironment(context, {
     logicalId,
-    functionName: identity.functionName,
+    functionName,
     taskRoot,
     runtime,
     roleArn,
+    variables,
   });
-  const variables = Object.entries(resolved.Environment?.Variables ?? {});
   return {
-    logicalId,
+    ...thread,
     ...identity,
-    accessKeyId: environment.AWS_ACCESS_KEY_ID ?? '',
+    accessKeyId: thread.environment.AWS_ACCESS_KEY_ID ?? '',
     taskRoot,
-    handler: resolved.Handler,
-    timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
+    handler,
+    timeoutSeconds: properties.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
     memoryMegabytes,
-    compileCacheFolder: compileCacheOf(context.options),
-    environment: {
-      ...Object.fromEntries(variables.map(([name, value]) => [name, String(value)])),
-      _HANDLER: resolved.Handler,
-      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMegabytes),
-      AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
-      ...environment,
-    },
-    hasLogListener: context.options.onLog !== undefined,
-    emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
   };
 }
 

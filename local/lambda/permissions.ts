@@ -1,4 +1,4 @@
-import type { ResourceKind } from '../template/resource-kind.ts';
+import { type ResourceKind, rejectOthers } from '../template/resource-kind.ts';
 import { findFunction, invokedArn } from './find-function.ts';
 
 interface PermissionProperties {
@@ -20,26 +20,21 @@ export const permissions: ResourceKind = {
       ref: ({ logicalId }) => logicalId,
       attribute: () => undefined,
       async start() {
-        for (const { logicalId, type, properties } of resources) {
-          const resolved = context.resolve(properties, logicalId) as PermissionProperties;
-          const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.includes(name));
-          if (unsupported) throw new Error(`${logicalId} (${type}): ${unsupported} is not available locally`);
-          const { Action, FunctionName, Principal, SourceAccount, SourceArn } = resolved;
+        for (const resource of resources) {
+          const properties = context.read<PermissionProperties>(resource);
+          rejectOthers(resource, properties, SUPPORTED);
+          const { Action, FunctionName, Principal, SourceAccount, SourceArn } = properties;
           const calledFunction = findFunction(context, FunctionName);
           // A function that only a deployment calls does not run here.
           if (!calledFunction) continue;
           const arn = invokedArn(calledFunction, FunctionName);
-          const statement = {
-            Effect: 'Allow',
-            Action,
-            Principal: principalOf(Principal),
-            Resource: arn,
-            Condition: {
-              ...(SourceArn !== undefined && { ArnLike: { 'aws:SourceArn': SourceArn } }),
-              ...(SourceAccount !== undefined && { StringEquals: { 'aws:SourceAccount': SourceAccount } }),
-            },
+          const Condition = {
+            ...(SourceArn !== undefined && { ArnLike: { 'aws:SourceArn': SourceArn } }),
+            ...(SourceAccount !== undefined && { StringEquals: { 'aws:SourceAccount': SourceAccount } }),
           };
-          context.access.attachPolicy(arn, { Statement: statement }, logicalId);
+          const principal = principalOf(Principal);
+          const Statement = { Effect: 'Allow', Action, Principal: principal, Resource: arn, Condition };
+          context.access.attachPolicy(arn, { Statement }, resource.logicalId);
         }
       },
     };

@@ -1,29 +1,19 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { AccessControl } from '../iam/access-control.ts';
-import type { Denial } from '../iam/access-rules.ts';
-import { checkSignature } from '../iam/authenticate.ts';
-import { accessKeyOf } from '../wire/access-key-of.ts';
 import { type Listening, listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { denialNames, denialOf, type Guard } from '../wire/serve-aws-json.ts';
 import { invokedArn } from './find-function.ts';
 import type { InvokableFunction } from './invokable-function.ts';
-
-const DENIALS: Readonly<Record<Denial['reason'], string>> = {
-  denied: 'AccessDeniedException',
-  'no-credentials': 'MissingAuthenticationTokenException',
-  'unknown-key': 'UnrecognizedClientException',
-  'wrong-signature': 'InvalidSignatureException',
-};
 
 const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
 
 /** Serves Lambda's operation Invoke. Only synchronous calls: there is no queue for asynchronous ones here. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
-  access: Pick<AccessControl, 'rejectionOf' | 'rules'>,
+  guard: Guard,
 ): Promise<Listening> {
   const server = createServer((request, response) => {
-    respond(find, access, request, response).catch((error) =>
+    respond(find, guard, request, response).catch((error) =>
       reject(response, 500, 'ServiceException', String(error)),
     );
   });
@@ -32,23 +22,16 @@ export async function serveInvocations(
 
 async function respond(
   find: (reference: string) => InvokableFunction | undefined,
-  { rejectionOf, rules }: Pick<AccessControl, 'rejectionOf' | 'rules'>,
+  guard: Guard,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const reference = decodeURIComponent(INVOKE.exec(request.url ?? '')?.[1] ?? '');
   const calledFunction = request.method === 'POST' ? find(reference) : undefined;
   const payload = await text(request);
-  const { method = '', url = '', headers } = request;
-  const rejection =
-    checkSignature({ method, url, headers }, payload, rules) ??
-    rejectionOf(accessKeyOf(headers), [
-      {
-        action: 'lambda:InvokeFunction',
-        resource: calledFunction ? invokedArn(calledFunction, reference) : '*',
-      },
-    ]);
-  if (rejection) return reject(response, 403, DENIALS[rejection.reason], rejection.message);
+  const resource = calledFunction ? invokedArn(calledFunction, reference) : '*';
+  const denial = denialOf(guard, request, payload, [{ action: 'lambda:InvokeFunction', resource }]);
+  if (denial) return reject(response, 403, denialNames[denial.reason], denial.message);
   if (calledFunction === undefined)
     return reject(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);
   const invocationType = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';
@@ -71,22 +54,15 @@ async function respond(
     'X-Amz-Executed-Version': '$LATEST',
     ...(!result.succeeded && { 'X-Amz-Function-Error': 'Unhandled' }),
   });
-  const { succeeded } = result;
-  response.end(
-    succeeded
-      ? result.payload
-      : JSON.stringify({ errorType: result.errorType, errorMessage: result.errorMessage }),
-  );
+  if (result.succeeded) response.end(result.payload);
+  else response.end(JSON.stringify({ errorType: result.errorType, errorMessage: result.errorMessage }));
 }
 
 const reject = (response: ServerResponse, status: number, name: string, message: string): void =>
   send(response, status, name, { Message: message });
 
 function send(response: ServerResponse, status: number, name: string, body: object): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
+  if (response.headersSent) return void response.destroy();
   response.writeHead(status, { 'Content-Type': 'application/json', 'x-amzn-errortype': name });
   response.end(JSON.stringify(body));
 }

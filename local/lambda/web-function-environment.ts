@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 import {
   type Address,
   claimPort,
@@ -9,6 +8,7 @@ import {
   releasePort,
   runnerPorts,
 } from '../wire/listen-on-loopback.ts';
+import type { ThreadDefinition, ThreadEvents } from './function-definition.ts';
 import { passLines } from './pass-lines.ts';
 import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
 
@@ -70,7 +70,10 @@ export async function startEnvironment(
   };
 }
 
-function startWorker(definition: WebFunctionDefinition, { host, port }: Address): Worker {
+function startWorker(
+  { onLine, onViolation, ...definition }: WebFunctionDefinition,
+  { host, port }: Address,
+): Worker {
   const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
     name: definition.functionName,
     env: {
@@ -86,21 +89,14 @@ function startWorker(definition: WebFunctionDefinition, { host, port }: Address)
       maxOldGenerationSizeMb: HEAP_MEGABYTES,
       maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
     },
-    workerData: {
-      entry: definition.entry,
-      functionName: definition.functionName,
-      memoryMegabytes: definition.memoryMegabytes,
-      hasLogListener: definition.hasLogListener,
-      emulatorRoute: definition.emulatorRoute,
-      runnerPorts,
-    } satisfies ServerThreadData,
+    workerData: { ...definition, runnerPorts } satisfies ServerThreadData,
   });
   worker.on('message', ({ kind, text }: GuardMessage) => {
-    definition.onViolation(text);
+    onViolation(text);
     if (kind === 'out-of-memory') void worker.terminate();
   });
-  passLines(worker.stdout, definition.onLine);
-  passLines(worker.stderr, definition.onLine);
+  passLines(worker.stdout, onLine);
+  passLines(worker.stderr, onLine);
   return worker;
 }
 
@@ -115,32 +111,18 @@ async function untilListening(address: Address, name: string): Promise<void> {
 
 function accepts({ host, port }: Address): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, host);
-    socket.once('connect', () => {
+    const socket = connect(port, host, () => {
       socket.destroy();
       resolve(true);
-    });
-    socket.once('error', () => resolve(false));
+    }).once('error', () => resolve(false));
   });
 }
 
-export interface WebFunctionDefinition {
-  readonly logicalId: string;
-  readonly functionName: string;
+export interface WebFunctionDefinition extends ThreadDefinition, ThreadEvents {
   readonly domainName: string;
   /** The module that starts the server. */
   readonly entry: string;
-  readonly compileCacheFolder: string;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly timeoutSeconds: number;
   readonly limits: WebFunctionLimits;
-  /** Whether `onLine` does anything. */
-  readonly hasLogListener: boolean;
-  readonly emulatorRoute: EmulatorRoute | undefined;
-  readonly memoryMegabytes: number;
-  onLine(line: string): void;
-  /** Called for what would fail in AWS. */
-  onViolation(text: string): void;
 }
 
 export interface WebFunctionLimits {

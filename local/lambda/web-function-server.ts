@@ -1,44 +1,178 @@
 import { Agent } from 'node:http';
+import { availableParallelism } from 'node:os';
+import type { EventLoopUtilization } from 'node:perf_hooks';
 import { createThrottle } from '../gateway/method-throttles.ts';
 import { callEnvironment, platformResponse, type WebRequest, type WebResponse } from './call-environment.ts';
-import { createWebEnvironments } from './web-environments.ts';
-import type { WebFunctionDefinition } from './web-function-environment.ts';
+import { IDLE_MILLISECONDS } from './function-pool.ts';
+import {
+  type Environment,
+  startEnvironment,
+  type WebFunctionDefinition,
+} from './web-function-environment.ts';
 
-/** Serves the environments of one web function under the limits of its endpoint. */
-export function startWebFunction(definition: WebFunctionDefinition) {
-  const agent = new Agent({ keepAlive: true });
-  const { requestsPerSecond } = definition.limits;
-  const isWithinRate = createThrottle();
-  const { take, close, ...environments } = createWebEnvironments(definition);
-  const { logicalId, functionName, domainName, timeoutSeconds } = definition;
+// An environment is lagging if its event loop has computed for this share of a whole window.
+const LAGGING_UTILIZATION = 0.95;
+const WINDOW_MILLISECONDS = 1000;
+// With more environments that compute than processors, they would only slow each other. One processor is for the gateway
+// and the emulators.
+const MAX_COMPUTING = availableParallelism() - 1;
 
-  /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
-  const isTooFast = (): boolean =>
-    requestsPerSecond !== undefined &&
-    !isWithinRate(definition, { requestsPerSecond, burst: requestsPerSecond });
-
-  return {
-    logicalId,
-    functionName,
-    /** Resolves when the headers of the response have arrived. Never rejects. */
-    async send(request: WebRequest): Promise<WebResponse> {
-      const environment = isTooFast() ? undefined : take();
-      if (environment === undefined) return platformResponse(429, 'Platform.Throttled');
-      const address = await environment.ready().catch(() => undefined);
-      if (address === undefined) {
-        environment.release();
-        return platformResponse(502, 'Runtime.InitError');
-      }
-      const response = await callEnvironment(request, { agent, address, domainName, timeoutSeconds });
-      response.body.once('close', () => environment.release());
-      return response;
-    },
-    ...environments,
-    async close(): Promise<void> {
-      agent.destroy();
-      await close();
-    },
-  };
+interface Slot {
+  readonly starting: Promise<Environment>;
+  requests: number;
+  idleSince: number;
+  utilization: EventLoopUtilization | undefined;
+  /** The environment when it listens. */
+  started: Environment | undefined;
 }
 
-export type WebFunctionServer = ReturnType<typeof startWebFunction>;
+/**
+ * Serves a web function under the limits of its endpoint. Starts another environment when all are full, or when one lags
+ * and a processor is left for another. Ends those that are idle for five minutes.
+ */
+export class WebFunctionServer {
+  readonly logicalId: string;
+  readonly functionName: string;
+  readonly #definition: WebFunctionDefinition;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #isWithinRate = createThrottle();
+  readonly #slots = new Set<Slot>();
+  readonly #watch = setInterval(() => this.#adapt(), WINDOW_MILLISECONDS).unref();
+
+  constructor(definition: WebFunctionDefinition) {
+    this.logicalId = definition.logicalId;
+    this.functionName = definition.functionName;
+    this.#definition = definition;
+  }
+
+  /** Resolves when the headers of the response have arrived. Never rejects. */
+  async send(request: WebRequest): Promise<WebResponse> {
+    const slot = this.#isTooFast() ? undefined : this.#freest();
+    if (slot === undefined) return platformResponse(429, 'Platform.Throttled');
+    slot.requests += 1;
+    const release = () => {
+      slot.requests -= 1;
+      slot.idleSince = Date.now();
+    };
+    const environment = await listening(slot).catch(() => undefined);
+    if (environment === undefined) {
+      release();
+      return platformResponse(502, 'Runtime.InitError');
+    }
+    const { address } = environment;
+    const response = await callEnvironment(request, { ...this.#definition, agent: this.#agent, address });
+    response.body.once('close', release);
+    return response;
+  }
+
+  /** Starts an environment before the first request. Resolves when it listens, or has failed. */
+  async prewarm(): Promise<void> {
+    if (this.#slots.size === 0) await listening(this.#start()).catch(() => undefined);
+  }
+
+  /** Whether each environment has requests. */
+  environments(): readonly { readonly busy: boolean }[] {
+    return [...this.#slots].map(({ requests }) => ({ busy: requests > 0 }));
+  }
+
+  /** Ends all environments immediately, busy ones too. Returns how many. */
+  kill(): number {
+    return this.#endOldest(
+      this.#slots.size,
+      (slot) => void slot.starting.then(({ worker }) => worker.terminate()),
+    );
+  }
+
+  /** Ends the oldest environments as Lambda does: SIGTERM, and the end a second later. Returns how many. */
+  shutDown(count: number): number {
+    return this.#endOldest(count, shutDownSlot);
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    clearInterval(this.#watch);
+    await Promise.all(
+      [...this.#slots].map(async ({ starting }) =>
+        (await starting.catch(() => undefined))?.worker.terminate(),
+      ),
+    );
+  }
+
+  /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
+  #isTooFast(): boolean {
+    const { requestsPerSecond } = this.#definition.limits;
+    return (
+      requestsPerSecond !== undefined &&
+      !this.#isWithinRate(this, { requestsPerSecond, burst: requestsPerSecond })
+    );
+  }
+
+  /**
+   * The environment with the fewest requests, of those that listen if there is one. Undefined if all that the function
+   * may have are full.
+   */
+  #freest(): Slot | undefined {
+    const { maxEnvironments, requestsPerEnvironment } = this.#definition.limits;
+    const open = [...this.#slots].filter(({ requests }) => requests < requestsPerEnvironment);
+    const warm = open.filter(({ started }) => started !== undefined);
+    const [freest] = (warm.length > 0 ? warm : open).sort((one, other) => one.requests - other.requests);
+    return freest ?? (this.#slots.size < maxEnvironments ? this.#start() : undefined);
+  }
+
+  #start(): Slot {
+    const slot: Slot = {
+      starting: startEnvironment(this.#definition, () => void this.#slots.delete(slot)),
+      requests: 0,
+      idleSince: Date.now(),
+      utilization: undefined,
+      started: undefined,
+    };
+    this.#slots.add(slot);
+    listening(slot).then(
+      (environment) => {
+        slot.started = environment;
+      },
+      () => this.#slots.delete(slot),
+    );
+    return slot;
+  }
+
+  #adapt(): void {
+    const maxComputing = Math.min(MAX_COMPUTING, this.#definition.limits.maxEnvironments);
+    const now = Date.now();
+    for (const slot of this.#slots) {
+      if (slot.requests === 0 && now - slot.idleSince > IDLE_MILLISECONDS) {
+        this.#slots.delete(slot);
+        shutDownSlot(slot);
+      } else if (isLagging(slot) && this.#slots.size < maxComputing) this.#start();
+    }
+  }
+
+  #endOldest(count: number, end: (slot: Slot) => void): number {
+    const ending = [...this.#slots].slice(0, count);
+    for (const slot of ending) {
+      this.#slots.delete(slot);
+      end(slot);
+    }
+    return ending.length;
+  }
+}
+
+async function listening({ starting }: Slot): Promise<Environment> {
+  const environment = await starting;
+  await environment.listening;
+  return environment;
+}
+
+const shutDownSlot = (slot: Slot): void => void slot.starting.then((environment) => environment.shutDown());
+
+/** Whether the event loop has computed in nearly the whole time since the previous call. */
+function isLagging(slot: Slot): boolean {
+  if (slot.started === undefined) return false;
+  const { eventLoopUtilization } = slot.started.worker.performance;
+  const before = slot.utilization;
+  slot.utilization = eventLoopUtilization();
+  return (
+    before !== undefined && eventLoopUtilization(slot.utilization, before).utilization >= LAGGING_UTILIZATION
+  );
+}

@@ -4,8 +4,8 @@ import { finished, pipeline } from 'node:stream';
 import { endResponse } from '../gateway/read-body.ts';
 import type { RunContext } from '../run-context.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
-import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
-import { startWebFunction, type WebFunctionServer } from './web-function-server.ts';
+import { threadEnvironment } from './function-environment.ts';
+import { WebFunctionServer } from './web-function-server.ts';
 
 interface RevisionProperties {
   readonly FunctionName: string;
@@ -55,25 +55,20 @@ export const webFunctions: ResourceKind = {
       ref: (resource) => (resource.type === FUNCTION ? arnOf(resource) : resource.logicalId),
       attribute(resource, name) {
         if (resource.type === FUNCTION) return { FunctionArn: arnOf(resource), Arn: arnOf(resource) }[name];
-        if (resource.type === CODE_COPY)
-          return {
-            Bucket: 'local',
-            Key: context.resolve(resource.properties.SourceObjectKey, resource.logicalId),
-            VersionId: 'local',
-          }[name];
-        return { RevisionId: resource.logicalId, DomainName: domainOf(resource), FunctionArn: undefined }[
-          name
-        ];
+        if (resource.type === CODE_COPY) {
+          const { SourceObjectKey: Key } = context.read<{ SourceObjectKey: string }>(resource);
+          return { Bucket: 'local', Key, VersionId: 'local' }[name];
+        }
+        return { RevisionId: resource.logicalId, DomainName: domainOf(resource) }[name];
       },
       async start() {
         const revisions = resources.filter(({ type }) => type === REVISION);
         for (const endpoint of resources.filter(({ type }) => type === ENDPOINT)) {
-          const resolved = context.resolve(endpoint.properties, endpoint.logicalId) as EndpointProperties;
+          const resolved = context.read<EndpointProperties>(endpoint);
           const { AuthType, FunctionName } = resolved;
           if (AuthType !== 'ApplicationManaged') reject(endpoint, `AuthType ${AuthType} cannot run locally`);
           const revision = revisions.find(
-            ({ properties, logicalId }) =>
-              context.resolve(properties.FunctionName, logicalId) === FunctionName,
+            (candidate) => context.read<RevisionProperties>(candidate).FunctionName === FunctionName,
           );
           if (!revision) reject(endpoint, `its function has no revision`);
           const server = startServer(revision, resolved, domainOf(endpoint), context);
@@ -120,40 +115,35 @@ function startServer(
   domainName: string,
   context: RunContext,
 ): WebFunctionServer {
-  const { logicalId, properties } = revision;
-  const resolved = context.resolve(properties, logicalId) as RevisionProperties;
-  const { Runtime: runtime } = resolved.BuildConfig.RuntimeConfig;
-  if (!runtime.startsWith('nodejs'))
-    throw new Error(`${logicalId} (${REVISION}): only Node.js can run locally`);
-  const taskRoot = context.assetFolder(resolved.BuildConfig.CodeConfig.S3Object.Key);
-  const variables = Object.entries(resolved.ServiceConfig.EnvironmentVariables ?? {}).map(
-    ([name, value]) => [name, String(value)] as const,
-  );
-  const functionName = resolved.FunctionName.split('/').at(-1) ?? logicalId;
-  const { ExecutionRoleArn: roleArn = '' } = resolved.ServiceConfig;
-  const environment = {
-    ...Object.fromEntries(variables),
-    ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime, roleArn }),
-  };
-  const environmentsPerThread = environmentsPerThreadOf(logicalId, context);
-  return startWebFunction({
+  const { logicalId } = revision;
+  const { FunctionName, BuildConfig, ServiceConfig } = context.read<RevisionProperties>(revision);
+  const { Runtime: runtime } = BuildConfig.RuntimeConfig;
+  if (!runtime.startsWith('nodejs')) reject(revision, 'only Node.js can run locally');
+  const taskRoot = context.assetFolder(BuildConfig.CodeConfig.S3Object.Key);
+  const functionName = FunctionName.split('/').at(-1) ?? logicalId;
+  const { ExecutionRoleArn: roleArn, EnvironmentVariables: variables = {} } = ServiceConfig;
+  const thread = threadEnvironment(context, {
     logicalId,
     functionName,
+    taskRoot,
+    runtime,
+    roleArn,
+    variables,
+  });
+  const environmentsPerThread = environmentsPerThreadOf(logicalId, context);
+  return new WebFunctionServer({
+    ...thread,
     domainName,
-    entry: path.join(taskRoot, environment.AWS_LAMBDA_NODEJS_ENTRYPOINT ?? 'index.js'),
-    compileCacheFolder: compileCacheOf(context.options),
-    environment,
-    timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
+    entry: path.join(taskRoot, thread.environment.AWS_LAMBDA_NODEJS_ENTRYPOINT ?? 'index.js'),
+    timeoutSeconds: ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     limits: {
       requestsPerSecond: ThrottleConfig?.RateLimit,
       maxEnvironments: Math.ceil(
         (ScalingConfig?.MaxEnvironments ?? Number.POSITIVE_INFINITY) / environmentsPerThread,
       ),
       requestsPerEnvironment:
-        (resolved.ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY) * environmentsPerThread,
+        (ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY) * environmentsPerThread,
     },
-    hasLogListener: context.options.onLog !== undefined,
-    emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
     memoryMegabytes: MEMORY_MEGABYTES * environmentsPerThread,
     onViolation: (text) => void context.violations.push(text),
     onLine: (line) => context.options.onLog?.({ functionName, line }),

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { PermissionUse } from '../iam/access-rules.ts';
-import { keyArnOf } from '../kms/keys.ts';
+import { registerKey } from '../kms/keys.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { claimPort, releasePort } from '../wire/listen-on-loopback.ts';
 
@@ -64,14 +64,10 @@ export const buckets: ResourceKind = {
       }),
       async start() {
         for (const resource of resources) {
-          const { BucketEncryption } = context.resolve(
-            resource.properties,
-            resource.logicalId,
-          ) as BucketProperties;
+          const { BucketEncryption } = context.read<BucketProperties>(resource);
           const [rule] = BucketEncryption?.ServerSideEncryptionConfiguration ?? [];
-          const key = keyArnOf(rule?.ServerSideEncryptionByDefault?.KMSMasterKeyID, context);
-          if (key !== undefined)
-            context.access.rules.encryptionKeys.set(`arn:aws:s3:::${nameOf(resource)}`, key);
+          const { KMSMasterKeyID } = rule?.ServerSideEncryptionByDefault ?? {};
+          registerKey(context, `arn:aws:s3:::${nameOf(resource)}`, KMSMasterKeyID);
         }
       },
       complete: () => worker.postMessage(context.access.rules),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -31,14 +32,18 @@ interface Store {
   ): Promise<Written>;
 }
 
-interface Context {
+/** The part of Koa's context that the middleware of this folder uses. The path has no query. */
+export interface Context {
   readonly method: string;
   readonly path: string;
+  url: string;
+  /** Names keep their case. */
   readonly query: Record<string, string | undefined>;
-  readonly headers: Record<string, string | undefined>;
+  readonly headers: IncomingHttpHeaders;
+  readonly req: NodeJS.ReadableStream;
   status: number;
   type: string;
-  body: string;
+  body: unknown;
 }
 
 /**
@@ -70,8 +75,8 @@ export function completeEmulator(server: S3rver): void {
     const [key, metadata] = await Promise.all(
       ['key', 'metadata'].map((name) => readFile(path.join(folder, name), 'utf8')),
     );
-    const files = [...parts]
-      .sort((one, other) => one.number - other.number)
+    const files = parts
+      .toSorted((one, other) => one.number - other.number)
       .map(({ number }) => path.join(folder, String(number)));
     const content = Readable.from(contentsOf(files));
     const headers = JSON.parse(metadata ?? '{}') as Record<string, string | undefined>;
@@ -99,7 +104,7 @@ export function completeEmulator(server: S3rver): void {
     } else {
       await next();
       if (context.method === 'PUT' && context.status === 200)
-        await tag(bucket, key.join('/'), context.headers['x-amz-tagging']);
+        await tag(bucket, key.join('/'), context.headers['x-amz-tagging']?.toString());
       if (context.method === 'DELETE' && key.join('') !== '')
         await rm(store.getResourcePath(bucket, key.join('/'), 'tagging.xml'), { force: true });
     }
@@ -133,16 +138,14 @@ async function* contentsOf(files: readonly string[]): AsyncGenerator<Buffer> {
 
 async function listUploads(bucket: string, folder: string, prefix = ''): Promise<string> {
   const ids = await readdir(folder).catch(() => []);
-  const uploads = await Promise.all(
-    ids.map(async (id) => {
-      const key = await readFile(path.join(folder, id, 'key'), 'utf8');
-      return key.startsWith(prefix)
-        ? `<Upload><Key>${asXml(key)}</Key><UploadId>${id}</UploadId></Upload>`
-        : '';
-    }),
-  );
-  return `<?xml version="1.0" encoding="UTF-8"?><ListMultipartUploadsResult><Bucket>${asXml(bucket)}</Bucket><IsTruncated>false</IsTruncated>${uploads.join('')}</ListMultipartUploadsResult>`;
+  let uploads = '';
+  for (const id of ids) {
+    const key = await readFile(path.join(folder, id, 'key'), 'utf8');
+    if (key.startsWith(prefix))
+      uploads += `<Upload><Key>${asXml(key)}</Key><UploadId>${id}</UploadId></Upload>`;
+  }
+  return `<?xml version="1.0" encoding="UTF-8"?><ListMultipartUploadsResult><Bucket>${asXml(bucket)}</Bucket><IsTruncated>false</IsTruncated>${uploads}</ListMultipartUploadsResult>`;
 }
 
-const asXml = (text: string): string =>
+export const asXml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type S3rver from '@20minutes/s3rver';
 import type { AccessRules, Denial, Permission } from '../iam/access-rules.ts';
 import { checkSignature, secretOf } from '../iam/authenticate.ts';
@@ -6,19 +5,8 @@ import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/eva
 import { hasValidUrlSignature, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { isFromPage, pagesRejected } from '../wire/reject-pages.ts';
+import { asXml, type Context } from './complete-emulator.ts';
 import { neededPermissions } from './needed-permissions.ts';
-
-interface Context {
-  readonly method: string;
-  readonly path: string;
-  url: string;
-  readonly query: Record<string, string | undefined>;
-  readonly headers: IncomingHttpHeaders;
-  readonly req: NodeJS.ReadableStream;
-  status: number;
-  type: string;
-  body: unknown;
-}
 
 const ERRORS: Readonly<Record<Denial['reason'], readonly [code: string, text?: string]>> = {
   denied: ['AccessDenied'],
@@ -32,19 +20,15 @@ const MISMATCH =
 
 /** Rejects calls that no policy allows. Requests wait for the rules, which are complete when the run has started. */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
-  const evaluatorReady = rulesReady.then((rules) => createEvaluator(rules, notes));
+  const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
 
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
-    const evaluate = await evaluatorReady;
-    const rules = await rulesReady;
+    const { rules, evaluate } = await ready;
     const needed = neededPermissions(context);
     const accessKeyId = accessKeyOf(context.headers, context.url);
-    const secret = isPresigned(context) ? secretOf(rules, accessKeyId) : undefined;
-    if (secret !== undefined && !hasValidUrlSignature(context, secret))
-      return respond(context, 403, 'SignatureDoesNotMatch', MISMATCH);
-    const isOperator = accessKeyId === rules.operator?.accessKeyId;
-    const forgery = isPresigned(context) ? undefined : checkSignature(context, '', rules, 's3');
+    const forgery = forgeryOf(context, rules, accessKeyId);
     if (forgery) return reject(context, forgery);
+    const isOperator = accessKeyId === rules.operator?.accessKeyId;
     if (!needed && !isOperator) return respond(context, 501, 'NotImplemented', 'Not available locally');
     const rejection = needed && rejectionOf(evaluate, accessKeyId, needed);
     if (rejection) return reject(context, rejection);
@@ -55,12 +39,22 @@ export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, 
       reject(context, hidden);
     });
   });
-  server.middleware.unshift(rejectPage);
+  server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
+    if (isFromPage(context.headers)) respond(context, 403, 'AccessDenied', pagesRejected);
+    else await next();
+  });
 }
 
-async function rejectPage(context: Context, next: () => Promise<void>): Promise<void> {
-  if (isFromPage(context.headers)) respond(context, 403, 'AccessDenied', pagesRejected);
-  else await next();
+/** The denial of a wrong signature, of a header or of a presigned URL. */
+function forgeryOf(
+  context: Context,
+  rules: AccessRules,
+  accessKeyId: string | undefined,
+): Denial | undefined {
+  if (!isPresigned(context)) return checkSignature(context, '', rules, 's3');
+  const secret = secretOf(rules, accessKeyId);
+  if (secret === undefined || hasValidUrlSignature(context, secret)) return undefined;
+  return { reason: 'wrong-signature', message: MISMATCH };
 }
 
 /** The emulator has one access key. It checks no signatures; those of presigned URLs are checked above. */
@@ -103,6 +97,3 @@ function respond(context: Context, status: number, code: string, text: string): 
   context.type = 'application/xml';
   context.body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>${asXml(text)}</Message></Error>`;
 }
-
-const asXml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,17 +1,9 @@
 import type { Permission } from '../iam/access-rules.ts';
-
-/** The part of Koa's request that is read here. The path has no query. Names in the query keep their case. */
-interface ObjectRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, unknown>>;
-}
+import type { Context } from './complete-emulator.ts';
 
 const OBJECT_ACTIONS: Readonly<Record<string, readonly [query: string | undefined, action: string][]>> = {
   GET: [
     ['tagging', 'GetObjectTagging'],
-    ['acl', 'GetObjectAcl'],
     ['uploadId', 'ListMultipartUploadParts'],
     ['versionId', 'GetObjectVersion'],
     [undefined, 'GetObject'],
@@ -22,7 +14,6 @@ const OBJECT_ACTIONS: Readonly<Record<string, readonly [query: string | undefine
   ],
   PUT: [
     ['tagging', 'PutObjectTagging'],
-    ['acl', 'PutObjectAcl'],
     [undefined, 'PutObject'],
   ],
   // Starts or completes a multipart upload.
@@ -53,7 +44,7 @@ const BUCKET_ACTIONS: typeof OBJECT_ACTIONS = {
 };
 
 /** The permissions that IAM checks for a call to S3. Undefined for an unknown operation. */
-export function neededPermissions({ method, path, query, headers }: ObjectRequest): Permission[] | undefined {
+export function neededPermissions({ method, path, query, headers }: Context): Permission[] | undefined {
   // A browser's preflight request is not signed.
   if (method === 'OPTIONS') return [];
   const [, bucket = '', ...rest] = decodeURIComponent(path).split('/');
@@ -62,22 +53,20 @@ export function neededPermissions({ method, path, query, headers }: ObjectReques
   const arn = `arn:aws:s3:::${bucket}`;
   const actions = (key === '' ? BUCKET_ACTIONS : OBJECT_ACTIONS)[method];
   const action = actions?.find(([name]) => name === undefined || name in query)?.[1];
-  if (action === undefined) return undefined;
+  if (action === undefined || 'acl' in query) return undefined;
   const prefix = query.prefix === undefined ? undefined : { 's3:prefix': String(query.prefix) };
   const needed: Permission = {
     action: `s3:${action}`,
     resource: key === '' ? arn : `${arn}/${key}`,
     ...(prefix && { context: prefix }),
   };
+  const all = [needed];
+  if (action === 'PutObject' && headers['x-amz-tagging'] !== undefined)
+    all.push({ action: 's3:PutObjectTagging', resource: needed.resource });
   const source = headers['x-amz-copy-source'];
-  const sourceName = source === undefined ? undefined : decodeURIComponent(String(source)).replace(/^\//, '');
-  return [
-    needed,
-    ...(action === 'PutObject' && headers['x-amz-tagging'] !== undefined
-      ? [{ action: 's3:PutObjectTagging', resource: needed.resource }]
-      : []),
-    ...(sourceName === undefined
-      ? []
-      : [{ action: 's3:GetObject', resource: `arn:aws:s3:::${sourceName.split('?')[0]}` }]),
-  ];
+  if (source !== undefined) {
+    const [name] = decodeURIComponent(String(source)).replace(/^\//, '').split('?');
+    all.push({ action: 's3:GetObject', resource: `arn:aws:s3:::${name}` });
+  }
+  return all;
 }

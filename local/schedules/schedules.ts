@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Denial } from '../iam/access-rules.ts';
 import { findFunction, invokedArn } from '../lambda/find-function.ts';
+import { IDLE_MILLISECONDS } from '../lambda/function-pool.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
-import { IDLE_MILLISECONDS } from '../lambda/warm-threads.ts';
 import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
 
 // A function may find work that is still under a lease of 30 s of a killed runner. After 35 s the lease has expired, so
 // the second call of the function can take over this work.
@@ -58,16 +58,16 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
     cancels.add(cancel);
   }
 
+  const log = ({ function: { functionName } }: ScheduledTarget, line: string) =>
+    context.options.onLog?.({ functionName, line });
+
   function run(): void {
     const at = new Date();
     for (const target of targets) {
       const rejected = target.rejection();
-      if (rejected) {
-        context.options.onLog?.({ functionName: target.function.functionName, line: rejected.message });
-        continue;
-      }
+      if (rejected) log(target, rejected.message);
       // As in AWS, a call does not wait for the end of the previous one.
-      call(target, target.payload(at));
+      else call(target, target.payload(at));
     }
   }
 
@@ -84,10 +84,7 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
         const next = Math.min(2 * backoff, MAX_BACKOFF_MILLISECONDS);
         after(backoff, () => call(target, payload, age + backoff, next));
-        return;
-      }
-      const { functionName } = target.function;
-      context.options.onLog?.({ functionName, line: `${result.errorType}: ${result.errorMessage}` });
+      } else log(target, `${result.errorType}: ${result.errorMessage}`);
     });
   }
 
@@ -112,12 +109,12 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
   };
 }
 
-export interface Schedule {
+interface Schedule {
   readonly periodMilliseconds: number;
   readonly targets: readonly ScheduledTarget[];
 }
 
-export interface ScheduledTarget {
+interface ScheduledTarget {
   readonly function: InvokableFunction;
   /** Evaluates the policies before each call. Undefined if they allow the call. */
   rejection(): Denial | undefined;
@@ -156,39 +153,30 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
  * @returns undefined if the schedule is disabled
  * @throws Error if the time or the input of a call would differ from AWS
  */
-export function readSchedule(
-  resource: TemplateResource,
-  arn: string,
-  context: RunContext,
-): Schedule | undefined {
-  const resolved = context.resolve(resource.properties, resource.logicalId) as ScheduleProperties;
-  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.includes(name));
-  if (unsupported) reject(resource, `${unsupported} is not available locally`);
-  const expression = resolved.ScheduleExpression ?? '';
+function readSchedule(resource: TemplateResource, arn: string, context: RunContext): Schedule | undefined {
+  const properties = context.read<ScheduleProperties>(resource);
+  rejectOthers(resource, properties, SUPPORTED);
+  const { ScheduleExpression: expression = '', State, Targets = [] } = properties;
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
   if (!(periodMilliseconds > 0))
     reject(resource, `"${expression}" is not available locally, only rate(…) is`);
 
-  const targets = (resolved.Targets ?? []).map((target) => {
-    const unsupportedOfTarget = Object.keys(target).find((name) => !SUPPORTED_OF_TARGETS.includes(name));
-    if (unsupportedOfTarget) reject(resource, `${unsupportedOfTarget} of a target is not available locally`);
+  const targets = Targets.map((target) => {
+    rejectOthers(resource, target, SUPPORTED_OF_TARGETS, ' of a target');
     const calledFunction =
       findFunction(context, target.Arn) ??
       reject(resource, `the target ${target.Arn} is no function of the template`);
-    const payload = (at: Date) =>
-      target.Input === undefined ? JSON.stringify(standardEvent(arn, at, context)) : target.Input;
     const { MaximumEventAgeInSeconds = EVENT_AGE_SECONDS } = target.RetryPolicy ?? {};
-    const eventAgeMilliseconds = MaximumEventAgeInSeconds * 1000;
     const needed = { action: 'lambda:InvokeFunction', resource: invokedArn(calledFunction, target.Arn) };
     return {
       function: calledFunction,
-      payload,
-      eventAgeMilliseconds,
+      payload: (at: Date) => target.Input ?? JSON.stringify(standardEvent(arn, at, context)),
+      eventAgeMilliseconds: MaximumEventAgeInSeconds * 1000,
       rejection: () => context.access.denialOfService('events.amazonaws.com', arn, needed),
     };
   });
-  return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
+  return State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
 }
 
 /** The event for a target that has no `Input`. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { openStoredValues } from '../data/state-file.ts';
-import { keyArnOf } from '../kms/keys.ts';
+import { registerKey } from '../kms/keys.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
 
@@ -22,27 +22,27 @@ export const secrets: ResourceKind = {
     const stored = await openStoredValues(context.options.dataDir, 'secrets');
     const known = new Map<string, Secret>();
 
-    for (const { logicalId, properties } of resources) {
-      const resolved = context.resolve(properties, logicalId) as SecretProperties;
+    for (const resource of resources) {
+      const { logicalId } = resource;
+      const resolved = context.read<SecretProperties>(resource);
       const name = resolved.Name ?? context.nameOf(logicalId);
       // AWS appends six random characters to an ARN. These are a hash of the name, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
       const versionsKey = `${logicalId}.versions`;
       const given = context.options.secretValues?.[logicalId];
       const put = given === undefined ? stored.get(versionsKey) : undefined;
-      const versions =
+      const first = async () =>
+        given ??
+        resolved.SecretString ??
+        (await stored.getOrCreate(logicalId, () => generateValue(resolved)));
+      const versions: Versions =
         put === undefined
-          ? firstVersion(
-              given ??
-                resolved.SecretString ??
-                (await stored.getOrCreate(logicalId, () => generateValue(resolved))),
-            )
-          : (JSON.parse(put) as Versions);
+          ? { AWSCURRENT: { id: 'local', value: await first(), createdAt: 0 } }
+          : JSON.parse(put);
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       const store = (next: Versions) => stored.put(versionsKey, JSON.stringify(next));
       known.set(logicalId, { name, arn, versions, store });
-      const key = keyArnOf(resolved.KmsKeyId, context);
-      if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
+      registerKey(context, arn, resolved.KmsKeyId);
     }
 
     const findKnown = (id: unknown) => [...known.values()].find(({ name, arn }) => id === name || id === arn);
@@ -52,13 +52,9 @@ export const secrets: ResourceKind = {
       throw new AwsJsonError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
     };
     const arnOf = ({ logicalId }: TemplateResource) => known.get(logicalId)?.arn ?? '';
-    const server = await serveAwsJson(secretOperations(find), {
-      rejectionOf: context.access.rejectionOf,
-      rules: context.access.rules,
-      needed: (operation, { SecretId }) => [
-        { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },
-      ],
-    });
+    const server = await serveAwsJson(secretOperations(find), context.access, (operation, { SecretId }) => [
+      { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },
+    ]);
     context.endpoints.secretsmanager = server.endpoint;
 
     return {
@@ -75,7 +71,7 @@ function generateValue({ GenerateSecretString: rules }: SecretProperties): strin
   return randomBytes(length).toString('base64url').slice(0, length);
 }
 
-export interface Secret {
+interface Secret {
   readonly name: string;
   readonly arn: string;
   versions: Versions;
@@ -84,7 +80,7 @@ export interface Secret {
 }
 
 /** The versions of a secret that have a label, as they are stored. AWS deletes versions without a label. */
-export interface Versions {
+interface Versions {
   readonly AWSCURRENT: Version;
   readonly AWSPREVIOUS?: Version;
 }
@@ -96,13 +92,8 @@ interface Version {
   readonly createdAt: number;
 }
 
-/** A value that the run's options or the template give, or that was generated. */
-export const firstVersion = (value: string): Versions => ({
-  AWSCURRENT: { id: 'local', value, createdAt: 0 },
-});
-
 /** The operations of Secrets Manager. `find` finds a secret by name or ARN. */
-export const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJsonOperation> => ({
+const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJsonOperation> => ({
   GetSecretValue({ SecretId, VersionStage = 'AWSCURRENT' }) {
     const { arn, name, versions } = find(SecretId);
     const [, version] = labelled(versions).find(([label]) => label === VersionStage) ?? [];

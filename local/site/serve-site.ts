@@ -52,7 +52,10 @@ export async function openSite(site: Site | undefined): Promise<ServeSite> {
     const name = callNameOf(request);
     if (site.calls !== undefined && name !== undefined) {
       serveCall(site.calls, name, request).then(
-        (result) => sendResult(response, headers, result),
+        ({ status, body }) =>
+          response
+            .writeHead(status, { ...headers, 'Content-Type': 'application/json' })
+            .end(JSON.stringify(body)),
         // The client has gone before it has sent its body.
         () => response.destroy(),
       );
@@ -79,10 +82,7 @@ async function filesByPath({ folder, files = {} }: Site): Promise<Map<string, st
 
 async function send(file: string, response: ServerResponse): Promise<void> {
   const content = await readFile(file).catch(() => undefined);
-  if (content === undefined) {
-    reject(response, 404, 'The file is gone.');
-    return;
-  }
+  if (content === undefined) return void reject(response, 404, 'The file is gone.');
   const type = contentTypes[extname(file)] ?? 'application/octet-stream';
   response
     .writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': content.length })
@@ -112,7 +112,7 @@ const mostBytes = 1024 * 1024;
 const path = /^\/operator\/([a-z-]+)$/;
 
 /** The name of the call that a request makes; undefined for any other request. */
-export const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =>
+const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =>
   method === 'POST' ? path.exec(url)?.[1] : undefined;
 
 /**
@@ -120,7 +120,7 @@ export const callNameOf = ({ method, url = '' }: IncomingMessage): string | unde
  * another origin does not know the token, sends its own `Origin`, and must ask before it sends JSON. With DNS rebinding,
  * its `Origin` is the host that it has given this machine's address, so the host must be this machine's.
  */
-export async function serveCall(
+async function serveCall(
   { token, call }: SiteCalls,
   name: string,
   request: IncomingMessage,
@@ -144,14 +144,6 @@ export async function serveCall(
     return rejected(400, 'The body is no JSON.');
   }
   return call(name, input);
-}
-
-export function sendResult(
-  response: ServerResponse,
-  headers: Record<string, string>,
-  { status, body }: CallResult,
-): void {
-  response.writeHead(status, { ...headers, 'Content-Type': 'application/json' }).end(JSON.stringify(body));
 }
 
 const rejected = (status: number, error: string): CallResult => ({ status, body: { errors: [error] } });

@@ -20,7 +20,10 @@ export const eventSources: ResourceKind = {
       attribute: (resource, name) =>
         ({ Id: context.nameOf(resource.logicalId), EventSourceMappingArn: arnOf(resource) })[name],
       async start() {
-        for (const resource of resources) stops.push(...(await startPoller(resource, context)));
+        for (const resource of resources) {
+          const stop = await startPoller(resource, context);
+          if (stop) stops.push(stop);
+        }
       },
       async close() {
         for (const stop of stops) stop();
@@ -29,19 +32,21 @@ export const eventSources: ResourceKind = {
   },
 };
 
-async function startPoller(resource: TemplateResource, context: RunContext): Promise<(() => void)[]> {
+async function startPoller(
+  resource: TemplateResource,
+  context: RunContext,
+): Promise<(() => void) | undefined> {
   const source = readEventSource(resource, context);
   const { target, queueArn } = source;
   for (const operation of NEEDED_OPERATIONS) {
     const rejection = context.access.rejectionOf(target.accessKeyId, [
       { action: `sqs:${operation}`, resource: queueArn },
     ]);
-    if (rejection) {
+    if (rejection)
       reject(
         resource,
         `The function execution role does not have permissions to call ${operation} on SQS: ${rejection.message}`,
       );
-    }
   }
   const endpoint = context.endpoints.sqs ?? '';
   const queueUrl = `${endpoint}/${context.accountId}/${queueArn.split(':').pop()}`;
@@ -51,27 +56,24 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
     { QueueUrl: queueUrl, AttributeNames: ['VisibilityTimeout'] },
   );
   const visibilitySeconds = Number(Attributes.VisibilityTimeout);
-  if (visibilitySeconds < target.timeoutSeconds) {
+  if (visibilitySeconds < target.timeoutSeconds)
     reject(
       resource,
       `Queue visibility timeout: ${visibilitySeconds} seconds is less than Function timeout: ${target.timeoutSeconds} seconds`,
     );
-  }
-  if (!source.enabled) return [];
+  if (!source.enabled) return undefined;
   const { functionName, accessKeyId } = target;
   const credentials = context.access.rules.sessions.get(accessKeyId);
   if (credentials === undefined) throw new Error(`${functionName} has no role`);
-  return [
-    pollQueue({
-      source,
-      credentials,
-      endpoint,
-      queueUrl,
-      visibilitySeconds,
-      redeliverySeconds: context.options.redeliverySeconds,
-      region: context.region,
-      deliverTwice: context.options.faults?.duplicateMessages ?? false,
-      onFailure: (line) => context.options.onLog?.({ functionName, line }),
-    }),
-  ];
+  return pollQueue({
+    source,
+    credentials,
+    endpoint,
+    queueUrl,
+    visibilitySeconds,
+    redeliverySeconds: context.options.redeliverySeconds,
+    region: context.region,
+    deliverTwice: context.options.faults?.duplicateMessages ?? false,
+    onFailure: (line) => context.options.onLog?.({ functionName, line }),
+  });
 }

@@ -13,19 +13,12 @@ interface InvokeOptions {
   onFailure(line: string): void;
 }
 
-/** Invokes the function with a batch. Returns the ids of the messages that failed in every delivery. */
-export type InvokeBatch = (
-  batch: readonly BufferedMessage[],
-  deliveries: Deliveries,
-) => Promise<ReadonlySet<string>>;
-
 // The wait between calls of a throttled function. AWS documents only that it backs off gradually.
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const MAX_BACKOFF_MILLISECONDS = 10_000;
 
-export function createInvokeBatch(options: InvokeOptions): InvokeBatch {
-  const { source, visibilitySeconds, isStopped, onFailure } = options;
-
+/** Returns a function that delivers a batch, and returns the ids of the messages that failed in every delivery. */
+export function createInvokeBatch({ source, visibilitySeconds, isStopped, onFailure }: InvokeOptions) {
   async function deliverOnce(payload: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
     const result = await invokeWithBackoff(payload);
     if (!result.succeeded && !isStopped()) onFailure(`${result.errorType}: ${result.errorMessage}`);
@@ -45,7 +38,7 @@ export function createInvokeBatch(options: InvokeOptions): InvokeBatch {
     }
   }
 
-  return async (batch, deliveries) => {
+  return async (batch: readonly BufferedMessage[], deliveries: Deliveries): Promise<ReadonlySet<string>> => {
     const payload = `{"Records":[${batch.map(({ json }) => json).join(',')}]}`;
     const ids = batch.map(({ messageId }) => messageId);
     const deliver = () => deliverOnce(payload, ids);
@@ -62,7 +55,7 @@ export function createInvokeBatch(options: InvokeOptions): InvokeBatch {
  * The ids of the messages that SQS must redeliver after an invocation.
  * @param reportsItemFailures whether the event source has ReportBatchItemFailures
  */
-export function failedMessages(
+function failedMessages(
   result: InvocationResult,
   batch: readonly string[],
   reportsItemFailures: boolean,
@@ -77,16 +70,14 @@ export function failedMessages(
 
 /** The ids in the response; undefined if the response is invalid. An empty response is a success. */
 function readFailures(payload: string): unknown[] | undefined {
-  let response: unknown;
   try {
-    response = JSON.parse(payload || 'null');
+    const response: unknown = JSON.parse(payload || 'null');
+    if (typeof response !== 'object') return undefined;
+    const { batchItemFailures } = (response ?? {}) as { batchItemFailures?: unknown };
+    const failures = batchItemFailures ?? [];
+    if (!Array.isArray(failures)) return undefined;
+    return failures.map((failure) => (failure as { itemIdentifier?: unknown } | null)?.itemIdentifier);
   } catch {
     return undefined;
   }
-  if (response === null) return [];
-  if (typeof response !== 'object') return undefined;
-  const { batchItemFailures: failures } = response as { batchItemFailures?: unknown };
-  if (failures === undefined || failures === null) return [];
-  if (!Array.isArray(failures)) return undefined;
-  return failures.map((failure) => (failure as { itemIdentifier?: unknown } | null)?.itemIdentifier);
 }

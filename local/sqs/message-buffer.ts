@@ -6,11 +6,6 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-interface BufferOptions {
-  readonly batchSize: number;
-  readonly visibilitySeconds: number;
-}
-
 // Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
@@ -22,8 +17,7 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 /** The received messages that no invocation has taken yet. Collects them into batches, as Lambda does. */
-export function createMessageBuffer(options: BufferOptions) {
-  const { batchSize, visibilitySeconds } = options;
+export function createMessageBuffer(batchSize: number, visibilitySeconds: number) {
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
   let capacity = Promise.withResolvers<void>();
@@ -58,14 +52,12 @@ export function createMessageBuffer(options: BufferOptions) {
       capacity.resolve();
       capacity = Promise.withResolvers();
     },
-    stop(): void {
-      capacity.resolve();
-    },
+    stop: (): void => capacity.resolve(),
   };
 }
 
 /** A queue that is fair to groups: a group with many items does not delay a group with few. */
-export function createFairBacklog<Item>() {
+function createFairBacklog<Item>() {
   // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();
   let size = 0;

@@ -34,27 +34,25 @@ export function pollQueue(options: PollOptions): () => void {
   let running = 0;
   let batches = 0;
   const queue = createQueueClient(options);
-  const buffer = createMessageBuffer({ batchSize, visibilitySeconds });
+  const buffer = createMessageBuffer(batchSize, visibilitySeconds);
   const invoke = createInvokeBatch({ ...options, isStopped: () => stopped });
 
   async function receive(): Promise<void> {
-    while (!stopped)
+    while (!stopped) {
       if (buffer.isFull) await buffer.capacity;
-      else {
-        await receiveOnce();
-        dispatch();
-      }
+      else await receiveOnce();
+    }
   }
 
   async function receiveOnce(): Promise<void> {
     try {
-      const messages = await queue.receive();
-      for (const message of messages)
+      for (const message of await queue.receive())
         buffer.add(message.Attributes?.MessageGroupId ?? '', bufferedMessage(message, options));
     } catch (error) {
       report(error);
       if (!stopped) await sleep(RETRY_MILLISECONDS);
     }
+    dispatch();
   }
 
   function dispatch(): void {
@@ -94,11 +92,16 @@ export function pollQueue(options: PollOptions): () => void {
     if (!stopped) options.onFailure(`The event source failed: ${String(error)}`);
   }
 
-  // Without this extension, SQS would redeliver messages that are still buffered here.
-  const extension = startExtending(
-    () => queue.changeVisibility(buffer.messages(), visibilitySeconds).catch(report),
-    visibilitySeconds,
-  );
+  let isExtending = false;
+  async function extend(): Promise<void> {
+    if (isExtending) return;
+    isExtending = true;
+    await queue.changeVisibility(buffer.messages(), visibilitySeconds).catch(report);
+    isExtending = false;
+  }
+
+  // Without this extension, three times in each visibility timeout, SQS would redeliver messages that are still buffered.
+  const extension = setInterval(extend, (visibilitySeconds * 1000) / 3);
   void receive();
 
   return () => {
@@ -106,20 +109,6 @@ export function pollQueue(options: PollOptions): () => void {
     clearInterval(extension);
     buffer.stop();
   };
-}
-
-/** Extends three times in each visibility timeout, one call at a time. */
-function startExtending(extend: () => Promise<void>, visibilitySeconds: number): NodeJS.Timeout {
-  let isExtending = false;
-  return setInterval(
-    async () => {
-      if (isExtending) return;
-      isExtending = true;
-      await extend();
-      isExtending = false;
-    },
-    (visibilitySeconds * 1000) / 3,
-  );
 }
 
 function bufferedMessage(

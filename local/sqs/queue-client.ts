@@ -1,16 +1,13 @@
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { Credentials } from '../iam/signature.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
+import type { BufferedMessage } from './message-buffer.ts';
 
 interface QueueClientOptions {
   /** Credentials of the function's role. */
   readonly credentials: Credentials;
   readonly endpoint: string;
   readonly queueUrl: string;
-}
-
-interface Received {
-  readonly receiptHandle: string;
 }
 
 // SQS's limit of messages in one call.
@@ -35,7 +32,7 @@ export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClie
       });
       return Messages;
     },
-    changeVisibility: (messages: readonly Received[], VisibilityTimeout: number) =>
+    changeVisibility: (messages: readonly BufferedMessage[], VisibilityTimeout: number) =>
       inChunks(messages, (entries) =>
         // Lambda does this without the function's role: the role needs no permission for it.
         call(
@@ -44,19 +41,19 @@ export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClie
           operatorCredentials,
         ),
       ),
-    delete: (messages: readonly Received[]) =>
+    delete: (messages: readonly BufferedMessage[]) =>
       inChunks(messages, (Entries) => call('DeleteMessageBatch', { Entries })),
   };
 }
 
 async function inChunks(
-  items: readonly Received[],
+  items: readonly BufferedMessage[],
   send: (entries: { Id: string; ReceiptHandle: string }[]) => Promise<unknown>,
 ): Promise<void> {
   for (let start = 0; start < items.length; start += MAX_ENTRIES) {
     const chunk = items.slice(start, start + MAX_ENTRIES);
     await send(
-      chunk.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
+      chunk.map(({ receiptHandle: ReceiptHandle }, index) => ({ Id: String(index), ReceiptHandle })),
     );
   }
 }

@@ -1,5 +1,5 @@
-import { keyArnOf } from '../kms/keys.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { registerKey } from '../kms/keys.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
@@ -43,14 +43,12 @@ export const queues: ResourceKind = {
       environmentFor: () => ({ AWS_ENDPOINT_URL_SQS: server.endpoint }),
       async start() {
         for (const resource of resources) {
-          const { logicalId, type, properties } = resource;
-          const resolved = context.resolve(properties, logicalId) as Record<string, unknown>;
-          const key = keyArnOf(resolved.KmsMasterKeyId, context);
-          if (key !== undefined) context.access.rules.encryptionKeys.set(arnOf(resource), key);
-          const input = { QueueName: nameOf(resource), Attributes: attributesOf(resolved) };
-          await callAwsJson(server.endpoint, 'AmazonSQS.CreateQueue', input).catch((error: Error) => {
-            throw new Error(`${logicalId} (${type}): ${error.message}`);
-          });
+          const properties = context.read<Record<string, unknown>>(resource);
+          registerKey(context, arnOf(resource), properties.KmsMasterKeyId);
+          const input = { QueueName: nameOf(resource), Attributes: attributesOf(properties) };
+          await callAwsJson(server.endpoint, 'AmazonSQS.CreateQueue', input).catch((error: Error) =>
+            reject(resource, error.message),
+          );
         }
       },
       close: server.close,
@@ -59,11 +57,11 @@ export const queues: ResourceKind = {
 };
 
 function attributesOf(properties: Record<string, unknown>): Record<string, string> {
-  const defined = FORWARDED.filter((name) => properties[name] !== undefined);
   return Object.fromEntries(
-    defined.map((name) => {
+    FORWARDED.flatMap((name) => {
       const value = properties[name];
-      return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+      if (value === undefined) return [];
+      return [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]];
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
 
 /** An AWS::Lambda::EventSourceMapping without intrinsic functions. */
 export interface EventSource {
@@ -22,7 +22,7 @@ interface MappingProperties {
   readonly ScalingConfig?: { readonly MaximumConcurrency?: number };
 }
 
-const SUPPORTED = new Set([
+const SUPPORTED = [
   'BatchSize',
   'Enabled',
   'EventSourceArn',
@@ -31,7 +31,7 @@ const SUPPORTED = new Set([
   'MetricsConfig',
   'ScalingConfig',
   'Tags',
-]);
+];
 
 // Lambda's default for queues, and the maximum without a batching window.
 const MAX_BATCH_SIZE = 10;
@@ -41,25 +41,30 @@ const DEFAULT_CONCURRENCY = 64;
 
 /** @throws Error if AWS rejects the mapping, or if it cannot run here */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
-  const resolved = context.resolve(resource.properties, resource.logicalId) as MappingProperties;
-  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.has(name));
-  if (unsupported) reject(resource, `${unsupported} is not available locally`);
-  const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = resolved;
+  const properties = context.read<MappingProperties>(resource);
+  rejectOthers(resource, properties, SUPPORTED);
+  const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = properties;
+  const {
+    Enabled: enabled = true,
+    FunctionName = '',
+    FunctionResponseTypes = [],
+    ScalingConfig,
+  } = properties;
   if (!queueArn.startsWith('arn:aws:sqs:')) reject(resource, 'only queues can be event sources locally');
   if (queueArn.endsWith('.fifo')) reject(resource, 'FIFO queues cannot be event sources locally');
-  const limit = resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
+  const limit = ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
   if (limit < 2 || limit > 1000) reject(resource, 'MaximumConcurrency must be between 2 and 1000');
   if (batchSize > MAX_BATCH_SIZE)
     reject(resource, 'a BatchSize greater than 10 needs a window, which is not available locally');
   return {
-    enabled: resolved.Enabled ?? true,
+    enabled,
     queueArn,
     target:
-      findFunction(context, resolved.FunctionName ?? '') ??
-      reject(resource, `the function ${resolved.FunctionName} is not in the template`),
+      findFunction(context, FunctionName) ??
+      reject(resource, `the function ${FunctionName} is not in the template`),
     batchSize,
     // More batches than threads would wait in the runner, while their visibility timeout already runs.
     concurrency: Math.min(limit, context.options.maxConcurrency ?? DEFAULT_CONCURRENCY),
-    reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
+    reportsItemFailures: FunctionResponseTypes.includes('ReportBatchItemFailures'),
   };
 }

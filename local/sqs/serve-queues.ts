@@ -1,18 +1,11 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { AccessControl } from '../iam/access-control.ts';
-import { checkSignature } from '../iam/authenticate.ts';
-import { accessKeyOf } from '../wire/access-key-of.ts';
 import { claimPort, portOf, releasePort } from '../wire/listen-on-loopback.ts';
 import { rejectPages } from '../wire/reject-pages.ts';
-import { deniedAwsJson } from '../wire/serve-aws-json.ts';
+import { denialOf, deniedAwsJson, type Guard, operationOf } from '../wire/serve-aws-json.ts';
 
 /** Starts the emulator on 127.0.0.1 only. Its own start function would listen on all addresses. */
-export async function serveQueues(
-  region: string,
-  accountId: string,
-  { rejectionOf, rules }: Pick<AccessControl, 'rejectionOf' | 'rules'>,
-) {
+export async function serveQueues(region: string, accountId: string, guard: Guard) {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';
@@ -33,16 +26,12 @@ export async function serveQueues(
     return Readable.from([body]);
   });
   app.addHook('preHandler', async (request, reply) => {
-    const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
-    const { method, url, headers } = request;
-    const forgery = checkSignature({ method, url, headers }, bodies.get(request) ?? '', rules);
-    const rejection =
-      forgery ??
-      rejectionOf(accessKeyOf(headers), [
-        // IAM has no batch actions: it checks the action of the entries.
-        { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
-      ]);
-    if (rejection) return reply.code(400).send(deniedAwsJson(rejection));
+    const action = operationOf(request);
+    const denial = denialOf(guard, request, bodies.get(request) ?? '', [
+      // IAM has no batch actions: it checks the action of the entries.
+      { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
+    ]);
+    if (denial) return reply.code(400).send(deniedAwsJson(denial));
     if (request.body) responding.set(request, preserveGroups(action, request.body));
   });
   app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
@@ -68,44 +57,38 @@ export async function serveQueues(
 // The emulator drops MessageGroupId in a standard queue, so the group is sent as a message attribute.
 const GROUP_ATTRIBUTE = 'runner.MessageGroupId';
 
-interface Sending {
+/** The fields of a sent or received message, and of a request for messages, that are changed here. */
+interface Message {
   MessageGroupId?: string;
   MessageAttributes?: Record<string, { DataType: string; StringValue: string }>;
-}
-
-interface Receiving {
+  MD5OfMessageAttributes?: string;
+  Attributes?: Record<string, string>;
   AttributeNames?: string[];
   MessageSystemAttributeNames?: string[];
   MessageAttributeNames?: string[];
-}
-
-interface Received {
-  Attributes?: Record<string, string>;
-  MessageAttributes?: Sending['MessageAttributes'];
-  MD5OfMessageAttributes?: string;
 }
 
 /**
  * Changes a request so that the emulator preserves message groups. Call the returned function with the response.
  * @throws Error for attributes of a message, which the response would not have
  */
-export function preserveGroups(action: string, body: unknown): (response: unknown) => void {
+function preserveGroups(action: string, body: unknown): (response: unknown) => void {
   if (action === 'SendMessage' || action === 'SendMessageBatch') {
-    const { Entries = [body as Sending] } = body as { Entries?: Sending[] };
+    const { Entries = [body as Message] } = body as { Entries?: Message[] };
     Entries.forEach(preserveGroup);
     return (response) => {
       // The digest is of the group alone.
-      const { Successful = [response as Received] } = response as { Successful?: Received[] };
+      const { Successful = [response as Message] } = response as { Successful?: Message[] };
       for (const sent of Successful) delete sent.MD5OfMessageAttributes;
     };
   }
   if (action !== 'ReceiveMessage') return () => {};
-  const request = body as Receiving;
+  const request = body as Message;
   const system = [...(request.AttributeNames ?? []), ...(request.MessageSystemAttributeNames ?? [])];
   const showsGroup = system.includes('All') || system.includes('MessageGroupId');
   request.MessageAttributeNames = [GROUP_ATTRIBUTE];
   return (response) => {
-    for (const message of (response as { Messages?: Received[] }).Messages ?? []) {
+    for (const message of (response as { Messages?: Message[] }).Messages ?? []) {
       const group = message.MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue;
       if (group !== undefined && showsGroup)
         message.Attributes = { ...message.Attributes, MessageGroupId: group };
@@ -115,7 +98,7 @@ export function preserveGroups(action: string, body: unknown): (response: unknow
   };
 }
 
-function preserveGroup(message: Sending): void {
+function preserveGroup(message: Message): void {
   if (message.MessageAttributes !== undefined)
     throw Object.assign(new Error('Attributes of a message are not available locally'), { statusCode: 400 });
   if (message.MessageGroupId !== undefined)

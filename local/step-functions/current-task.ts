@@ -22,27 +22,18 @@ export function createCurrentTask(
   const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
   let nextToken: string | undefined;
 
-  function takeToken(): string {
-    const token = nextToken ?? tokens.issue(machineArn);
-    nextToken = undefined;
-    return token;
-  }
-
   /** Resolves with the function's result or, if the state waits for its token, with what was sent with the token. */
   function startTask(state: State, input: never, token: string): PromiseWithResolvers<unknown> {
     const task = Promise.withResolvers<unknown>();
-    if (waitsForToken(state)) {
+    const isDirect = callsDirectly(state);
+    if (waitsForToken(state))
       tokens.open(token, {
         succeed: task.resolve,
         fail: (error, cause) => task.reject(new TaskError(error, cause)),
       });
-    }
-    const call = callsDirectly(state)
-      ? invokeFunction({ FunctionName: state.Resource ?? '', Payload: input }, role, context)
-      : invokeFunction(input, role, context);
-    call.then((result) => {
-      if (waitsForToken(state)) return;
-      task.resolve(callsDirectly(state) ? (result as { Payload: unknown }).Payload : result);
+    const invocation = isDirect ? { FunctionName: state.Resource, Payload: input } : input;
+    invokeFunction(invocation, role, context).then((result) => {
+      if (!waitsForToken(state)) task.resolve(isDirect ? result.Payload : result);
     }, task.reject);
     return task;
   }
@@ -61,11 +52,7 @@ export function createCurrentTask(
     },
 
     enter(stateName: string): void {
-      Object.assign(currentState, {
-        Name: stateName,
-        EnteredTime: new Date().toISOString(),
-        RetryCount: 0,
-      });
+      Object.assign(currentState, { Name: stateName, EnteredTime: new Date().toISOString(), RetryCount: 0 });
       nextToken = undefined;
     },
 
@@ -73,7 +60,8 @@ export function createCurrentTask(
     async run(state: State, input: never): Promise<never> {
       // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
       if (ended.aborted || performance.now() >= deadline) throw endedError();
-      const token = takeToken();
+      const token = nextToken ?? tokens.issue(machineArn);
+      nextToken = undefined;
       currentState.RetryCount += 1;
       // The emulator's timer ends the state. This timer invalidates the token.
       const timeout = setTimeout(() => tokens.close(token), (state.TimeoutSeconds ?? 0) * 1000);
@@ -91,4 +79,4 @@ export function createCurrentTask(
   };
 }
 
-const endedError = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
+const endedError = () => new TaskError('States.Runtime', 'The execution has ended', true);

@@ -30,9 +30,8 @@ export async function openExecutionLog(dataDir: string) {
   const file = path.join(dataDir, 'executions.jsonl');
   const executions = new Map<string, Execution>();
   const oldest = Date.now() - RETENTION_MILLISECONDS;
-  for (const execution of (await readState(file, readLines)) ?? []) {
+  for (const execution of (await readState(file, readLines)) ?? [])
     if (execution.startedAt > oldest) executions.set(execution.arn, abortIfRunning(execution));
-  }
   // Rewritten as a whole, so that no line follows an incomplete one.
   const lines = [...executions.values()].map((execution) => `${JSON.stringify(execution)}\n`);
   await writeState(file, lines.join(''));
@@ -90,12 +89,8 @@ function readLine(line: string): Execution | undefined {
 
 function abortIfRunning(execution: Execution): Execution {
   if (execution.status !== 'RUNNING') return execution;
-  return {
-    ...execution,
-    status: 'ABORTED',
-    stoppedAt: Date.now(),
-    cause: 'The run in which it began has ended',
-  };
+  const cause = 'The run in which it began has ended';
+  return { ...execution, status: 'ABORTED', stoppedAt: Date.now(), cause };
 }
 
 export type ExecutionLog = Awaited<ReturnType<typeof openExecutionLog>>;

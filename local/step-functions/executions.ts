@@ -5,8 +5,7 @@ import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
 import type { Machine } from './definition.ts';
 import type { Execution, ExecutionLog } from './execution-log.ts';
 import { createRunningExecutions, type Emulator, type RunningExecutions } from './run-execution.ts';
-import { readJson, taskOperations } from './task-operations.ts';
-import { createTaskTokens } from './task-tokens.ts';
+import { createTaskTokens, readJson, taskOperations } from './task-tokens.ts';
 
 type Input = Record<string, unknown>;
 
@@ -25,7 +24,7 @@ export function createExecutions(
   context: RunContext,
 ) {
   const tokens = createTaskTokens();
-  const running = createRunningExecutions({ log, emulator, tokens, context });
+  const running = createRunningExecutions(log, { emulator, tokens, context });
 
   /** The permissions that IAM checks for a call. For a task token, the resource is the state machine that issued it. */
   function needed(operation: string, { stateMachineArn, executionArn, taskToken }: Input): Permission[] {
@@ -55,25 +54,24 @@ function executionOperations(
   }
 
   return {
-    async StartExecution(request) {
-      const machine = findMachine(machines, request);
-      const name = readName(request);
-      const input = readInput(request);
+    async StartExecution({ stateMachineArn, name: givenName, input: givenInput = '{}' }) {
+      const machine = machines.get(String(stateMachineArn));
+      if (!machine)
+        throw new AwsJsonError(
+          'StateMachineDoesNotExist',
+          `State Machine Does Not Exist: '${stateMachineArn}'`,
+        );
+      const name = readName(givenName);
+      readJson(givenInput, 'InvalidExecutionInput');
+      const input = String(givenInput);
       const arn = `${machine.arn.replace(':stateMachine:', ':execution:')}:${name}`;
       const known = log.find(arn);
-      if (known?.status === 'RUNNING' && known.input === input) {
+      if (known?.status === 'RUNNING' && known.input === input)
         return { executionArn: arn, startDate: seconds(known.startedAt) };
-      }
       if (known) throw new AwsJsonError('ExecutionAlreadyExists', `Execution Already Exists: '${arn}'`);
       const startedAt = Date.now();
-      await running.start(machine, {
-        arn,
-        machineArn: machine.arn,
-        name,
-        input,
-        startedAt,
-        status: 'RUNNING',
-      });
+      const execution = { arn, machineArn: machine.arn, name, input, startedAt, status: 'RUNNING' } as const;
+      await running.start(machine, execution);
       return { executionArn: arn, startDate: seconds(startedAt) };
     },
 
@@ -99,22 +97,10 @@ function executionOperations(
   };
 }
 
-function findMachine(machines: ReadonlyMap<string, Machine>, { stateMachineArn }: Input): Machine {
-  const machine = machines.get(String(stateMachineArn));
-  if (machine) return machine;
-  throw new AwsJsonError('StateMachineDoesNotExist', `State Machine Does Not Exist: '${stateMachineArn}'`);
-}
-
-function readName({ name = randomUUID() }: Input): string {
-  if (typeof name === 'string' && name !== '' && name.length <= 80 && !REJECTED_IN_NAMES.test(name)) {
+function readName(name: unknown = randomUUID()): string {
+  if (typeof name === 'string' && name !== '' && name.length <= 80 && !REJECTED_IN_NAMES.test(name))
     return name;
-  }
   throw new AwsJsonError('InvalidName', `Invalid Name: '${name}'`);
-}
-
-function readInput({ input = '{}' }: Input): string {
-  readJson(input, 'InvalidExecutionInput');
-  return String(input);
 }
 
 function listPage(executions: readonly Execution[], { statusFilter, maxResults, nextToken }: Input) {
@@ -150,6 +136,4 @@ function describe({ arn, machineArn, name, status, startedAt, stoppedAt }: Omit<
   };
 }
 
-function seconds(milliseconds = 0): number {
-  return milliseconds / 1000;
-}
+const seconds = (milliseconds = 0): number => milliseconds / 1000;

@@ -5,7 +5,7 @@ import type { RunContext } from '../run-context.ts';
 
 /** The Parameters of a state with the resource `lambda:invoke`. */
 interface Invocation {
-  readonly FunctionName?: string;
+  readonly FunctionName?: string | undefined;
   readonly Payload?: unknown;
 }
 
@@ -20,17 +20,13 @@ export async function invokeFunction(
   { FunctionName = '', Payload }: Invocation,
   { accessKeyId }: Session,
   context: RunContext,
-): Promise<unknown> {
+) {
   const target = findFunction(context, FunctionName);
-  if (!target) {
-    throw new TaskError('Lambda.ResourceNotFoundException', `Function not found: ${FunctionName}`);
-  }
+  if (!target) throw new TaskError('Lambda.ResourceNotFoundException', `Function not found: ${FunctionName}`);
   const rejection = context.access.rejectionOf(accessKeyId, [
     { action: 'lambda:InvokeFunction', resource: invokedArn(target, FunctionName) },
   ]);
-  if (rejection) {
-    throw serviceError('AWSLambdaException', rejection.message, 403);
-  }
+  if (rejection) throw serviceError('AWSLambdaException', rejection.message, 403);
   const payload = JSON.stringify(Payload ?? {});
   checkSize(payload);
   const result = await target.invoke(payload);
@@ -60,7 +56,7 @@ function checkSize(json: string): void {
   throw new TaskError(
     'States.DataLimitExceeded',
     'The state/task returned a result with a size exceeding the maximum number of bytes service limit.',
-    { isFinal: true },
+    true,
   );
 }
 
@@ -70,10 +66,10 @@ export class TaskError extends Error {
   readonly isRetryable: boolean;
   readonly isCatchable: boolean;
 
-  constructor(name: string, cause: string, handling: { readonly isFinal: boolean } = { isFinal: false }) {
+  constructor(name: string, cause: string, isFinal = false) {
     super(cause);
     this.name = name;
-    this.isRetryable = !handling.isFinal;
-    this.isCatchable = !handling.isFinal;
+    this.isRetryable = !isFinal;
+    this.isCatchable = !isFinal;
   }
 }

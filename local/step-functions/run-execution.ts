@@ -1,5 +1,4 @@
 import type { RunContext } from '../run-context.ts';
-import type { RecordedCall } from '../run-options.ts';
 import { createCurrentTask, type TaskEnvironment } from './current-task.ts';
 import type { Definition, Machine, State } from './definition.ts';
 import type { Execution, ExecutionLog } from './execution-log.ts';
@@ -28,16 +27,20 @@ export function runExecution(execution: Execution, environment: ExecutionEnviron
   const task = createCurrentTask(execution, environment, ended.signal);
 
   function enter(name: string): void {
-    if (context.options.recordCalls) context.calls.push(transitionTo(name));
+    if (context.options.recordCalls)
+      context.calls.push({
+        service: 'sfn',
+        operation: 'transition',
+        name,
+        status: 200,
+        bytes: { sent: 0, received: 0 },
+        milliseconds: 0,
+      });
     task.enter(name);
   }
 
-  const machine = new emulator.StateMachine(
-    { ...definition, States: reportEntry(definition.States, enter) } as never,
-    {
-      validationOptions: { noValidate: true },
-    },
-  );
+  const observed = { ...definition, States: reportEntry(definition.States, enter) };
+  const machine = new emulator.StateMachine(observed as never, { validationOptions: { noValidate: true } });
   const run = machine.run(JSON.parse(execution.input), {
     context: {
       Execution: { Id: execution.arn, Name: execution.name, RoleArn: role.roleArn, RedriveCount: 0 },
@@ -77,40 +80,24 @@ function failedOutcome(error: Error, { ExecutionAbortedError, ExecutionTimeoutEr
   return { status: 'FAILED', error: cause.name, cause: cause.message };
 }
 
-const transitionTo = (name: string): RecordedCall => ({
-  service: 'sfn',
-  operation: 'transition',
-  name,
-  status: 200,
-  bytes: { sent: 0, received: 0 },
-  milliseconds: 0,
-});
-
 /** Calls `enter` when a state is read: the emulator reads a state only when it enters the state. */
 function reportEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
   const observed: Record<string, State> = {};
   for (const [name, state] of Object.entries(states)) {
-    Object.defineProperty(observed, name, {
-      enumerable: true,
-      get() {
-        enter(name);
-        return state;
-      },
-    });
+    const get = () => {
+      enter(name);
+      return state;
+    };
+    Object.defineProperty(observed, name, { enumerable: true, get });
   }
   return observed;
 }
 
-interface RunEnvironment {
-  readonly log: ExecutionLog;
-  readonly emulator: Emulator;
-  readonly tokens: TaskTokens;
-  readonly context: RunContext;
-}
-
 /** Runs executions and logs their outcomes. */
-export function createRunningExecutions(environment: RunEnvironment) {
-  const { log } = environment;
+export function createRunningExecutions(
+  log: ExecutionLog,
+  environment: { readonly emulator: Emulator; readonly tokens: TaskTokens; readonly context: RunContext },
+) {
   const running = new Map<string, RunningExecution>();
   let closed = false;
 
@@ -128,8 +115,7 @@ export function createRunningExecutions(environment: RunEnvironment) {
       await log.put(execution);
       // The execution was stopped meanwhile, or the run is ending.
       if (closed || log.find(execution.arn)?.status !== 'RUNNING') return;
-      const { emulator, tokens, context } = environment;
-      const run = runExecution(execution, { emulator, definition, machineName, role, tokens, context });
+      const run = runExecution(execution, { ...environment, definition, machineName, role });
       running.set(execution.arn, run);
       void finish(execution, run);
     },

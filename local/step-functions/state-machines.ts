@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { openStoredValues } from '../data/state-file.ts';
-import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
 import type { Machine } from './definition.ts';
 import { openExecutionLog } from './execution-log.ts';
@@ -30,11 +29,7 @@ export const stateMachines: ResourceKind = {
     const emulator = await import('aws-local-stepfunctions');
     const log = await openExecutionLog(context.options.dataDir);
     const executions = createExecutions(machines, log, emulator, context);
-    const server = await serveAwsJson(executions.operations, {
-      needed: executions.needed,
-      rejectionOf: context.access.rejectionOf,
-      rules: context.access.rules,
-    });
+    const server = await serveAwsJson(executions.operations, context.access, executions.needed);
     context.endpoints.sfn = server.endpoint;
 
     return {
@@ -48,18 +43,22 @@ export const stateMachines: ResourceKind = {
         const checked = await openStoredValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);
-          const { text, roleArn } = readProperties(resource, context);
-          const digest = createHash('sha256').update(text).digest('hex');
-          const isChecked = checked.get(arn) === digest;
-          const definition = withResourceName(resource, () =>
-            readDefinition(text, emulator, context, { isChecked }),
-          );
-          if (!isChecked) await checked.put(arn, digest);
           const name = nameOf(resource);
-          const role = withResourceName(resource, () =>
-            context.access.assume({ roleArn, service: 'states.amazonaws.com', sessionName: name }),
-          );
-          machines.set(arn, { arn, name, role, definition });
+          const properties = context.read<MachineProperties>(resource);
+          const { machine, digest } = withResourceName(resource, () => {
+            const { text, roleArn } = readProperties(properties);
+            const digest = createHash('sha256').update(text).digest('hex');
+            const isChecked = checked.get(arn) === digest;
+            const definition = readDefinition(text, emulator, context, { isChecked });
+            const role = context.access.assume({
+              roleArn,
+              service: 'states.amazonaws.com',
+              sessionName: name,
+            });
+            return { machine: { arn, name, role, definition }, digest };
+          });
+          if (checked.get(arn) !== digest) await checked.put(arn, digest);
+          machines.set(arn, machine);
         }
       },
       async close() {
@@ -70,28 +69,22 @@ export const stateMachines: ResourceKind = {
   },
 };
 
-function readProperties(resource: TemplateResource, context: RunContext) {
-  const resolved = context.resolve(resource.properties, resource.logicalId) as MachineProperties;
-  return withResourceName(resource, () => {
-    if (resolved.StateMachineType === 'EXPRESS') throw new Error('EXPRESS is not available locally');
-    const text = resolved.DefinitionString ?? (resolved.Definition && JSON.stringify(resolved.Definition));
-    if (text === undefined) throw new Error('only a definition in the template itself can be read');
-    return { text: substitute(text, resolved.DefinitionSubstitutions), roleArn: resolved.RoleArn ?? '' };
-  });
+function readProperties(properties: MachineProperties): { text: string; roleArn: string } {
+  const { Definition, DefinitionString, DefinitionSubstitutions = {}, RoleArn = '' } = properties;
+  if (properties.StateMachineType === 'EXPRESS') throw new Error('EXPRESS is not available locally');
+  const given = DefinitionString ?? (Definition && JSON.stringify(Definition));
+  if (given === undefined) throw new Error('only a definition in the template itself can be read');
+  let text = given;
+  for (const [name, value] of Object.entries(DefinitionSubstitutions))
+    text = text.replaceAll(`\${${name}}`, String(value));
+  return { text, roleArn: RoleArn };
 }
 
 /** Prefixes errors with the resource's name. */
-function withResourceName<Result>({ logicalId, type }: TemplateResource, read: () => Result): Result {
+function withResourceName<Result>(resource: TemplateResource, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    throw new Error(`${logicalId} (${type}): ${(error as Error).message.replaceAll('\n', ' ')}`);
+    reject(resource, (error as Error).message.replaceAll('\n', ' '));
   }
-}
-
-function substitute(text: string, values: MachineProperties['DefinitionSubstitutions'] = {}): string {
-  return Object.entries(values).reduce(
-    (result, [name, value]) => result.replaceAll(`\${${name}}`, String(value)),
-    text,
-  );
 }

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { AwsJsonError } from '../wire/serve-aws-json.ts';
+import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
+import { STATE_BYTES } from './invoke-function.ts';
 
 /** A task that waits for its token's callback. */
 export interface WaitingTask {
@@ -37,26 +38,45 @@ export function createTaskTokens() {
       if (task) return task;
       const bytes = Buffer.from(String(token), 'base64');
       const body = bytes.subarray(0, -CHECKSUM_BYTES);
-      if (
-        body.length !== RUN_BYTES + MACHINE_BYTES + RANDOM_BYTES ||
-        !bytes.subarray(-CHECKSUM_BYTES).equals(checksum(body))
-      ) {
+      if (!bytes.subarray(-CHECKSUM_BYTES).equals(checksum(body)))
         throw new AwsJsonError('InvalidToken', "Invalid Token: 'Invalid token'");
-      }
-      if (body.subarray(0, RUN_BYTES).equals(run)) {
+      if (body.subarray(0, RUN_BYTES).equals(run))
         throw new AwsJsonError('TaskTimedOut', "Task Timed Out: 'Provided task does not exist anymore'");
-      }
       throw new AwsJsonError('TaskDoesNotExist', "Task does not exist: 'Its execution ended with its run'");
     },
   };
 }
 
-function machineDigest(machineArn: string): Buffer {
-  return createHash('sha256').update(machineArn).digest().subarray(0, MACHINE_BYTES);
-}
+const machineDigest = (machineArn: string): Buffer =>
+  createHash('sha256').update(machineArn).digest().subarray(0, MACHINE_BYTES);
 
-function checksum(body: Buffer): Buffer {
-  return createHash('sha256').update('task token').update(body).digest().subarray(0, CHECKSUM_BYTES);
-}
+const checksum = (body: Buffer): Buffer =>
+  createHash('sha256').update('task token').update(body).digest().subarray(0, CHECKSUM_BYTES);
 
 export type TaskTokens = ReturnType<typeof createTaskTokens>;
+
+/** The operations of Step Functions that a task calls with its token. */
+export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperation> => ({
+  SendTaskSuccess({ taskToken, output }) {
+    tokens.find(taskToken).succeed(readJson(output, 'InvalidOutput'));
+    tokens.close(String(taskToken));
+    return {};
+  },
+
+  SendTaskFailure({ taskToken, error, cause }) {
+    tokens.find(taskToken).fail(String(error ?? 'States.TaskFailed'), String(cause ?? ''));
+    tokens.close(String(taskToken));
+    return {};
+  },
+});
+
+/** @throws AwsJsonError with this name if the text is too long or not JSON */
+export function readJson(text: unknown, errorName: string): unknown {
+  if (typeof text !== 'string' || Buffer.byteLength(text) > STATE_BYTES)
+    throw new AwsJsonError(errorName, `${errorName}: at most ${STATE_BYTES} bytes of JSON text are allowed`);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new AwsJsonError(errorName, `${errorName}: ${(error as Error).message}`);
+  }
+}

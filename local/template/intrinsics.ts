@@ -13,6 +13,7 @@ export interface IntrinsicSources {
 /** The intrinsic functions of CloudFormation, by name. */
 export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<string, Intrinsic>> {
   const { resolve, reference, attribute, isMet } = sources;
+  const test = (term: unknown, at: string): boolean => Boolean(resolve(term, at));
   return {
     Ref: (name) => reference(String(name)),
     'Fn::GetAtt': (argument, at) => {
@@ -21,9 +22,8 @@ export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<str
     },
     'Fn::Join': (argument, at) => {
       const [separator, parts] = list(argument, at);
-      return list(resolve(parts, at), at)
-        .map((part) => text(part, at))
-        .join(String(separator));
+      const texts = list(resolve(parts, at), at).map((part) => text(part, at));
+      return texts.join(String(separator));
     },
     'Fn::Split': (argument, at) => {
       const [separator, source] = list(argument, at);
@@ -47,13 +47,6 @@ export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<str
       const [condition, yes, no] = list(argument, at);
       return resolve(isMet(String(condition)) ? yes : no, at);
     },
-    ...conditionIntrinsics(sources),
-  };
-}
-
-function conditionIntrinsics({ resolve, isMet }: IntrinsicSources): Record<string, Intrinsic> {
-  const test = (term: unknown, at: string): boolean => Boolean(resolve(term, at));
-  return {
     'Fn::Equals': (pair, at) => {
       const [left, right] = list(resolve(pair, at), at);
       return String(left) === String(right);

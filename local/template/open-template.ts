@@ -3,10 +3,11 @@ import { createAccessControl } from '../iam/access-control.ts';
 import { openPermissionNotes } from '../iam/permission-uses.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
-import { noRecorders, openRecorders } from '../wire/record-calls.ts';
+import { openRecorders } from '../wire/record-calls.ts';
 import { createOpenKinds } from './open-kinds.ts';
 import type { Assembly } from './read-assembly.ts';
 import { createResolver } from './resolve-template.ts';
+import type { TemplateResource } from './resource-kind.ts';
 import { readStackResources } from './stack-resources.ts';
 
 export interface OpenTemplate {
@@ -43,19 +44,24 @@ export async function openTemplate(
     },
   });
   const nameOf = (logicalId: string) => physicalName(stackName, logicalId);
-  let recorders = noRecorders;
+  let recorders: Awaited<ReturnType<typeof openRecorders>> | undefined;
   const context: RunContext = {
     ...newContext(options, stackName),
     resolve: resolver.resolve,
+    read: <Properties>({ properties, logicalId }: Pick<TemplateResource, 'properties' | 'logicalId'>) =>
+      resolver.resolve(properties, logicalId) as Properties,
     nameOf,
     assetFolder,
-    environmentFor: (functionLogicalId) => recorders.redirect(kinds.environmentFor(functionLogicalId)),
+    environmentFor(functionLogicalId) {
+      const variables = kinds.environmentFor(functionLogicalId);
+      return recorders?.redirect(variables) ?? variables;
+    },
   };
   const resources = readStackResources(template, resolver.isMet);
 
   const close = async (): Promise<void> => {
     await kinds.close();
-    await recorders.close();
+    await recorders?.close();
   };
   try {
     await kinds.open(resources, context, progress);

@@ -2,16 +2,17 @@ import path from 'node:path';
 import { readState, UnreadableState } from '../data/state-file.ts';
 
 export interface Template {
-  readonly Resources?: Record<string, TemplateEntry>;
+  readonly Resources?: Record<
+    string,
+    {
+      readonly Type: string;
+      readonly Properties?: Record<string, unknown>;
+      readonly Condition?: string;
+    }
+  >;
   readonly Parameters?: Record<string, { readonly Type: string; readonly Default?: unknown }>;
   readonly Conditions?: Record<string, unknown>;
   readonly Outputs?: Record<string, { readonly Value: unknown; readonly Condition?: string }>;
-}
-
-export interface TemplateEntry {
-  readonly Type: string;
-  readonly Properties?: Record<string, unknown>;
-  readonly Condition?: string;
 }
 
 export interface Assembly {
@@ -54,9 +55,8 @@ export async function readAssembly(directory: string): Promise<Assembly> {
     .map(([id, artifact]) => ({ name: artifact.properties?.stackName ?? id, ...artifact.properties }));
   const [stack] = stacks;
   if (!stack?.templateFile) throw new Error(`${directory} contains no stack`);
-  if (stacks.length > 1) {
+  if (stacks.length > 1)
     throw new Error(`${directory} contains several stacks: ${stacks.map(({ name }) => name).join(', ')}`);
-  }
 
   const assetFiles = artifacts.flatMap(([, artifact]) =>
     artifact.type === 'cdk:asset-manifest' && artifact.properties?.file ? [artifact.properties.file] : [],
@@ -66,13 +66,9 @@ export async function readAssembly(directory: string): Promise<Assembly> {
     ...assetFiles.map((file) => readJson<AssetManifest>(path.join(directory, file))),
   ]);
   const folders = new Map<string, string>();
-  for (const { files } of assetManifests) {
-    for (const { source, destinations } of Object.values(files ?? {})) {
-      for (const { objectKey } of Object.values(destinations)) {
-        folders.set(objectKey, path.resolve(directory, source.path));
-      }
-    }
-  }
+  for (const { source, destinations } of assetManifests.flatMap(({ files = {} }) => Object.values(files)))
+    for (const { objectKey } of Object.values(destinations))
+      folders.set(objectKey, path.resolve(directory, source.path));
   return {
     stackName: stack.name,
     template,

@@ -9,23 +9,12 @@ export interface ResolverSources {
   attribute(logicalId: string, name: string): unknown;
 }
 
-export interface Resolver {
-  resolve(value: unknown, logicalId: string): unknown;
-  /** Whether the condition of this name is true; true for undefined. */
-  isMet(condition: string | undefined): boolean;
-}
-
 /** Represents AWS::NoValue: a property or list entry that resolves to it is omitted. */
 const NO_VALUE = Symbol('AWS::NoValue');
 
 /** Replaces the intrinsic functions of a CloudFormation template by their results. */
-export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources): Resolver {
-  const intrinsics = createIntrinsics({
-    resolve: walk,
-    reference: resolveReference,
-    attribute,
-    isMet,
-  });
+export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources) {
+  const intrinsics = createIntrinsics({ resolve: walk, reference: resolveReference, attribute, isMet });
 
   function resolveReference(name: string): unknown {
     if (name === 'AWS::NoValue') return NO_VALUE;
@@ -58,8 +47,9 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
   }
 
   return {
+    /** Whether the condition of this name is true; true for undefined. */
     isMet,
-    resolve(value, at) {
+    resolve(value: unknown, at: string): unknown {
       const resolved = walk(value, at);
       return isValue(resolved) ? resolved : undefined;
     },
@@ -70,9 +60,9 @@ const isValue = (resolved: unknown): boolean => resolved !== NO_VALUE;
 
 /** The name and argument of an object that may be a call of an intrinsic function. */
 function calledIntrinsic(value: object): [name: string, argument: unknown] | undefined {
-  const [only, ...others] = Object.entries(value);
-  if (only === undefined || others.length > 0) return undefined;
-  const [name, argument] = only;
+  const entries = Object.entries(value);
+  const [[name, argument] = ['', undefined]] = entries;
+  if (entries.length !== 1) return undefined;
   // IAM statements and Step Functions states may have a single key `Condition` too. Only a string is the intrinsic.
   return name === 'Condition' && typeof argument !== 'string' ? undefined : [name, argument];
 }

@@ -13,6 +13,17 @@ export function reject({ logicalId, type }: Omit<TemplateResource, 'properties'>
   throw new Error(`${logicalId} (${type}): ${reason}`);
 }
 
+/** @throws Error for a property that is not in `supported` */
+export function rejectOthers(
+  resource: TemplateResource,
+  properties: object,
+  supported: readonly string[],
+  where = '',
+): void {
+  const other = Object.keys(properties).find((name) => !supported.includes(name));
+  if (other !== undefined) reject(resource, `${other}${where} is not available locally`);
+}
+
 /** Runs some resource types on this machine. A new resource kind is one file and one line in resource-kinds.ts. */
 export interface ResourceKind {
   readonly types: readonly string[];

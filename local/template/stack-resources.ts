@@ -8,9 +8,8 @@ export function readStackResources(
   isMet: (condition: string | undefined) => boolean,
 ) {
   const resources = new Map<string, TemplateResource>();
-  for (const [logicalId, { Type: type, Condition, Properties: properties = {} }] of Object.entries(
-    Resources,
-  )) {
+  for (const [logicalId, entry] of Object.entries(Resources)) {
+    const { Type: type, Condition, Properties: properties = {} } = entry;
     if (!isMet(Condition)) continue;
     if (!kindOf(type) && !hasNoEffect(type))
       throw new Error(`${logicalId} (${type}): this resource type cannot run locally`);
@@ -19,9 +18,9 @@ export function readStackResources(
 
   // Functions of custom resources do not run here: only a deployment calls them.
   const customResourceFunctions = new Set(
-    Object.values(Resources).flatMap(({ Type, Properties }) =>
-      Type.startsWith('Custom::') ? [functionOf(Properties?.ServiceToken)] : [],
-    ),
+    Object.values(Resources)
+      .filter(({ Type }) => Type.startsWith('Custom::'))
+      .map(({ Properties }) => functionOf(Properties?.ServiceToken)),
   );
   const isIgnored = ({ type, logicalId }: TemplateResource) =>
     hasNoEffect(type) || customResourceFunctions.has(logicalId);
@@ -73,8 +72,7 @@ const WITHOUT_EFFECT = [
   'Custom::S3AutoDeleteObjects',
 ];
 
-export function hasNoEffect(type: string): boolean {
-  return WITHOUT_EFFECT.some((entry) =>
+const hasNoEffect = (type: string): boolean =>
+  WITHOUT_EFFECT.some((entry) =>
     entry.endsWith('*') ? type.startsWith(entry.slice(0, -1)) : type === entry,
   );
-}

@@ -21,7 +21,7 @@ export class UnusablePort extends Error {
   }
 }
 
-export interface LoopbackPort {
+interface LoopbackPort {
   /** 0, which is the default, takes any free port. */
   readonly port?: number;
   /**
@@ -42,11 +42,10 @@ export async function listenOnLoopback(
 ): Promise<Listening> {
   rejectPages(server, pageOrigins && ((host) => [`http://${host}`, ...pageOrigins]));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'EADDRINUSE' || error.code === 'EACCES' ? new UnusablePort(port, error.code) : error,
-      ),
-    );
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const isUnusable = error.code === 'EADDRINUSE' || error.code === 'EACCES';
+      reject(isUnusable ? new UnusablePort(port, error.code) : error);
+    });
     server.listen(port, '127.0.0.1', resolve);
   });
   const { port: boundPort } = server.address() as AddressInfo;
@@ -81,8 +80,7 @@ export function findFreeAddress(): Promise<Address> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject);
     probe.listen(0, host, () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address ? address.port : 0;
+      const { port } = probe.address() as AddressInfo;
       probe.close(() => resolve({ host, port }));
     });
   });

@@ -1,23 +1,19 @@
-import {
-  Agent,
-  createServer,
-  request as httpRequest,
-  type IncomingMessage,
-  type ServerResponse,
-} from 'node:http';
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { RunContext } from '../run-context.ts';
 import type { RecordedCall } from '../run-options.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
-export interface RecordingOptions {
+/** A proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
+export async function recordCalls({
+  service,
+  endpoint,
+  onCall,
+}: {
   readonly service: string;
   /** The service's URL. */
   readonly endpoint: string;
   readonly onCall: (call: RecordedCall) => void;
-}
-
-/** A proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
-export async function recordCalls({ service, endpoint, onCall }: RecordingOptions): Promise<Listening> {
+}): Promise<Listening> {
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     const start = performance.now();
@@ -41,7 +37,9 @@ export async function recordCalls({ service, endpoint, onCall }: RecordingOption
           milliseconds: performance.now() - start,
         }),
       );
-      forward(incoming, response);
+      response.writeHead(incoming.statusCode ?? 502, incoming.headers);
+      incoming.on('error', () => response.destroy());
+      incoming.pipe(response);
     });
     request.on('error', () => outgoing.destroy());
     response.on('close', () => {
@@ -57,12 +55,6 @@ export async function recordCalls({ service, endpoint, onCall }: RecordingOption
       agent.destroy();
     },
   };
-}
-
-function forward(incoming: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(incoming.statusCode ?? 502, incoming.headers);
-  incoming.on('error', () => response.destroy());
-  incoming.pipe(response);
 }
 
 function countBytes(message: IncomingMessage): () => number {
@@ -82,23 +74,15 @@ function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   const subresource = ['tagging', 'uploads', 'uploadId', 'delete', 'list-type'].find((name) =>
     searchParams.has(name),
   );
-  const resource = pathname.split('/').length > 2 && pathname.split('/')[2] !== '' ? 'object' : 'bucket';
+  const resource = pathname.split('/')[2] ? 'object' : 'bucket';
   return `${method} ${resource}${subresource === undefined ? '' : `?${subresource}`}`;
 }
-
-export interface Recorders {
-  /** The variables of a function, with the recorders' URLs instead of the services'. */
-  redirect(variables: Record<string, string>): Record<string, string>;
-  close(): Promise<void>;
-}
-
-export const noRecorders: Recorders = { redirect: (variables) => variables, close: async () => {} };
 
 /** DynamoDB has its own wire, which also records the consumed capacity. */
 const RECORDED_ELSEWHERE = 'dynamodb';
 
 /** One recorder for each service that has an endpoint now. */
-export async function openRecorders({ endpoints, calls }: RunContext): Promise<Recorders> {
+export async function openRecorders({ endpoints, calls }: RunContext) {
   const wires = await Promise.all(
     Object.entries(endpoints)
       .filter(([service, endpoint]) => endpoint !== '' && service !== RECORDED_ELSEWHERE)
@@ -109,14 +93,15 @@ export async function openRecorders({ endpoints, calls }: RunContext): Promise<R
   );
   const recorderOf = new Map(wires.map(({ endpoint, wire }) => [endpoint, wire.endpoint]));
   return {
-    redirect: (variables) =>
+    /** The variables of a function, with the recorders' URLs instead of the services'. */
+    redirect: (variables: Record<string, string>): Record<string, string> =>
       Object.fromEntries(
         Object.entries(variables).map(([name, value]) => [
           name,
           name.startsWith('AWS_ENDPOINT_URL_') ? (recorderOf.get(value) ?? value) : value,
         ]),
       ),
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(wires.map(({ wire }) => wire.close()));
     },
   };

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { AccessControl } from '../iam/access-control.ts';
 import type { Denial, Permission } from '../iam/access-rules.ts';
 import { checkSignature } from '../iam/authenticate.ts';
@@ -10,61 +11,60 @@ export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
 
 /** Thrown by an operation. The SDK turns it into the exception of this name. */
 export class AwsJsonError extends Error {
-  readonly status: number;
-
-  constructor(name: string, message: string, status = 400) {
+  constructor(name: string, message: string) {
     super(message);
     this.name = name;
-    this.status = status;
   }
 }
 
-/** Checks the signature and the permissions of each call. */
-export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules'> {
-  /** The permissions that IAM checks for a call. */
-  needed(operation: string, input: Record<string, unknown>): readonly Permission[];
-}
+/** What checks the signature and the permissions of a call. */
+export type Guard = Pick<AccessControl, 'rejectionOf' | 'rules'>;
 
-/** Serves operations, by name, with AWS's JSON protocol. */
+/** The denial of a call with a wrong signature, or without one of the permissions. */
+export const denialOf = (
+  { rejectionOf, rules }: Guard,
+  { method = '', url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+  body: string | Buffer,
+  needed: readonly Permission[],
+): Denial | undefined =>
+  checkSignature({ method, url, headers }, body, rules) ?? rejectionOf(accessKeyOf(headers), needed);
+
+/** The operation that AWS's JSON protocol names, such as `PutItem`. */
+export const operationOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
+  String(headers['x-amz-target']).split('.').pop() ?? '';
+
+/**
+ * Serves operations, by name, with AWS's JSON protocol.
+ * @param needed the permissions that IAM checks for a call
+ */
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
-  { needed, rejectionOf, rules }: AwsJsonGuard,
+  guard: Guard,
+  needed: (operation: string, input: Record<string, unknown>) => readonly Permission[],
 ): Promise<Listening> {
+  async function respond(request: IncomingMessage): Promise<[status: number, body: unknown]> {
+    const name = operationOf(request);
+    const operation = operations[name];
+    if (!operation) throw new AwsJsonError('UnknownOperationException', `${name} is not available locally`);
+    const body = await text(request);
+    const input = JSON.parse(body) as Record<string, unknown>;
+    const denial = denialOf(guard, request, body, needed(name, input));
+    return denial ? [400, deniedAwsJson(denial)] : [200, await operation(input)];
+  }
   const server = createServer(async (request, response) => {
-    const respond = async (): Promise<[status: number, body: unknown]> => {
-      try {
-        const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
-        const operation = operations[target];
-        if (!operation)
-          throw new AwsJsonError('UnknownOperationException', `${target} is not available locally`);
-        const text = await readText(request);
-        const input = JSON.parse(text) as Record<string, unknown>;
-        const { method = '', url = '', headers } = request;
-        const rejection =
-          checkSignature({ method, url, headers }, text, rules) ??
-          rejectionOf(accessKeyOf(headers), needed(target, input));
-        if (rejection) return [400, deniedAwsJson(rejection)];
-        return [200, await operation(input)];
-      } catch (error) {
-        if (error instanceof AwsJsonError)
-          return [error.status, { __type: error.name, message: error.message }];
-        return [500, { __type: 'InternalServerError', message: String(error) }];
-      }
-    };
-    const [status, body] = await respond();
+    const [status, body] = await respond(request).catch((error): [number, object] =>
+      error instanceof AwsJsonError
+        ? [400, { __type: error.name, message: error.message }]
+        : [500, { __type: 'InternalServerError', message: String(error) }],
+    );
     response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.1' });
     response.end(JSON.stringify(body));
   });
   return await listenOnLoopback(server);
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
-}
-
-const NAMES = {
+/** The error names of AWS's JSON protocol, and of Lambda. */
+export const denialNames = {
   denied: 'AccessDeniedException',
   'no-credentials': 'MissingAuthenticationTokenException',
   'unknown-key': 'UnrecognizedClientException',
@@ -73,6 +73,6 @@ const NAMES = {
 
 /** The error body that services with AWS's JSON protocol return for a denied call. */
 export const deniedAwsJson = ({ reason, message }: Denial) => ({
-  __type: `com.amazon.coral.service#${NAMES[reason]}`,
+  __type: `com.amazon.coral.service#${denialNames[reason]}`,
   Message: message,
 });

@@ -39,6 +39,8 @@ const withModel = [
   /^text-thread\.mjs$/,
   /^bedrock-agent-client\.mjs$/,
   /^amazon-bedrock\.mjs$/,
+  /^demo-model\.mjs$/,
+  /^reply-form\.mjs$/,
   /^tool-adapters-\w+\.mjs$/,
 ];
 
@@ -52,7 +54,7 @@ const sourcesOf = (name: string): string[] =>
 
 /** Entry points that a function has in addition to its handler, without the chunks that they share. */
 const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
-  'create-batch': [/^webhook-clients\.mjs$/],
+  'create-batch': [/^reply-form\.mjs$/, /^webhook-clients\.mjs$/],
   'list-batch-results': [/^object-stores\.mjs$/],
   'list-messages': [/^object-stores\.mjs$/],
   'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],

@@ -114,7 +114,7 @@ const longText = (characters: number) => 'x'.repeat(characters);
 
 const searches = (count: number) => {
   const texts = Array.from({ length: 2000 }, () => ({ text: longText(2000), source: {} }));
-  const tool = lookup([async () => ({ texts, notes: [] })], {
+  const tool = lookup(async () => ({ texts, notes: [] }), {
     rank: (workspaceId, search, signal) => textWorker.run(workspaceId, { type: 'rank', ...search }, signal),
   });
   return Promise.all(

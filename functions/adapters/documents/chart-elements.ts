@@ -1,5 +1,5 @@
 import type { DocumentText } from './document-text.ts';
-import { during, type XmlElement, type XmlElements } from './read-xml.ts';
+import { during, type Open, type XmlElement, type XmlElements } from './read-xml.ts';
 
 interface ChartReader {
   text: DocumentText;
@@ -13,14 +13,12 @@ type Points = Map<number, string>;
 /** Titles of charts, and a table: a row for each series with a column for each category. */
 export function chartElements(reader: ChartReader): XmlElements {
   const data = { points: 0 };
-  const chart: XmlElement = {
-    open: ({ 'r:id': id }) => {
-      // A chart's part has an element of this name without an id.
-      if (id === undefined) return;
-      const { points } = data;
-      reader.readBox(id);
-      if (data.points === points) reader.count('chart without data');
-    },
+  const chart: Open = ({ 'r:id': id }) => {
+    // A chart's part has an element of this name without an id.
+    if (id === undefined) return;
+    const { points } = data;
+    reader.readBox(id);
+    if (data.points === points) reader.count('chart without data');
   };
   return {
     'c:chart': chart,

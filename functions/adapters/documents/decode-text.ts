@@ -56,18 +56,13 @@ const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00a
 
 const eastAsian = ['zh', 'ja', 'ko'];
 
-export interface DetectedEncoding {
-  encoding: string;
-  /** False if the text may be in another encoding. */
-  isSure: boolean;
-}
-
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
  * letters, and ignores letters that a language does not have. So the result is the first encoding whose letters fit its
  * language.
+ * @returns `isSure` is false if the text may be in another encoding
  */
-export function detectEncoding(bytes: Uint8Array): DetectedEncoding {
+export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
   const start = Math.max(
     bytes.findIndex((byte) => byte >= 0x80),
     0,
@@ -111,11 +106,6 @@ function fitsLanguage(sample: Uint8Array, encoding: string, lang: string): boole
   );
 }
 
-export interface DecodedText {
-  text: string;
-  notices: string[];
-}
-
 const byteOrderMarks = [
   { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
   { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
@@ -127,7 +117,7 @@ const byteOrderMarks = [
  * UTF-16, if it looks so; else by frequent letters. If the result is uncertain, a notice says so.
  * @param declared the name of an encoding; ignored if it is unknown
  */
-export function decodeText(bytes: Uint8Array, declared?: string): DecodedText {
+export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
   const mark = byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
   if (mark !== undefined) return decodedWith(mark.encoding, bytes);
   const known = [declared, 'utf-8'].find((encoding) => encoding !== undefined && fits(encoding, bytes));
@@ -139,7 +129,7 @@ export function decodeText(bytes: Uint8Array, declared?: string): DecodedText {
   return { text, notices: [...(isSure ? [] : [`the encoding is unknown: read as ${encoding}`]), ...notices] };
 }
 
-function decodedWith(encoding: string, bytes: Uint8Array): DecodedText {
+function decodedWith(encoding: string, bytes: Uint8Array): { text: string; notices: string[] } {
   const text = new TextDecoder(encoding).decode(bytes);
   const { wrong } = countsOf(text);
   const places = wrong === 1 ? '1 place' : `${wrong} places`;

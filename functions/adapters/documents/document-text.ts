@@ -1,5 +1,4 @@
-import { ExtractionFailure } from '#domain/files/services.ts';
-import { bounds } from './extracted.ts';
+import { bounds, tooManyCharacters } from './extracted.ts';
 
 /** Paragraphs and tables that follow each other: a page, a cell, a text box. */
 interface Block {
@@ -37,6 +36,8 @@ const mostColumns = 63;
 const join = (before: string, separator: string, after: string): string =>
   before === '' ? after : after === '' ? before : before + separator + after;
 
+const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' ');
+
 /**
  * Lays out the text of an office document in Markdown. It never copies what it has written, so that deep nesting takes
  * linear time.
@@ -70,8 +71,7 @@ export class DocumentText {
   text(fragment: string): void {
     if (fragment === '') return;
     const { fragments, isCell } = this.block();
-    if (isCell) this.append(fragments, fragment.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' '));
-    else this.append(fragments, fragment.replaceAll(/[\r\n]+/g, ' '));
+    this.append(fragments, isCell ? inCell(fragment) : fragment.replaceAll(/[\r\n]+/g, ' '));
     if (/\S/.test(fragment)) this.visible += 1;
   }
 
@@ -215,17 +215,7 @@ export class DocumentText {
   addTableLine(cells: readonly string[]): void {
     this.visible += 1;
     this.count(cells.reduce((characters, cell) => characters + cell.length, 0));
-    this.add(
-      this.tableLine(
-        cells.map((cell) =>
-          cell
-            .trim()
-            .replaceAll('|', '\\|')
-            .replaceAll(/[\t\r\n]+/g, ' '),
-        ),
-      ),
-      true,
-    );
+    this.add(this.tableLine(cells.map((cell) => inCell(cell.trim()))), true);
   }
 
   private tableLine(cells: readonly string[]): string {
@@ -249,7 +239,6 @@ export class DocumentText {
 
   private count(characters: number): void {
     this.characters += characters;
-    if (this.characters > bounds.characters)
-      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+    if (this.characters > bounds.characters) throw tooManyCharacters();
   }
 }

@@ -1,5 +1,5 @@
 import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
-import { bounds, type Extracted, type Format, formatOf } from './extracted.ts';
+import { bounds, type Extracted, type Format, formatOf, tooManyCharacters } from './extracted.ts';
 
 /** The reader of each format. Deferred imports: a reader and its library load when a document needs them. */
 const readers: Readonly<
@@ -23,18 +23,15 @@ export async function extractText(document: SourceDocument): Promise<ExtractedTe
     throw new ExtractionFailure('tooLarge', `is larger than ${bounds.fileBytes / 1024 / 1024} MB`);
   if (document.bytes.length === 0) throw new ExtractionFailure('empty', 'is empty');
   const { text, pageOffsets, notices = [] } = await readOrReject(format, document);
-  if (text.length > bounds.characters)
-    throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+  if (text.length > bounds.characters) throw tooManyCharacters();
   if (text.trim() === '') {
-    const reasons = [...(hints[format] ?? []), ...notices];
+    const reasons = [...(format === 'pdf' ? [pdfWithoutText] : []), ...notices];
     throw new ExtractionFailure('empty', ['has no text', reasons.join('; ')].filter(Boolean).join(': '));
   }
   return { text: text.toWellFormed(), pageOffsets, contentType, ...(notices.length > 0 && { notices }) };
 }
 
-const hints: Partial<Record<Format, string[]>> = {
-  pdf: ['its pages may be pictures, whose text must be recognized first'],
-};
+const pdfWithoutText = 'its pages may be pictures, whose text must be recognized first';
 
 async function readOrReject(format: Format, { bytes, contentType = '' }: SourceDocument): Promise<Extracted> {
   const read = await readers[format]();

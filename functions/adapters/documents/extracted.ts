@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 
 /** Limits for reading a document. */
 export const bounds = {
@@ -61,10 +62,7 @@ export class LeftOut {
   /** Such as `left out: 2 pictures, 1 embedded sheet`; none if nothing is left out. */
   notices(): string[] {
     const counts = [...this.counts].map(([kind, count]) => `${count} ${count === 1 ? kind : kinds[kind]}`);
-    const notices: string[] = [];
-    for (let at = 0; at < counts.length; at += kindsOfNotice)
-      notices.push(`left out: ${counts.slice(at, at + kindsOfNotice).join(', ')}`);
-    return notices;
+    return groupsOf(counts, kindsOfNotice).map((group) => `left out: ${group.join(', ')}`);
   }
 }
 
@@ -79,11 +77,13 @@ export async function joinPages(pages: AsyncIterable<string> | Iterable<string>)
     if (pageOffsets.length === bounds.pages) throw tooManyPages();
     pageOffsets.push(text.length);
     text += `${page.trim()}\n\n`;
-    if (text.length > bounds.characters)
-      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+    if (text.length > bounds.characters) throw tooManyCharacters();
   }
   return { text, pageOffsets };
 }
+
+export const tooManyCharacters = () =>
+  new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
 
 export const tooManyPages = () => new ExtractionFailure('tooLarge', `has more than ${bounds.pages} pages`);
 

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { unzipSync } from 'fflate';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds } from './extracted.ts';
-import { readXml, type XmlElements } from './read-xml.ts';
+import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
@@ -77,12 +77,12 @@ export class OfficePackage {
 
   /**
    * @param usualMain the main part of a package whose relationships and content types name none
-   * @param isWanted whether parts with a relationship of this type are read
+   * @param wantedTypes the relationships of the parts that are read
    */
   constructor(
     bytes: Uint8Array,
     usualMain: string,
-    isWanted: (type: string) => boolean,
+    wantedTypes: ReadonlySet<string>,
     allowance: ReadingAllowance,
   ) {
     this.allowance = allowance;
@@ -96,7 +96,7 @@ export class OfficePackage {
     const wanted = new Set([this.main]);
     for (const part of wanted)
       for (const { type, part: related } of relationsOf(part).values())
-        if (related !== undefined && isWanted(type)) wanted.add(related);
+        if (related !== undefined && wantedTypes.has(type)) wanted.add(related);
     this.parts = openArchive(bytes, (name) => wanted.has(name), allowance);
     if (!this.parts.has(this.main)) throw new Error('It has no main part');
   }
@@ -148,15 +148,10 @@ export class OfficePackage {
 
   private readRelations(part: string, bytes: Uint8Array | undefined): ReadonlyMap<string, Relation> {
     const relations = new Map<string, Relation>();
-    const element = {
-      open({ Id = '', Target = '', Type = '', TargetMode }: Readonly<Record<string, string | undefined>>) {
-        const isExternal = TargetMode === 'External';
-        relations.set(Id, {
-          type: Type.slice(Type.lastIndexOf('/') + 1),
-          part: isExternal ? undefined : targetOf(part, Target),
-          address: Target,
-        });
-      },
+    const element: Open = ({ Id = '', Target: address = '', Type = '', TargetMode }) => {
+      const type = Type.slice(Type.lastIndexOf('/') + 1);
+      const isExternal = TargetMode === 'External';
+      relations.set(Id, { type, part: isExternal ? undefined : targetOf(part, address), address });
     };
     if (bytes !== undefined) readXml(bytes, { 'rel:Relationship': element, Relationship: element });
     this.relationsByPart.set(part, relations);

@@ -2,7 +2,7 @@ import { chartElements } from './chart-elements.ts';
 import { DocumentText } from './document-text.ts';
 import { bounds, type LeftOut, type LeftOutKind } from './extracted.ts';
 import type { OfficePackage } from './office-package.ts';
-import { during, type XmlElement, type XmlElements } from './read-xml.ts';
+import { during, type Open, type XmlElement, type XmlElements } from './read-xml.ts';
 
 /** Reads parts of a Word document or a presentation. Both have the drawings, charts and equations of this file. */
 export class OfficeReader {
@@ -82,13 +82,12 @@ export class OfficeReader {
 
   private commonElements(): XmlElements {
     const { text } = this;
-    const textElement: XmlElement = { text: (fragment) => text.text(fragment) };
     return {
       ...this.alternativeElements(),
       ...this.pictureElements(),
       ...this.objectElements(),
       ...this.equationElements(),
-      'a:t': textElement,
+      'a:t': { text: (fragment) => text.text(fragment) },
       'a:br': () => text.lineBreak(),
       'a:fld': ({ type }) => type !== 'slidenum',
       'a:p': { close: () => text.endParagraph({ isTight: true }) },
@@ -146,17 +145,13 @@ export class OfficeReader {
   private pictureElements(): XmlElements {
     let description: string | undefined;
     let media: LeftOutKind | undefined;
-    const described: XmlElement = {
-      open: ({ descr, title }) => {
-        description = descr || title || description;
-      },
+    const described: Open = ({ descr, title }) => {
+      description = descr || title || description;
     };
-    const playing = (kind: LeftOutKind): XmlElement => ({
-      open: () => {
-        media = kind;
-      },
-    });
-    const ink: XmlElement = { open: () => this.count('ink drawing') };
+    const playing = (kind: LeftOutKind) => () => {
+      media = kind;
+    };
+    const ink: Open = () => this.count('ink drawing');
     const picture: XmlElement = {
       open: () => {
         media = undefined;

@@ -30,7 +30,7 @@ interface Reading {
 
 async function documentText(bytes: Uint8Array, reading: Reading): Promise<string> {
   const { leftOut, allowance } = reading;
-  const opened = new OfficePackage(bytes, 'word/document.xml', (type) => readTypes.has(type), allowance);
+  const opened = new OfficePackage(bytes, 'word/document.xml', readTypes, allowance);
   const chunks = new Map<string, string>();
   for (const part of opened.ofType('aFChunk')) {
     const chunk = opened.part(part);

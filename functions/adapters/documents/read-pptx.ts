@@ -11,12 +11,7 @@ const readTypes = new Set([
 
 /** Reads the slides in order, each with its speaker notes and comments. A hidden slide is an empty page. */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
-  const opened = new OfficePackage(
-    bytes,
-    'ppt/presentation.xml',
-    (type) => readTypes.has(type),
-    new ReadingAllowance(),
-  );
+  const opened = new OfficePackage(bytes, 'ppt/presentation.xml', readTypes, new ReadingAllowance());
   const leftOut = new LeftOut();
   const presentation = new Presentation(opened, leftOut);
   const extracted = await joinPages(presentation.slides());

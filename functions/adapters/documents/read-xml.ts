@@ -11,7 +11,7 @@ export interface XmlElement {
 }
 
 /** @returns false to skip the element's content and `close` */
-type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
+export type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
 
 /** A function is an element that is only opened. */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;

@@ -2,7 +2,7 @@ import { hex as dingbat } from 'dingbat-to-unicode';
 import type { LeftOut } from './extracted.ts';
 import type { OfficePackage } from './office-package.ts';
 import { OfficeReader, webAddress } from './office-reader.ts';
-import { during, type XmlElement, type XmlElements } from './read-xml.ts';
+import { during, type Open, type XmlElement, type XmlElements } from './read-xml.ts';
 import { byValue, levelOf, WordNumbering } from './word-numbering.ts';
 
 interface Paragraph {
@@ -68,7 +68,7 @@ export class WordDocument {
 
   private elements(reader: OfficeReader): XmlElements {
     const { text } = reader;
-    const skipped: XmlElement = { open: () => false };
+    const skipped: Open = () => false;
     let inLineProperties = false;
     return {
       ...this.paragraphElements(reader),
@@ -222,15 +222,15 @@ export class WordDocument {
   private noteElements({ text }: OfficeReader): XmlElements {
     let id = '';
     let author = '';
-    const reference = (kind: string, before: string, counted: { count: number }): XmlElement => ({
-      open: ({ 'w:id': referred = '' }) => {
+    const reference =
+      (kind: string, before: string, counted: { count: number }): Open =>
+      ({ 'w:id': referred = '' }) => {
         const key = `${kind} ${referred}`;
         const number = this.numbers.get(key) ?? counted.count + 1;
         if (!this.numbers.has(key)) counted.count = number;
         this.numbers.set(key, number);
         text.text(`[${before}${number}]`);
-      },
-    });
+      };
     const note = (kind: string): XmlElement => ({
       open: ({ 'w:id': own = '', 'w:type': type = 'normal' }) => {
         if (type !== 'normal') return false;

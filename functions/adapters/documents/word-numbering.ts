@@ -200,60 +200,50 @@ function labelOf(level: number, counters: readonly number[], levels: Levels): st
   const label = text.replaceAll(/%([1-9])/g, (_, digit: string) => {
     const at = Number(digit) - 1;
     const formatAt = levels.get(at)?.format ?? 'decimal';
-    return numeral(
-      counters[at] ?? startOf(levels, at),
-      isLegal && formatAt !== 'bullet' ? 'decimal' : formatAt,
-    );
+    const numeral = numerals.get(isLegal && formatAt !== 'bullet' ? 'decimal' : formatAt) ?? String;
+    return numeral(counters[at] ?? startOf(levels, at));
   });
   return label.trim() === '' ? undefined : `${indentation}${label.trim()} `;
 }
 
-function numeral(number: number, format: string): string {
-  switch (format) {
-    case 'none':
-    case 'bullet':
-      return '';
-    case 'lowerLetter':
-      return letters(number);
-    case 'upperLetter':
-      return letters(number).toUpperCase();
-    case 'lowerRoman':
-      return roman(number).toLowerCase();
-    case 'upperRoman':
-      return roman(number);
-    case 'decimalZero':
-      return String(number).padStart(2, '0');
-    default:
-      return String(number);
-  }
-}
+/** Numbers in the formats that are not decimal. */
+const numerals = new Map<string, (number: number) => string>([
+  ['none', () => ''],
+  ['bullet', () => ''],
+  ['lowerLetter', letters],
+  ['upperLetter', (number) => letters(number).toUpperCase()],
+  ['lowerRoman', (number) => roman(number).toLowerCase()],
+  ['upperRoman', roman],
+  ['decimalZero', (number) => String(number).padStart(2, '0')],
+]);
 
 /** a to z, aa to zz, aaa …; longer labels are numbers. */
-const letters = (number: number): string =>
-  number < 1 || number > 26 * 4
-    ? String(number)
-    : String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));
+function letters(number: number): string {
+  if (number < 1 || number > 26 * 4) return String(number);
+  return String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));
+}
 
-const romanDigits: [value: number, digits: string][] = [
-  [1000, 'M'],
-  [900, 'CM'],
-  [500, 'D'],
-  [400, 'CD'],
-  [100, 'C'],
-  [90, 'XC'],
-  [50, 'L'],
-  [40, 'XL'],
-  [10, 'X'],
-  [9, 'IX'],
-  [5, 'V'],
-  [4, 'IV'],
-  [1, 'I'],
-];
+const romanDigits = {
+  M: 1000,
+  CM: 900,
+  D: 500,
+  CD: 400,
+  C: 100,
+  XC: 90,
+  L: 50,
+  XL: 40,
+  X: 10,
+  IX: 9,
+  V: 5,
+  IV: 4,
+  I: 1,
+};
 
 function roman(number: number): string {
   if (number < 1 || number > 3999) return String(number);
   let rest = number;
   let digits = '';
-  for (const [value, digit] of romanDigits) for (; rest >= value; rest -= value) digits += digit;
+  for (const [digit, value] of Object.entries(romanDigits))
+    for (; rest >= value; rest -= value) digits += digit;
   return digits;
 }

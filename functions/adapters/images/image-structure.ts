@@ -116,30 +116,26 @@ function orientationIn(tiff: DataView): number {
  * The first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated images.
  * @returns undefined if the image is not animated
  */
-export function firstFrame(bytes: Uint8Array, mediaType: string): Uint8Array | undefined {
-  switch (mediaType) {
-    case 'image/gif':
-      return firstFrameOfGif(bytes);
-    case 'image/png':
-      return firstFrameOfPng(bytes);
-    case 'image/webp':
-      return firstFrameOfWebp(bytes);
-    default:
-      return undefined;
-  }
-}
+export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
+  firstFrames[mediaType]?.(bytes);
+
+const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | undefined>> = {
+  'image/gif': firstFrameOfGif,
+  'image/png': firstFrameOfPng,
+  'image/webp': firstFrameOfWebp,
+};
 
 /**
  * Without its animation, a PNG is the image that programs without support for animations show: nearly always the first
  * frame.
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
-  if (findChunk(chunksOf(bytes, 'image/png'), 'acTL') === undefined) return undefined;
+  if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
   // A file may have millions of chunks, so they are not collected.
   const still = Buffer.alloc(bytes.length);
   still.set(bytes.subarray(0, 8));
   let length = 8;
-  for (const { type, whole } of chunksOf(bytes, 'image/png')) {
+  for (const { type, whole } of pngChunks(bytes)) {
     if (['acTL', 'fcTL', 'fdAT'].includes(type)) continue;
     still.set(whole, length);
     length += whole.length;
@@ -180,8 +176,7 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   while (at < bytes.length && bytes[at] !== trailer) {
     if (bytes[at] === imageDescriptor) {
       if (end !== undefined) return Buffer.concat([bytes.subarray(0, end), Buffer.from([trailer])]);
-      // The descriptor, its color table, and the size of codes.
-      end = afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
+      end = afterPicture(bytes, at);
       at = end;
     } else if (bytes[at] === extension) at = afterBlocks(bytes, at + 2);
     else return undefined;
@@ -190,6 +185,10 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
+
+/** A picture has a descriptor, its color table, the size of codes, and blocks. */
+const afterPicture = (bytes: Uint8Array, at: number): number =>
+  afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
 
 /** Each block starts with its length. An empty block is the last one. */
 function afterBlocks(bytes: Uint8Array, start: number): number {
@@ -209,19 +208,15 @@ interface Size {
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  switch (mediaType) {
-    case 'image/png':
-      return isWholePng(image, size);
-    case 'image/jpeg':
-      return isWholeJpeg(image, size);
-    case 'image/webp':
-      return image.readUInt32LE(4) + 8 <= image.length;
-    case 'image/gif':
-      return isWholeGif(image);
-    default:
-      return true;
-  }
+  return wholeness[mediaType]?.(image, size) ?? true;
 }
+
+const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean | Promise<boolean>>> = {
+  'image/png': isWholePng,
+  'image/jpeg': isWholeJpeg,
+  'image/webp': (image) => image.readUInt32LE(4) + 8 <= image.length,
+  'image/gif': isWholeGif,
+};
 
 /**
  * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that the pixels are as many as
@@ -276,11 +271,7 @@ function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
 function isWholeGif(image: Buffer): boolean {
   let at = 13 + colorTableBytes(image[10]);
   while (image[at] === extension) at = afterBlocks(image, at + 2);
-  // The descriptor, its color table, and the size of codes.
-  return (
-    image[at] === imageDescriptor &&
-    afterBlocks(image, at + 10 + colorTableBytes(image[at + 9]) + 1) <= image.length
-  );
+  return image[at] === imageDescriptor && afterPicture(image, at) <= image.length;
 }
 
 const startOfScan = 0xda;

@@ -19,15 +19,9 @@ interface Pixels {
 }
 
 /** The codecs were written for browsers and expect this class as a global. */
-class ImageData implements Pixels {
-  readonly data: Uint8ClampedArray;
-  readonly width: number;
-  readonly height: number;
-
+class ImageData {
   constructor(data: Uint8ClampedArray, width: number, height: number) {
-    this.data = data;
-    this.width = width;
-    this.height = height;
+    Object.assign(this, { data, width, height });
   }
 }
 Object.assign(globalThis, { ImageData });
@@ -116,7 +110,7 @@ function upright(pixels: Pixels, orientation: number): Pixels {
       turned[y * newWidth + x] =
         source[(flipsY ? height - 1 - fromY : fromY) * width + (flipsX ? width - 1 - fromX : fromX)] ?? 0;
     }
-  return new ImageData(new Uint8ClampedArray(turned.buffer), newWidth, newHeight);
+  return { data: new Uint8ClampedArray(turned.buffer), width: newWidth, height: newHeight };
 }
 
 /** Puts the image on a white background: JPEG has no transparency, and transparent pixels would become black. */

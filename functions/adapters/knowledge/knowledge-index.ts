@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { DeleteObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { S3Client } from '@aws-sdk/client-s3';
 import MiniSearch, { type AsPlainObject, type Options, type SearchOptions } from 'minisearch';
-import { getObject, objectCache } from '#adapters/s3-objects.ts';
+import { bucketObjects, objectCache } from '#adapters/s3-objects.ts';
 import { splitText } from '#domain/knowledge/documents.ts';
 import type {
   KnowledgeChange,
@@ -66,18 +66,16 @@ export interface IndexObjects {
   delete(name: string): Promise<void>;
 }
 
-export function s3IndexObjects(client: S3Client, Bucket: string): IndexObjects {
+export function s3IndexObjects(client: S3Client, bucket: string): IndexObjects {
+  const objects = bucketObjects(client, bucket);
   return {
     async put(workspaceId, object) {
-      const Key = `knowledge/${workspaceId}/${randomUUID()}`;
-      await client.send(new PutObjectCommand({ Bucket, Key, Body: object, ContentType: 'application/gzip' }));
-      return Key;
+      const name = `knowledge/${workspaceId}/${randomUUID()}`;
+      await objects.put(name, object, 'application/gzip');
+      return name;
     },
-    get: async (name) => (await getObject(client, { Bucket, Key: name }))?.Body?.transformToByteArray(),
-
-    async delete(name) {
-      await client.send(new DeleteObjectCommand({ Bucket, Key: name }));
-    },
+    get: async (name) => (await objects.get(name))?.Body?.transformToByteArray(),
+    delete: objects.delete,
   };
 }
 
@@ -119,8 +117,6 @@ const searchOptions: SearchOptions = {
 const fuzziness = 0.2;
 const hasPrefix = (term: string): boolean => term.length >= minPrefixCharacters && !/\p{N}/u.test(term);
 const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && !/\p{N}/u.test(term);
-
-const newIndex = (): MiniSearch<IndexedPassage> => new MiniSearch(indexOptions);
 
 /**
  * Returns a predicate: whether a search for the wanted terms could match a term. Other terms only count for a passage's
@@ -216,7 +212,10 @@ export class KnowledgeIndex {
   }
 
   static empty(): KnowledgeIndex {
-    return new KnowledgeIndex({ version, nextId: 0, documents: {}, passages: [] }, newIndex());
+    return new KnowledgeIndex(
+      { version, nextId: 0, documents: {}, passages: [] },
+      new MiniSearch(indexOptions),
+    );
   }
 
   static async parse(object: Uint8Array): Promise<KnowledgeIndex> {

@@ -14,27 +14,22 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import { checkedAddresses, type OutboundRules } from './addresses.ts';
 
-interface ReadBody {
-  body: Buffer;
-  /** The body was longer than the maximum. */
-  isTruncated: boolean;
-}
-
 /**
- * Reads and decompresses a response's body, at most `maxBytes` of decompressed data.
- * @throws OutboundFailure `broken` for an unknown content coding; errors of the connection or the decompression
- *   unchanged
+ * Reads and decompresses a response's body.
+ * @throws OutboundFailure `too-large` for more than `maxBytes` of decompressed data, `broken` for an unknown content
+ *   coding; errors of the connection or the decompression unchanged
  */
-async function readBody(response: IncomingMessage, maxBytes: number): Promise<ReadBody> {
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     chunks.push(chunk);
     // Leaving the loop destroys the connection.
-    if (bytes > maxBytes) return { body: Buffer.concat(chunks, maxBytes), isTruncated: true };
+    if (bytes > maxBytes)
+      throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
   }
-  return { body: Buffer.concat(chunks, bytes), isTruncated: false };
+  return Buffer.concat(chunks, bytes);
 }
 
 function decoded(response: IncomingMessage): AsyncIterable<unknown> {
@@ -129,17 +124,17 @@ async function follow(request: OutboundRequest, signal: AbortSignal): Promise<Ou
   for (let hop = 0; ; hop += 1) {
     const response = await responseOf(request, url, hop, signal);
     const next = request.method === 'GET' && request.redirects > 0 ? redirectOf(response, url) : undefined;
+    const { statusCode: status = 0, headers } = response;
     if (next === undefined && request.discardBody) {
       await readBody(response, request.maxBytes).catch(() => undefined);
       response.destroy();
-      const { statusCode = 0, headers } = response;
-      return { url, status: statusCode, headers, body: Buffer.alloc(0) };
+      return { url, status, headers, body: Buffer.alloc(0) };
     }
     if (next === undefined) {
-      const whole = await wholeOf(request, response);
+      const body = await readBody(response, request.maxBytes);
       // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
       signal.throwIfAborted();
-      return { url, ...whole };
+      return { url, status, headers, body };
     }
     response.destroy();
     if (hop === request.redirects)
@@ -226,16 +221,6 @@ function redirectOf({ statusCode = 0, headers }: IncomingMessage, url: URL): URL
   const next = URL.parse(headers.location, url.href);
   if (next === null) throw new OutboundFailure('broken', 'A redirect leads to an invalid address');
   return next;
-}
-
-async function wholeOf(
-  { maxBytes }: OutboundRequest,
-  response: IncomingMessage,
-): Promise<Omit<OutboundResponse, 'url'>> {
-  const { body, isTruncated } = await readBody(response, maxBytes);
-  if (isTruncated)
-    throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
-  return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
 const timeoutText = (milliseconds: number): string => `It took longer than ${milliseconds / 1000} seconds`;

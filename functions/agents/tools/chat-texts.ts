@@ -9,7 +9,7 @@ import { type AgentTool, query, scoreOf, ToolFailure, type ToolUse } from './age
 const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
 const input = z.object({ query });
 
-/** Returns the searchable texts of one part of a chat, such as its messages. */
+/** Returns the searchable texts of a chat. */
 type LookupSource = (use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>) => Promise<SearchResult>;
 
 interface SearchResult {
@@ -25,7 +25,7 @@ interface SourcedText extends SearchedText {
 
 /** Searches messages and files of the chat, including messages that are no longer in the prompt. */
 export const lookup = (
-  sources: readonly LookupSource[],
+  source: LookupSource,
   ranking: PassageRanking,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
   type: 'consultant_lookup',
@@ -36,9 +36,8 @@ export const lookup = (
   input: () => input,
   start: ({ query }) => ({ content: 'Looking through the conversation', args: { query } }),
   async run({ query }, use) {
-    const found = await Promise.all(sources.map((source) => source(use)));
-    const sourced = found.flatMap(({ texts }) => texts);
-    const texts = sourced.map(({ source: _source, ...searched }) => searched);
+    const searched = await source(use);
+    const texts = searched.texts.map(({ source: _source, ...text }) => text);
     const best = await ranking.rank(
       use.agents[0].workspaceId,
       { texts, query, limit: use.config.max_results },
@@ -46,13 +45,13 @@ export const lookup = (
     );
     const notes = [
       ...(best.length === 0 ? ['Nothing that was searched matches the query'] : []),
-      ...found.flatMap((source) => source.notes),
+      ...searched.notes,
     ];
     return {
       data: {
         results: best.map(({ found: { text, textIndex, page }, score }) => ({
           text,
-          source: { ...sourced[textIndex]?.source, ...(page !== undefined && { page }) },
+          source: { ...searched.texts[textIndex]?.source, ...(page !== undefined && { page }) },
           score: scoreOf(score),
         })),
         ...(notes.length > 0 && { note: notes.join('. ') }),
@@ -87,7 +86,7 @@ export const chatTexts =
   async ({ chat, attachments, signal }) => {
     if (chat === null) throw new ToolFailure('There is no chat to search');
     const last = chat.messageCount;
-    const search = new ChatSearch(chat.id, services.attachments, signal);
+    const search = chatSearch(chat.id, services.attachments, signal);
     await search.addFiles(attachments);
     const isInPrompt = promptFilter();
     for await (const page of services.messages().range(chat, { first: 1, last, ascending: false }))
@@ -101,69 +100,59 @@ export const chatTexts =
   };
 
 /** Collects messages and files up to the limits. */
-class ChatSearch {
-  readonly texts: SourcedText[] = [];
-  private readonly chatId: number;
-  private readonly attachments: Services['attachments'];
-  private readonly signal: AbortSignal;
-  private readonly tooLong: string[] = [];
-  private readonly filesSeen = new Set<string>();
-  private charactersLeft = searchLimits.characters;
-  private searched = 0;
-
-  constructor(chatId: number, attachments: Services['attachments'], signal: AbortSignal) {
-    this.chatId = chatId;
-    this.attachments = attachments;
-    this.signal = signal;
-  }
-
-  /** Reads files that were not read before. */
-  async addFiles(files: readonly StoredFile[]): Promise<void> {
-    for (const file of files.filter(({ uuid }) => !this.filesSeen.has(uuid))) {
-      this.filesSeen.add(file.uuid);
-      if (this.filesSeen.size <= searchLimits.files) await this.addFile(file);
-    }
-  }
-
-  private async addFile(file: StoredFile): Promise<void> {
-    const bounds = { whole: this.charactersLeft, start: 0 };
-    const content = await this.attachments().read(file, bounds, this.signal);
-    if (content.type === 'beginning') this.tooLong.push(JSON.stringify(file.name));
+function chatSearch(chatId: number, attachments: Services['attachments'], signal: AbortSignal) {
+  const texts: SourcedText[] = [];
+  const tooLong: string[] = [];
+  const filesSeen = new Set<string>();
+  let charactersLeft = searchLimits.characters;
+  let searched = 0;
+  const addFile = async (file: StoredFile): Promise<void> => {
+    const content = await attachments().read(file, { whole: charactersLeft, start: 0 }, signal);
+    if (content.type === 'beginning') tooLong.push(JSON.stringify(file.name));
     if (content.type !== 'text') return;
-    this.charactersLeft -= content.text.length;
+    charactersLeft -= content.text.length;
     const { text, pageOffsets } = content;
-    this.texts.push({ text, pageOffsets, source: { type: 'file', file_uuid: file.uuid, name: file.name } });
-  }
+    texts.push({ text, pageOffsets, source: { type: 'file', file_uuid: file.uuid, name: file.name } });
+  };
+  return {
+    texts,
 
-  /** Returns false if a limit is reached. */
-  addMessage(message: Message): boolean {
-    if (this.searched === searchLimits.messages || message.content.length > this.charactersLeft) return false;
-    this.searched += 1;
-    this.charactersLeft -= message.content.length;
-    const source = {
-      type: 'message',
-      message_id: messageId(this.chatId, message.position),
-      role: message.role,
-      created_at: message.createdAt,
-    };
-    this.texts.push({ text: message.content, source });
-    return true;
-  }
+    /** Reads files that were not read before. */
+    async addFiles(files: readonly StoredFile[]): Promise<void> {
+      for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
+        filesSeen.add(file.uuid);
+        if (filesSeen.size <= searchLimits.files) await addFile(file);
+      }
+    },
 
-  noteOnMessages(total: number): string {
-    return `Only the newest ${this.searched} of ${total} earlier messages were searched`;
-  }
+    /** Returns false if a limit is reached. */
+    addMessage(message: Message): boolean {
+      if (searched === searchLimits.messages || message.content.length > charactersLeft) return false;
+      searched += 1;
+      charactersLeft -= message.content.length;
+      const source = {
+        type: 'message',
+        message_id: messageId(chatId, message.position),
+        role: message.role,
+        created_at: message.createdAt,
+      };
+      texts.push({ text: message.content, source });
+      return true;
+    },
 
-  notesOnFiles(): string[] {
-    const { tooLong, filesSeen } = this;
-    const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
-    const unnamed = tooLong.length - named.length;
-    return [
-      ...named,
-      ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
-      ...(filesSeen.size > searchLimits.files
-        ? [`Of ${filesSeen.size} files only the newest ${searchLimits.files} were searched`]
-        : []),
-    ];
-  }
+    noteOnMessages: (total: number): string =>
+      `Only the newest ${searched} of ${total} earlier messages were searched`,
+
+    notesOnFiles(): string[] {
+      const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
+      const unnamed = tooLong.length - named.length;
+      return [
+        ...named,
+        ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
+        ...(filesSeen.size > searchLimits.files
+          ? [`Of ${filesSeen.size} files only the newest ${searchLimits.files} were searched`]
+          : []),
+      ];
+    },
+  };
 }

@@ -62,10 +62,7 @@ async function queryKnowledgeBase(
       { knowledgeBaseId, query, limit: config.max_passages },
       signal,
     );
-    return outcome(
-      passages.map(({ found, score }) => ({ ...found, score: scoreOf(score) })),
-      undefined,
-    );
+    return outcome(passages.map(({ found, score }) => ({ ...found, score: scoreOf(score) })));
   } catch (error) {
     if (!(error instanceof KnowledgeBaseFailure)) throw error;
     throw new ToolFailure(failureTexts[error.kind], { cause: error });
@@ -79,9 +76,7 @@ const failureTexts: Readonly<Record<KnowledgeBaseFailureReason, string>> = {
   refused: 'The knowledge base could not answer',
 };
 
-const outcome = (results: unknown[], note: string | undefined): ToolOutcome => ({
-  data: {
-    results,
-    ...(results.length === 0 && { note: note ?? 'Nothing in the knowledge base matches the query' }),
-  },
-});
+const outcome = (
+  results: unknown[],
+  note = 'Nothing in the knowledge base matches the query',
+): ToolOutcome => ({ data: { results, ...(results.length === 0 && { note }) } });

@@ -64,8 +64,10 @@ export type ReplyPart =
 export type CallPart = Extract<ReplyPart, { call: ModelCall }>;
 
 export interface ModelCall {
-  /** The agent's `llm_model`, with `#` and the service tier if the call has one: it has a price of its own. */
+  /** The agent's `llm_model`, or one of its fallback models. */
   model: string;
+  /** The service tier: such a call has a price of its own. */
+  tier?: string | undefined;
   callType: 'chat' | 'consultant_call_agent' | 'title';
 }
 
@@ -74,7 +76,8 @@ export interface CallUsage extends TokenUsage {
   written_prompt_tokens?: number;
 }
 
-export const countedCall = ({ model, callType }: ModelCall, usage: CallUsage): CountedCall => {
+export const countedCall = ({ model: name, tier, callType }: ModelCall, usage: CallUsage): CountedCall => {
+  const model = tier === undefined ? name : `${name}#${tier}`;
   const { cached_prompt_tokens: cached, written_prompt_tokens: written = 0 } = usage;
   return [
     ...([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens] as const),

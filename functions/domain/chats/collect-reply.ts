@@ -37,6 +37,8 @@ export interface Reply {
   reasoningSteps: ReasoningStep[];
   /** The model calls; `usage` is their sum. */
   calls: CountedCall[];
+  /** The model of the agent's last call: its own, or one of its fallback models. */
+  model?: string;
 }
 
 /** Message of the reasoning steps that run when a client stops their reply. */
@@ -63,6 +65,7 @@ function gatherReply(
   const countCall = (call: ModelCall, usage: CallUsage): void => {
     if (usage.total_calls === 0) return;
     reply.usage = sumOf(reply.usage, usage);
+    if (call.callType === 'chat') reply.model = call.model;
     reply.calls.push(countedCall(call, usage));
   };
   const now = () => clock.now().toISOString();

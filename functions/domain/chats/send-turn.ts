@@ -256,6 +256,8 @@ export async function finishTurn(
       message_id: messageId(turn.chat.id, turn.position + 1),
       final_text: reply.content,
       usage: reply.usage,
+      ...(reply.model !== undefined &&
+        reply.model !== turn.agent.definition.llm_model && { model: reply.model }),
       ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
     });
   } else emit({ type: 'response.error', ...reply.error });

@@ -126,10 +126,9 @@ export interface Preparation {
 
 /** A file in the form prepared for models. It is stored as long as the file. */
 export type PreparedAttachment =
-  | { type: 'text'; text: string; pageOffsets: number[]; notices?: readonly string[] }
+  | Extract<AttachmentContent, { type: 'text' | 'unreadable' }>
   /** `fitted`: whether models get a smaller image that was made from the file, and not the file itself. */
-  | { type: 'image'; mediaType: string; fitted: boolean; notices?: readonly string[] }
-  | { type: 'unreadable'; reason: string };
+  | { type: 'image'; mediaType: string; fitted: boolean; notices?: readonly string[] };
 
 /** Presigned addresses to which the content prepared from one file is written. */
 interface ResultAddresses {

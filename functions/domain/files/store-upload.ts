@@ -77,8 +77,11 @@ async function readPart(
     if (form.data !== undefined) form.wrong ??= 'data is given more than once';
     form.data = part.text;
   } else if (form.file === undefined) {
-    form.file = describe(services, part);
-    await receive(services, workspaceId, form.file, part.content);
+    const { name = '', content } = part;
+    const contentType = typeFor(name, part.contentType);
+    const wrong = describeWrongFile(name, contentType);
+    form.file = { uuid: services.identifiers.uuid(), name, contentType, size: 0, wrong, writer: undefined };
+    await receive(services, workspaceId, form.file, content);
   } else {
     form.wrong ??= 'file is given more than once';
     for await (const _bytes of part.content);
@@ -114,19 +117,6 @@ function failureOf(error: unknown, { file, data }: Form): ServiceError {
   });
 }
 
-function describe(services: UploadServices, part: UploadPart & { kind: 'file' }): Received {
-  const name = part.name ?? '';
-  const contentType = typeFor(name, part.contentType);
-  return {
-    uuid: services.identifiers.uuid(),
-    name,
-    contentType,
-    size: 0,
-    wrong: describeWrongFile(name, contentType),
-    writer: undefined,
-  };
-}
-
 /** Reads a file's content to its end. Stores it until a problem is found. */
 async function receive(
   services: UploadServices,
@@ -134,54 +124,44 @@ async function receive(
   file: Received,
   content: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const start = new ContentStart(services.contentDetector, file);
+  const start = contentStart(services.contentDetector, file);
   for await (const bytes of content) {
     start.add(bytes);
     file.size += bytes.length;
-    if ((file.wrong ?? start.wrong) !== undefined) continue;
+    if ((file.wrong ?? start.wrong()) !== undefined) continue;
     if (file.size > limits.fileBytes) file.wrong = { message: uploadFailures.tooLarge };
     else {
       file.writer ??= services.files.start({ workspaceId, ...file });
       await file.writer.write(bytes);
     }
   }
-  start.end();
   if (file.size > limits.fileBytes) file.wrong ??= { message: uploadFailures.tooLarge };
   if (file.size === 0) file.wrong ??= { message: uploadFailures.empty };
-  file.wrong ??= start.wrong;
+  file.wrong ??= start.wrongAtEnd();
 }
 
-/** The first bytes of a file. They are checked as soon as there are enough of them to detect the content type. */
-class ContentStart {
-  /** Why the content does not fit the content type. */
-  wrong: UploadRejection | undefined;
-  private readonly detector: ContentDetector;
-  private readonly file: Pick<Received, 'name' | 'contentType'>;
-  private readonly bytes = new Uint8Array(bytesToDetect);
-  private length = 0;
-
-  constructor(detector: ContentDetector, file: Pick<Received, 'name' | 'contentType'>) {
-    this.detector = detector;
-    this.file = file;
-  }
-
-  add(bytes: Uint8Array): void {
-    if (this.length === bytesToDetect) return;
-    const first = bytes.subarray(0, bytesToDetect - this.length);
-    this.bytes.set(first, this.length);
-    this.length += first.length;
-    if (this.length === bytesToDetect) this.check();
-  }
-
-  /** Checks the content of a file that is shorter than `bytesToDetect`. */
-  end(): void {
-    if (this.length > 0 && this.length < bytesToDetect) this.check();
-  }
-
-  private check(): void {
-    const bytes = this.bytes.subarray(0, this.length);
-    this.wrong = describeWrongContent(this.file, bytes, this.detector.detect(bytes));
-  }
+/** Checks the first bytes of a file, as soon as there are enough of them to detect the content type. */
+function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | 'contentType'>) {
+  const start = new Uint8Array(bytesToDetect);
+  let length = 0;
+  let wrong: UploadRejection | undefined;
+  const check = () => {
+    const bytes = start.subarray(0, length);
+    return describeWrongContent(file, bytes, detector.detect(bytes));
+  };
+  return {
+    add(bytes: Uint8Array): void {
+      if (length === bytesToDetect) return;
+      const first = bytes.subarray(0, bytesToDetect - length);
+      start.set(first, length);
+      length += first.length;
+      if (length === bytesToDetect) wrong = check();
+    },
+    /** Why the content does not fit the content type, as far as it has been checked. */
+    wrong: () => wrong,
+    /** The same of a file that may be shorter than `bytesToDetect`. */
+    wrongAtEnd: () => (length > 0 && length < bytesToDetect ? check() : wrong),
+  };
 }
 
 /** The scope is `persistent` if the data is missing or wrong. */

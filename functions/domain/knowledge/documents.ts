@@ -57,7 +57,7 @@ function endOf(text: string, start: number, to: number): number {
   if (maxEnd >= to) return to;
   const secondHalf = text.slice(start + minPassageCharacters, maxEnd);
   for (const pattern of breaks) {
-    const last = lastEnd(secondHalf, pattern);
+    const last = endsOf(secondHalf, pattern).at(-1);
     if (last !== undefined) return start + minPassageCharacters + last;
   }
   return betweenCharacters(text, maxEnd);
@@ -68,26 +68,15 @@ function nextStart(text: string, end: number): number {
   const start = end - overlapCharacters;
   const overlap = text.slice(start, end);
   for (const pattern of breaks.slice(1)) {
-    const first = firstEnd(overlap, pattern);
-    if (first !== undefined) return start + first;
+    const [first = overlap.length] = endsOf(overlap, pattern);
+    // If the match ends where the text ends, nothing would be left.
+    if (first < overlap.length) return start + first;
   }
   return betweenCharacters(text, start);
 }
 
-function lastEnd(text: string, pattern: RegExp): number | undefined {
-  let end: number | undefined;
-  for (const match of text.matchAll(pattern)) end = match.index + match[0].length;
-  return end;
-}
-
-/** Undefined if the match ends where the text ends, because then nothing would be left. */
-function firstEnd(text: string, pattern: RegExp): number | undefined {
-  for (const match of text.matchAll(pattern)) {
-    const end = match.index + match[0].length;
-    return end < text.length ? end : undefined;
-  }
-  return undefined;
-}
+const endsOf = (text: string, pattern: RegExp): number[] =>
+  Array.from(text.matchAll(pattern), ({ index, 0: match }) => index + match.length);
 
 /** Never splits a surrogate pair: a character outside the Basic Multilingual Plane is two UTF-16 code units. */
 const betweenCharacters = (text: string, at: number): number =>

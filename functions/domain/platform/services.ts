@@ -32,14 +32,19 @@ export interface Log {
  */
 export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
 
+/**
+ * Why a model call is retried. `invalid-reply`: its text was not in the form of the reply; `fallback`: another model is
+ * called. These are values of a metric's dimension.
+ */
+export type RetryReason = ModelFailureKind | 'invalid-reply' | 'fallback';
+
 /** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
 export interface Meter {
   /** A reply or a title has ended, complete or not. Records its usage. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
   /** The model ended a reply with a failure. */
   modelFailed(model: string, failure: FailureOfModel): void;
-  /** A model call is retried; `invalid-reply`: its text had not the form of the reply. */
-  modelRetried(model: string, reason: ModelFailureKind | 'invalid-reply'): void;
+  modelRetried(model: string, reason: RetryReason): void;
   /** A worker has processed requests of batches. */
   requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
   /** A batch has ended. `age`: milliseconds since its creation. */
@@ -70,6 +75,12 @@ export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
   Object.fromEntries(
     Object.entries<number>(one).map(([name, count]) => [name, count + (other[name as keyof Counts] ?? 0)]),
   ) as Counts;
+
+/** The items in groups of the given size. The last group may be smaller. */
+export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
 
 export interface PlatformServices {
   clock: Clock;

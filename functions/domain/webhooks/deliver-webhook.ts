@@ -170,9 +170,9 @@ async function attempt(
     failure,
     duration,
   });
-  const { retryDelays } = services.webhookSettings;
-  services.meter.webhookCalled(outcomeOf(response));
-  const next = nextOf(services, delivery, response, retryDelays, now);
+  const outcome = outcomeOf(response);
+  services.meter.webhookCalled(outcome);
+  const next = nextOf(services, delivery, outcome, response.retryAfter, now);
   await services.deliveries.end(delivery, { ...started.attempt, duration, status, failure }, next);
   if (next.state === 'pending') return waiting(next.nextAt, now);
   return next.state === 'exhausted' ? exhausted : finished;
@@ -195,21 +195,23 @@ async function responseOf(
   }
 }
 
-function outcomeOf({ status }: AttemptResponse): 'delivered' | 'refused' | 'unreachable' | 'gone' {
+type Outcome = 'delivered' | 'refused' | 'unreachable' | 'gone';
+
+function outcomeOf({ status }: AttemptResponse): Outcome {
   if (status === null) return 'unreachable';
   if (status === 410) return 'gone';
   return status >= 200 && status <= 299 ? 'delivered' : 'refused';
 }
 
 function nextOf(
-  services: Services<'random'>,
+  services: Services<'random' | 'webhookSettings'>,
   { attempts, nextAt }: WebhookDelivery,
-  { status, retryAfter }: AttemptResponse,
-  retryDelays: readonly number[],
+  outcome: Outcome,
+  retryAfter: number | null,
   now: Date,
 ): Pick<WebhookDelivery, 'state' | 'nextAt'> {
-  if (status !== null && status >= 200 && status <= 299) return { state: 'delivered', nextAt };
-  if (status === 410) return { state: 'gone', nextAt };
+  if (outcome === 'delivered' || outcome === 'gone') return { state: outcome, nextAt };
+  const { retryDelays } = services.webhookSettings;
   const delay = retryDelays[attempts - 1];
   if (delay === undefined) return { state: 'exhausted', nextAt };
   // A receiver's Retry-After can lengthen the delay, up to the longest delay of the schedule.

@@ -8,6 +8,7 @@ import {
   rateClasses,
   type Tokens,
 } from '#contract/rate-limits.ts';
+import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { BucketChange, BucketOwner, RateLimitDecision, RateLimits } from './rate-limits.ts';
 import type { Services } from './services.ts';
 
@@ -23,14 +24,13 @@ const maxKeys = 10_000;
 const attempts = 3;
 
 export function openRateLimits(services: LimiterServices): RateLimits {
-  const bucketsOfKeys = new Map<string, Buckets>();
+  const bucketsOfKeys = recentlyUsed<Buckets>(maxKeys);
   const bucketsOf = (owner: BucketOwner): Buckets => {
     const name = `${owner.apiKeyId} ${formatLimits(owner.limits)}`;
-    const buckets = bucketsOfKeys.get(name) ?? newBuckets(owner);
-    bucketsOfKeys.delete(name);
+    const known = bucketsOfKeys.get(name);
+    if (known !== undefined) return known;
+    const buckets = newBuckets(owner);
     bucketsOfKeys.set(name, buckets);
-    const [oldest] = bucketsOfKeys.keys();
-    if (bucketsOfKeys.size > maxKeys && oldest !== undefined) bucketsOfKeys.delete(oldest);
     return buckets;
   };
   const now = (): number => services.clock.now().getTime();

@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/promises.ts';
-import { type Clock, sumOf } from '#domain/platform/services.ts';
+import { type Clock, groupsOf, sumOf } from '#domain/platform/services.ts';
 import type { Services } from './services.ts';
 import {
   type DayOfUsage,
@@ -53,8 +53,7 @@ export async function summarizeUsage(
   const ids = await workspacesOf(services, input.workspaceId);
   const lines = new Map<string | null, UsageLine>();
   let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
-  for (let first = 0; first < ids.length; first += workspacesAtOnce) {
-    const group = ids.slice(first, first + workspacesAtOnce);
+  for (const group of groupsOf(ids, workspacesAtOnce)) {
     const found = await allEnded(group.map((id) => usageOf(services, id, input)));
     for (const line of found.flat()) {
       lines.set(line.name, sum(lines.get(line.name), line));

@@ -14,19 +14,21 @@ interface UsageOwner extends KeyOwner {
   agentId: string | null;
 }
 
-export interface UsageCounts {
+export const noCounts = {
   /** Turns in chats that have ended, successful or failed. */
-  turns: number;
-  failedTurns: number;
+  turns: 0,
+  failedTurns: 0,
   /** Requests of batches that a worker has ended, successful or failed. */
-  batchRequests: number;
-  failedBatchRequests: number;
-  uploads: number;
-  uploadedBytes: number;
+  batchRequests: 0,
+  failedBatchRequests: 0,
+  uploads: 0,
+  uploadedBytes: 0,
   /** Tests of agents by operators, successful or failed. */
-  tests: number;
-  failedTests: number;
-}
+  tests: 0,
+  failedTests: 0,
+};
+
+export type UsageCounts = typeof noCounts;
 
 /** The usage that one write adds. The calls include those of called agents, of titles and of failed attempts. */
 export interface Use extends UsageOwner {
@@ -34,14 +36,16 @@ export interface Use extends UsageOwner {
   calls: readonly CountedCall[];
 }
 
-export interface ModelUsage {
-  calls: number;
-  promptTokens: number;
-  completionTokens: number;
+export const noModelUsage = {
+  calls: 0,
+  promptTokens: 0,
+  completionTokens: 0,
   /** The part of the prompts that was read from the provider's cache, and the part that was written to it. */
-  cachedTokens: number;
-  writtenTokens: number;
-}
+  cachedTokens: 0,
+  writtenTokens: 0,
+};
+
+export type ModelUsage = typeof noModelUsage;
 
 export interface DayOfUsage extends UsageOwner {
   /** UTC day, such as `2027-01-31`. */
@@ -49,22 +53,6 @@ export interface DayOfUsage extends UsageOwner {
   counts: UsageCounts;
   models: Record<string, ModelUsage>;
 }
-
-export const noCounts: UsageCounts = {
-  turns: 0,
-  failedTurns: 0,
-  batchRequests: 0,
-  failedBatchRequests: 0,
-  uploads: 0,
-  uploadedBytes: 0,
-  tests: 0,
-  failedTests: 0,
-};
-
-export const noModelUsage: ModelUsage = {
-  ...{ calls: 0, promptTokens: 0, completionTokens: 0 },
-  ...{ cachedTokens: 0, writtenTokens: 0 },
-};
 
 /** The UTC day, such as `2027-01-31`. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);

@@ -1,7 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { lastWriteAfter } from '#domain/platform/promises.ts';
-import type { Clock } from '#domain/platform/services.ts';
 import type { Services } from './services.ts';
 import { checkExternalUser, type DeletedCounts, type Workspace } from './workspace.ts';
 
@@ -104,22 +103,12 @@ export async function deleteWorkspace(
     });
     onProgress({ type: 'scanned', ...progress, total });
     if (isProof && progress.items + progress.objects === 0) break;
-    await waitUntil(clock, lastWrite, onProgress);
+    const left = lastWrite - clock.now().getTime();
+    if (left <= 0) continue;
+    const waiting = new Promise<void>((resolve) => clock.after(left, resolve));
+    onProgress({ type: 'waiting', until: new Date(lastWrite) });
+    await waiting;
   }
   await workspaceDeletion.finish(workspaceId, total);
   return total;
-}
-
-async function waitUntil(
-  clock: Clock,
-  time: number,
-  onProgress: (progress: DeletionProgress) => void,
-): Promise<void> {
-  const left = time - clock.now().getTime();
-  if (left <= 0) return;
-  const waiting = new Promise<void>((resolve) => {
-    clock.after(left, resolve);
-  });
-  onProgress({ type: 'waiting', until: new Date(time) });
-  await waiting;
 }

@@ -29,5 +29,5 @@ export const agentTools = (
   fetchWebContent(services.webPages),
   searchWeb(services.webSearch),
   retrieveContextSource(services),
-  lookup([async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use)], passageRanking),
+  lookup(async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use), passageRanking),
 ];

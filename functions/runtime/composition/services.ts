@@ -24,12 +24,7 @@ import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-clien
 import { keyScanner } from '#adapters/dynamo/table/lists.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
-import {
-  auditBy,
-  dynamoApiKeyStore,
-  dynamoAuditLog,
-  operatorsAuditBy,
-} from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
@@ -116,7 +111,7 @@ export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
   dynamoWorkspaceDeletion(
     table(),
     keyScanner(dynamoClient(6), environment('dataTable')),
-    operatorsAuditBy(clock, actor),
+    auditBy(clock, actor, { inWorkspace: false }),
   ),
 );
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
@@ -234,13 +229,12 @@ export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
 export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));
+const clientSettings = () => ({
+  requestHandler: clientTimeouts,
+  retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+});
 const sqsClient = /* @__PURE__ */ lazily(
-  () =>
-    new SQSClient({
-      requestHandler: clientTimeouts,
-      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
-      useQueueUrlAsEndpoint: false,
-    }),
+  () => new SQSClient({ ...clientSettings(), useQueueUrlAsEndpoint: false }),
 );
 export const batchQueue = /* @__PURE__ */ lazily(() =>
   sqsBatchQueue(sqsClient(), environment('batchQueueUrl')),
@@ -249,13 +243,7 @@ export const purgeQueue = /* @__PURE__ */ lazily(() =>
   sqsPurgeQueue(sqsClient(), environment('purgeQueueUrl')),
 );
 export const batchWorkflow = /* @__PURE__ */ lazily(() =>
-  stepFunctionsBatchWorkflow(
-    new SFNClient({
-      requestHandler: clientTimeouts,
-      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
-    }),
-    () => environment('batchWorkflowArn'),
-  ),
+  stepFunctionsBatchWorkflow(new SFNClient(clientSettings()), () => environment('batchWorkflowArn')),
 );
 export const batchSettings = /* @__PURE__ */ lazily((): BatchServices['batchSettings'] => ({
   timeout: environment('batchTimeoutSeconds') * 1000,

@@ -16,30 +16,20 @@ declare const awslambda: {
 };
 
 /** The Lambda handler of a route, which API Gateway invokes. */
-export const lambdaHandler = ({ name, transfer }: Route, serve: Serve) =>
-  transfer === 'streamed'
+export const lambdaHandler = ({ name, transfer }: Route, serve: Serve) => {
+  const respond = (event: APIGatewayProxyEvent, context: Context, open: ResponseWriter['open']) =>
+    serve(requestOf(event), { open, remainingMilliseconds: () => context.getRemainingTimeInMillis() });
+  return transfer === 'streamed'
     ? awslambda.streamifyResponse(async (event, stream, context) => {
         // After a streamed response, API Gateway invokes the function once more with an event that is not a request.
         if (event.requestContext === undefined) return endOf(stream);
-        const writer: ResponseWriter = {
-          open: (statusCode, headers) => awslambda.HttpResponseStream.from(stream, { statusCode, headers }),
-          remainingMilliseconds: () => context.getRemainingTimeInMillis(),
-        };
-        await runRequest(event, context, () => serve(requestOf(event), writer), name);
+        const open: ResponseWriter['open'] = (statusCode, headers) =>
+          awslambda.HttpResponseStream.from(stream, { statusCode, headers });
+        await runRequest(event, context, () => respond(event, context, open), name);
       })
     : (event: APIGatewayProxyEvent, context: Context): Promise<APIGatewayProxyResult> =>
-        runRequest(
-          event,
-          context,
-          () =>
-            wholeResponse((open) =>
-              serve(requestOf(event), {
-                open,
-                remainingMilliseconds: () => context.getRemainingTimeInMillis(),
-              }),
-            ),
-          name,
-        );
+        runRequest(event, context, () => wholeResponse((open) => respond(event, context, open)), name);
+};
 
 /** The Lambda handler of a route that no web function serves. */
 export const lambdaRoute = <R extends Route>(...given: Parameters<typeof serveRoute<R>>) =>

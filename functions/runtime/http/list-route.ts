@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type PageEnds, paginate } from '#contract/pagination.ts';
-import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { tooManyOpen } from '#domain/platform/shares.ts';
 import { shares } from '#runtime/composition/services.ts';
@@ -33,7 +32,11 @@ export const listRoute = <R extends Route, Item>(
       await awaitRateLimit();
       const { pages, total, ends } = await list(request);
       const items = writeItems(form.listStart, pages);
-      const pagination = total === undefined ? undefined : await paginationOf(request, total, ends);
+      const { limit, offset } = request.query as { limit: number; offset: number };
+      const pagination =
+        total === undefined
+          ? undefined
+          : paginate({ limit, offset, total, ends, address: await request.address() });
       // The first page is read before the status is sent, so that an error until then gets its own status.
       let text = await items.next();
       const reader = readerOf(open(), request.workspaceId);
@@ -56,15 +59,6 @@ async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): 
     }
   if (separator === start) yield start;
 }
-
-const paginationOf = async (
-  request: { query: object; address: () => Promise<URL> },
-  total: number,
-  ends: PageEnds | undefined,
-): Promise<Pagination> => {
-  const { limit, offset } = request.query as { limit: number; offset: number };
-  return paginate({ limit, offset, total, ends, address: await request.address() });
-};
 
 /**
  * Milliseconds that a reader may keep an execution waiting. After them, the execution counts as one with a slow reader.

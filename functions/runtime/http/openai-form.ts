@@ -10,14 +10,6 @@ import { log } from '#runtime/observability/log.ts';
 import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
-/** The error object of OpenAI. */
-interface ErrorObject {
-  message: string;
-  type: string;
-  param: string | null;
-  code: string | null;
-}
-
 /**
  * Only a 429 has this header, with the value 0. promptfoo treats every response with 0 as a rejection, and would repeat
  * a reply that is already paid.
@@ -56,8 +48,8 @@ export const openAiForm: ResponseForm = {
   listEnd: () => ']}',
 };
 
-/** What a client may know of an error. The text of a 5xx is only logged. */
-export const errorObjectOf = (error: OpenAiError, requestId: string): ErrorObject =>
+/** The error object of OpenAI: what a client may know of an error. The text of a 5xx is only logged. */
+export const errorObjectOf = (error: OpenAiError, requestId: string) =>
   error.status >= 500
     ? { message: serverErrorMessage(requestId, error.reason), type: 'server_error', param: null, code: null }
     : { message: error.message, type: typeOf(error.status), param: error.param, code: error.code };

@@ -213,7 +213,7 @@ function validRequest<R extends Route>(
     address: () => addressOf(request),
     parameters: parse(route.parameters, request.parameters),
     query: parse(route.query, queryOf(request)),
-    headers: parse(route.headers, headersOf(request, Object.keys(route.headers.shape))),
+    headers: parse(route.headers, singles(request.headers, Object.keys(route.headers.shape), decodeHeader)),
     body: route.multipart ? undefined : parse(route.body, body),
   } as ValidRequest<R>;
 }
@@ -234,10 +234,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
 
 const queryOf = ({ query }: Request): Record<string, string> => singles(query, [...query.keys()]);
 
-/** @throws badRequest if a header that the route reads occurs twice */
-const headersOf = ({ headers }: Request, read: readonly string[]): Record<string, string> =>
-  singles(headers, read, decodeHeader);
-
+/** @throws badRequest if one of the names is given more than once */
 function singles(
   given: ReadonlyMap<string, readonly string[]>,
   names: readonly string[],

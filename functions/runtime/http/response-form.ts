@@ -25,10 +25,10 @@ export interface ResponseForm {
   listEnd(pagination: Pagination | undefined): string;
 }
 
-export function headersOf(requestId: string, contentType = 'application/json'): Record<string, string> {
+export function headersOf(requestId: string): Record<string, string> {
   const corsOrigin = environment('corsOrigin');
   return {
-    'Content-Type': contentType,
+    'Content-Type': 'application/json',
     // A response belongs to one caller, but a shared cache may ignore the API key.
     'Cache-Control': 'no-store',
     'x-request-id': requestId,

@@ -98,13 +98,8 @@ const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, (_whole, name) => `(?<${name}>[^/]+)`)}$`);
 
 function queryOf({ searchParams }: URL): Map<string, string[]> {
-  const query = new Map<string, string[]>();
-  for (const [name, value] of searchParams) {
-    const values = query.get(name);
-    if (values === undefined) query.set(name, [value]);
-    else values.push(value);
-  }
-  return query;
+  const byName = Map.groupBy(searchParams, ([name]) => name);
+  return new Map([...byName].map(([name, pairs]) => [name, pairs.map(([, value]) => value)]));
 }
 
 function writerOf(request: IncomingMessage, response: ServerResponse, deadline: number): ResponseWriter {

@@ -8,21 +8,8 @@ import { Measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 import { headersOf, type WholeResponse } from './response-form.ts';
 
-let active = 0;
-
-/**
- * Counts a request of a web function.
- * @returns a function that ends the request
- */
-function startRequest(): () => void {
-  active += 1;
-  return () => {
-    active -= 1;
-  };
-}
-
 /** Number of requests of this process that have not ended. A request ends after the work that follows its response. */
-const activeRequests = (): number => active;
+let active = 0;
 
 /** Whether no other request runs. A Lambda function serves one request at a time and does not count. */
 export const isOnlyRequest = (): boolean => active <= 1;
@@ -36,11 +23,6 @@ const runningReplies = new Set<AbortController>();
 export function abortOnShutdown(reply: AbortController): () => void {
   runningReplies.add(reply);
   return () => void runningReplies.delete(reply);
-}
-
-/** Aborts all running replies. */
-function abortReplies(): void {
-  for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
 }
 
 /** The timeout of headers: the default of Node.js. */
@@ -92,7 +74,7 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
       keepAliveTimeout: keepAliveMilliseconds,
     },
     (request, response) => {
-      const endRequest = startRequest();
+      active += 1;
       const closed = new Promise<void>((resolve) => response.once('close', resolve));
       const responded = respond(request, response).catch((error: unknown) => {
         log.error('A response was not completed', { error });
@@ -100,7 +82,7 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
       });
       // After its response, a reply may still store its title and write its metrics.
       void Promise.all([closed, responded]).then(() => {
-        endRequest();
+        active -= 1;
         exitIfIdle();
       });
     },
@@ -116,12 +98,12 @@ function endAfter(error: unknown): void {
 /** Rejects new requests, and stores the texts so far of running replies. */
 function end(): void {
   isEnding = true;
-  abortReplies();
+  for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
   exitIfIdle();
 }
 
 function exitIfIdle(): void {
-  if (isEnding && activeRequests() === 0) process.exit(1);
+  if (isEnding && active === 0) process.exit(1);
 }
 
 /** The response to a request of a process that ends; undefined for any other process. */

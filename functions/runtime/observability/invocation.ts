@@ -19,24 +19,20 @@ type Dimensions<Name extends MetricName> = Record<
   string
 >;
 
-interface Group {
+interface Measurement {
+  name: MetricName;
+  value: number;
   dimensions: Readonly<Partial<Record<MetricDimension, string>>>;
-  sets: (typeof metrics)[MetricName]['dimensions'];
-  values: [MetricName, number][];
 }
 
 let client: Metrics | undefined;
 
 /** Collects the measurements of an invocation until they are written to its log. */
 export class Measurements {
-  readonly #groups = new Map<string, Group>();
+  #all: Measurement[] = [];
 
   add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
-    const { dimensions: sets } = metrics[name];
-    const key = JSON.stringify([sets, dimensions]);
-    const group = this.#groups.get(key);
-    if (group === undefined) this.#groups.set(key, { dimensions, sets, values: [[name, value]] });
-    else group.values.push([name, value]);
+    this.#all.push({ name, value, dimensions });
   }
 
   /**
@@ -45,27 +41,28 @@ export class Measurements {
    * @param properties additional searchable fields of each line
    */
   publish(properties: Readonly<Record<string, string | undefined>>): void {
-    const groups = [...this.#groups.values()];
-    this.#groups.clear();
-    for (const group of groups) {
+    const groups = Map.groupBy(this.#all, ({ name, dimensions }) =>
+      JSON.stringify([metrics[name].dimensions, dimensions]),
+    );
+    this.#all = [];
+    for (const [key, group] of groups) {
       client ??= new Metrics({
         namespace: environment('metricsNamespace'),
         serviceName: serviceDimension.service,
       });
       for (const [name, value] of Object.entries(properties))
         if (value !== undefined) client.addMetadata(name, value);
-      addGroup(client, group);
+      const [sets, dimensions] = JSON.parse(key) as [string[][], Record<string, string>];
+      for (const set of sets.filter(({ length }) => length > 0))
+        client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensions[name] ?? ''])));
+      addMetrics(client, group);
       client.publishStoredMetrics();
     }
   }
 }
 
-function addGroup(client: Metrics, { dimensions, sets, values }: Group): void {
-  const dimensionValues: Partial<Record<string, string>> = dimensions;
-  for (const set of sets)
-    if (set.length > 0)
-      client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensionValues[name] ?? ''])));
-  for (const [key, value] of summed(values)) {
+function addMetrics(client: Metrics, group: readonly Measurement[]): void {
+  for (const [key, value] of summed(group)) {
     const { name, formerName, unit }: Metric = metrics[key];
     client.addMetric(name, unit, value);
     if (formerName !== undefined) client.addMetric(formerName, unit, value);
@@ -73,10 +70,10 @@ function addGroup(client: Metrics, { dimensions, sets, values }: Group): void {
 }
 
 /** Adds up counts. Times and sizes stay single values, for percentiles. */
-function summed(values: readonly [MetricName, number][]): [MetricName, number][] {
+function summed(group: readonly Measurement[]): [MetricName, number][] {
   const sums = new Map<MetricName, number>();
   const single: [MetricName, number][] = [];
-  for (const [name, value] of values)
+  for (const { name, value } of group)
     if (metrics[name].unit === 'Count') sums.set(name, (sums.get(name) ?? 0) + value);
     else single.push([name, value]);
   return [...sums, ...single];
@@ -101,27 +98,19 @@ export const measurements = {
   },
 };
 
-interface Properties extends Record<string, string | undefined> {
-  request_id: string;
-  workspace_id?: string | undefined;
-  batch_id?: string | undefined;
+interface InvocationStart {
+  /** Undefined in a web function, which gets no context from Lambda. */
+  lambda?: Context | undefined;
+  name?: string | undefined;
+  properties: Record<string, string | undefined> & { request_id: string };
+  remainingMilliseconds?: () => number;
 }
 
 let hasStarted = false;
 
 /** Runs an invocation. All its log lines and metrics contain these properties. */
 export function runInvocation<Result>(
-  {
-    lambda,
-    name = 'invocation',
-    ...about
-  }: {
-    /** Undefined in a web function, which gets no context from Lambda. */
-    lambda?: Context | undefined;
-    name?: string;
-    properties: Properties;
-    remainingMilliseconds?: () => number;
-  },
+  { lambda, name = 'invocation', properties, remainingMilliseconds }: InvocationStart,
   work: () => Result,
 ): Result {
   const isColdStart = !hasStarted;
@@ -129,27 +118,24 @@ export function runInvocation<Result>(
   const invocation: Invocation = {
     name,
     startedAt: Date.now(),
-    environmentFields: lambda === undefined ? webFieldsOf(isColdStart) : fieldsOf(lambda, isColdStart),
-    properties: { ...about.properties },
+    environmentFields: {
+      cold_start: isColdStart,
+      ...(lambda === undefined ? { function_name: process.env.AWS_LAMBDA_FUNCTION_NAME } : fieldsOf(lambda)),
+    },
+    properties: { ...properties },
     measurements: new Measurements(),
     parts: [],
     isOfWebFunction: lambda === undefined,
-    remainingMilliseconds: about.remainingMilliseconds,
+    remainingMilliseconds,
   };
   return invocationContext().run(invocation, work);
 }
 
-const fieldsOf = (lambda: Context, isColdStart: boolean) => ({
-  cold_start: isColdStart,
+const fieldsOf = (lambda: Context) => ({
   function_arn: lambda.invokedFunctionArn,
   function_memory_size: lambda.memoryLimitInMB,
   function_name: lambda.functionName,
   function_request_id: lambda.awsRequestId,
-});
-
-const webFieldsOf = (isColdStart: boolean) => ({
-  cold_start: isColdStart,
-  function_name: process.env.AWS_LAMBDA_FUNCTION_NAME,
 });
 
 /** Adds properties to the log lines, the metrics and the trace of the current invocation. */
@@ -189,8 +175,7 @@ export const runRequest = <Result>(
 ): Result =>
   runInvocation(
     {
-      lambda,
-      ...(name !== undefined && { name }),
+      ...{ lambda, name },
       properties: {
         request_id: requestId,
         workspace_id: typeof authorizer?.workspaceId === 'string' ? authorizer.workspaceId : undefined,
@@ -199,15 +184,11 @@ export const runRequest = <Result>(
     work,
   );
 
-/** Counts a request and the error of its response. */
-function countRequest(route: string, error: unknown): void {
-  measurements.add('requests', 1, { route });
-  if (error !== undefined) measurements.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
-}
-
+/** Counts a request and the error of its response, and ends the invocation. */
 export function endRequest(route: string, error?: unknown): Promise<void> {
-  countRequest(route, error);
-  return endInvocation(error === undefined ? 'ok' : isFault(error) ? 'fault' : 'error');
+  measurements.add('requests', 1, { route });
+  if (error === undefined) return endInvocation();
+  const code = errorCodeOf(error);
+  measurements.add('errors', 1, { route, error_code: String(code) });
+  return endInvocation(code === errorTable.serverError.errorCode ? 'fault' : 'error');
 }
-
-const isFault = (error: unknown): boolean => errorCodeOf(error) === errorTable.serverError.errorCode;

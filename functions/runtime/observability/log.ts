@@ -43,10 +43,7 @@ const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.servic
 
 type Fields = Record<string, unknown>;
 
-/** Replaces an error by its harmless properties. The other properties may contain data of the request. */
-const withoutContents = ({ error, ...fields }: Fields): Fields =>
-  error === undefined ? fields : { ...fields, error: describe(error) };
-
+/** The harmless properties of an error. The other properties may contain data of the request. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error;
   const { name, message, stack, cause } = error;
@@ -61,9 +58,10 @@ function describe(error: unknown): unknown {
 }
 
 /** Adds the fields of the current invocation. */
-function inInvocation(fields: Fields): Fields {
+function inInvocation({ error, ...fields }: Fields): Fields {
   const current = invocationContext().getStore();
-  return { ...current?.environmentFields, ...current?.properties, ...withoutContents(fields) };
+  const all = { ...current?.environmentFields, ...current?.properties, ...fields };
+  return error === undefined ? all : { ...all, error: describe(error) };
 }
 
 export const log: Log = {

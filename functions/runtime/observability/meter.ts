@@ -12,10 +12,7 @@ export const meter: Meter = {
       measurements.add('cachedTokens', cachedTokens, { model });
     }
     for (const { type: tool, result, started_at, ended_at } of reasoningSteps) {
-      const [start, end] = [started_at, ended_at ?? started_at].map((at) => Date.parse(at)) as [
-        number,
-        number,
-      ];
+      const [start, end] = [Date.parse(started_at), Date.parse(ended_at ?? started_at)];
       addTracedPart({ name: tool, start, end, outcome: result?.success === true ? 'ok' : 'fault' });
       measurements.add('steps', 1, { tool });
       if (result?.success !== true) measurements.add('failedSteps', 1, { tool });

@@ -1,6 +1,6 @@
 import { isServerError, isThrottlingError, isTransientError } from '@smithy/core/retry';
 import type { Context } from 'aws-lambda';
-import { isConflict } from '#adapters/dynamo/table/table.ts';
+import { isConflict } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { serviceUnavailable } from '#runtime/environment/variables.ts';
 import { endInvocation, runInvocation } from './invocation.ts';
 import { log } from './log.ts';

@@ -15,15 +15,6 @@ export interface TracedPart {
 /** Searchable properties of a trace. X-Ray indexes at most 50. */
 type Annotations = Readonly<Record<string, string | undefined>>;
 
-interface Subsegment {
-  id: string;
-  name: string;
-  start_time: number;
-  end_time: number;
-  error?: true;
-  fault?: true;
-}
-
 /** 100 parts are about 10 KB. A datagram to the daemon may have 64 KB. */
 const maxParts = 100;
 
@@ -82,7 +73,7 @@ export function logTrace({ start, end, outcome }: TracedPart, parts: readonly Tr
   });
 }
 
-const subsegment = ({ name, start, end, outcome }: TracedPart): Subsegment => ({
+const subsegment = ({ name, start, end, outcome }: TracedPart) => ({
   id: randomBytes(8).toString('hex'),
   name,
   start_time: start / 1000,

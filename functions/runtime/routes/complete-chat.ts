@@ -9,7 +9,7 @@ import {
   OpenAiError,
 } from '#contract/openai.ts';
 import { completeChatRoute } from '#contract/routes/openai.ts';
-import { type CollectedReply, isFailedByModel, ReplyAborted, stopped } from '#domain/chats/collect-reply.ts';
+import { isFailedByModel, ReplyAborted, stopped } from '#domain/chats/collect-reply.ts';
 import {
   completionChunks,
   completionHead,
@@ -87,7 +87,10 @@ export const serve = serveRoute(
     const outcome = outcomeOf(collected);
     const isFailed = outcome instanceof OpenAiError && !isAbandoned(collected);
     timer.ended({ error: isFailed ? outcome : null });
-    finishAfterResponse(countReply({ workspaceId, apiKeyId, agentId: agent.agentId }, collected, isFailed));
+    const { calls } = collected.reply;
+    const counts = { turns: 1, failedTurns: isFailed ? 1 : 0 };
+    const owner = { workspaceId, apiKeyId, agentId: agent.agentId };
+    finishAfterResponse(countUsage(services, { ...owner, counts, calls }));
     if (gone.signal.aborted) return stream?.drop();
     const byModel = isFailedByModel(collected);
     if (stream !== undefined) {
@@ -140,10 +143,3 @@ function issuesOfParts(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
     ? [issue]
     : inner.map((each) => ({ ...each, path: [...issue.path, ...each.path] }));
 }
-
-const countReply = (
-  owner: { workspaceId: string; apiKeyId: string; agentId: string },
-  { reply: { calls } }: CollectedReply,
-  isFailed: boolean,
-): Promise<void> =>
-  countUsage(services, { ...owner, counts: { turns: 1, failedTurns: isFailed ? 1 : 0 }, calls });

@@ -10,17 +10,11 @@ export type Handler = (event: unknown, ...rest: unknown[]) => unknown;
 
 /** The global `awslambda` of the managed Node.js runtime. */
 export const awslambda = {
-  streamifyResponse(handler: Handler, options?: { highWaterMark?: number }): Handler {
-    return Object.assign(handler, {
-      [STREAMING]: 'response',
-      [Symbol.for('aws.lambda.runtime.handler.streaming.highWaterMark')]: options?.highWaterMark,
-    });
-  },
+  streamifyResponse: (handler: Handler): Handler => Object.assign(handler, { [STREAMING]: 'response' }),
 
   HttpResponseStream: {
     /** As in AWS, the metadata is sent with the first write: a response without a write has no status. */
     from(stream: ResponseStream, metadata: Record<string, unknown>): ResponseStream {
-      stream.setContentType('application/vnd.awslambda.http-integration-response');
       stream.prelude = JSON.stringify(metadata) + DELIMITER;
       return stream;
     },

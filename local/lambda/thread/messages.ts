@@ -1,23 +1,13 @@
-import type { EmulatorRoute } from '../../dynamodb/emulator-route/emulator-route.ts';
+import type { FunctionDefinition, ThreadDefinition } from '../function-definition.ts';
 
 /** What a thread needs to behave as in AWS. */
-export interface GuardData {
-  readonly functionName: string;
-  readonly memoryMegabytes: number;
-  /** Whether a listener receives what the function writes to stdout. */
-  readonly hasLogListener: boolean;
-  readonly emulatorRoute: EmulatorRoute | undefined;
+export interface GuardData extends ThreadDefinition {
   /** For `rejectRunnerPorts`. */
   readonly runnerPorts: Uint8Array;
 }
 
 /** The worker data of a function's thread. */
-export interface ThreadData extends GuardData {
-  readonly taskRoot: string;
-  readonly handler: string;
-  readonly functionArn: string;
-  readonly timeoutMilliseconds: number;
-}
+export type ThreadData = GuardData & FunctionDefinition;
 
 /** The worker data of a web function's thread. */
 export interface ServerThreadData extends GuardData {
@@ -46,5 +36,4 @@ export type MessageFromThread =
 export interface ErrorReport {
   readonly errorType: string;
   readonly errorMessage: string;
-  readonly trace: readonly string[];
 }

@@ -12,7 +12,6 @@ type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
  * immediately. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
  */
 export class ResponseStream extends Writable {
-  contentType: string | undefined;
   /** The response's status and headers, sent before the first chunk, in the same message. */
   prelude: string | undefined;
   readonly #send: Send;
@@ -27,10 +26,6 @@ export class ResponseStream extends Writable {
     this.#send = send;
   }
 
-  setContentType(contentType: string): void {
-    this.contentType = contentType;
-  }
-
   /** Called when the main thread has forwarded this many bytes. */
   credit(bytes: number): void {
     this.#unacknowledgedBytes -= bytes;
@@ -41,13 +36,12 @@ export class ResponseStream extends Writable {
   }
 
   override _write(chunk: string | Uint8Array, encoding: BufferEncoding, done: () => void): void {
-    if (this.prelude !== undefined) {
-      const prelude = this.prelude;
-      this.prelude = undefined;
-      this.#forward(typeof chunk === 'string' && encoding === 'utf8' ? prelude + chunk : prelude);
-      if (typeof chunk !== 'string' || encoding !== 'utf8') this.#forward(chunk, encoding);
-    } else {
-      this.#forward(chunk, encoding);
+    const { prelude = '' } = this;
+    this.prelude = undefined;
+    if (typeof chunk === 'string' && encoding === 'utf8') this.#forwardText(prelude + chunk);
+    else {
+      if (prelude !== '') this.#forwardText(prelude);
+      this.#forwardBytes(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
     }
     if (this.#unacknowledgedBytes < CREDIT_BYTES) done();
     else this.#resumeWriting = done;
@@ -68,24 +62,24 @@ export class ResponseStream extends Writable {
     this.#send({ kind: 'chunk', chunk, bytes });
   }
 
-  #forward(chunk: string | Uint8Array, encoding: BufferEncoding = 'utf8'): void {
-    if (typeof chunk === 'string' && encoding === 'utf8') {
-      const bytes = Buffer.byteLength(chunk);
-      this.#unacknowledgedBytes += bytes;
-      this.#buffered += chunk;
-      this.#bufferedBytes += bytes;
-      if (this.#isBuffering) return;
+  #forwardText(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    this.#unacknowledgedBytes += bytes;
+    this.#buffered += text;
+    this.#bufferedBytes += bytes;
+    if (this.#isBuffering) return;
+    this.flush();
+    this.#isBuffering = true;
+    process.nextTick(() => {
+      this.#isBuffering = false;
       this.flush();
-      this.#isBuffering = true;
-      process.nextTick(() => {
-        this.#isBuffering = false;
-        this.flush();
-      });
-      return;
-    }
+    });
+  }
+
+  #forwardBytes(chunk: Uint8Array): void {
     this.flush();
     // A copy: without it, a message with a view contains the whole buffer pool, and the handler would lose its buffer.
-    const copy = new Uint8Array(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
+    const copy = new Uint8Array(chunk);
     this.#unacknowledgedBytes += copy.byteLength;
     if (copy.byteLength > 0)
       this.#send({ kind: 'chunk', chunk: copy, bytes: copy.byteLength }, [copy.buffer]);

@@ -34,7 +34,7 @@ async function loadHandler(): Promise<Handler> {
 }
 
 function createContext(requestId: string) {
-  const deadline = Date.now() + data.timeoutMilliseconds;
+  const deadline = Date.now() + data.timeoutSeconds * 1000;
   return {
     awsRequestId: requestId,
     callbackWaitsForEmptyEventLoop: true,
@@ -50,9 +50,8 @@ function createContext(requestId: string) {
 
 /** The error that Lambda returns to the caller for a thrown value. */
 function reportError(thrown: unknown): ErrorReport {
-  if (!(thrown instanceof Error))
-    return { errorType: typeof thrown, errorMessage: String(thrown), trace: [] };
-  return { errorType: thrown.name, errorMessage: thrown.message, trace: thrown.stack?.split('\n') ?? [] };
+  if (!(thrown instanceof Error)) return { errorType: typeof thrown, errorMessage: String(thrown) };
+  return { errorType: thrown.name, errorMessage: thrown.message };
 }
 
 async function stream(handler: Handler, event: unknown, context: object): Promise<MessageFromThread> {

@@ -3,6 +3,7 @@ import {
   attributesOf,
   fieldsOf,
   type Item,
+  ifStill,
   keyOf,
   startingWith,
   type Table,
@@ -14,6 +15,7 @@ import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { objectCache } from '#adapters/s3-objects.ts';
 import { ServiceError } from '#contract/errors.ts';
 import type { Agent, AgentReader, AgentStore, AgentVersion } from '#domain/agents/agent.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
 
 const agentOf = (item: Item): Agent => fieldsOf(item);
@@ -56,8 +58,7 @@ export function dynamoAgentReader(table: Table): AgentReader {
     async *listPublished(workspaceId) {
       // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
-        for (let first = 0; first < page.length; first += versionsPerRead) {
-          const entries = page.slice(first, first + versionsPerRead);
+        for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(
             entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );
@@ -132,8 +133,7 @@ const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent
   {
     Delete: {
       Key: keys.agent(workspaceId, id),
-      ConditionExpression: 'revision = :revision',
-      ExpressionAttributeValues: { ':revision': revision },
+      ...ifStill({ revision }),
     },
   },
   ...publishedKeys(workspaceId, id).map((Key) => ({ Delete: { Key } })),
@@ -184,8 +184,7 @@ function saveWrites(agent: Agent, published: AgentVersion | 'unchanged' | null):
   const draft: Write = {
     Put: {
       Item: itemOf({ ...agent, revision: agent.revision + 1 }),
-      ConditionExpression: 'revision = :revision',
-      ExpressionAttributeValues: { ':revision': agent.revision },
+      ...ifStill({ revision: agent.revision }),
     },
   };
   if (published === 'unchanged') return [draft];

@@ -1,5 +1,5 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { type Item, startingWith, type Table, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import { attributesNamed, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import {
   type Batch,
@@ -8,6 +8,7 @@ import {
   requestsPerGroup,
 } from '#domain/batches/batch.ts';
 import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 
 /**
  * If the texts of a request group have more bytes, each text has its own item. An item has at most 400 KB; the other
@@ -46,8 +47,7 @@ export function requestItems(
         requests: ofUser.map(({ requestIndex }) => requestIndex),
         ttl,
       });
-  for (let first = 0; first < requests.length; first += requestsPerGroup) {
-    const group = requests.slice(first, first + requestsPerGroup);
+  for (const [index, group] of groupsOf(requests, requestsPerGroup).entries()) {
     const bytes = group.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
     const apart = bytes > groupTextBytes;
     if (apart)
@@ -59,7 +59,7 @@ export function requestItems(
         })),
       );
     items.push({
-      ...keys.batchRequests(batch.workspaceId, batch.id, first / requestsPerGroup),
+      ...keys.batchRequests(batch.workspaceId, batch.id, index),
       requests: group.map((request) => entryOf(request, apart)),
       ttl,
     });
@@ -67,29 +67,39 @@ export function requestItems(
   return items;
 }
 
+const entries = attributesNamed<Omit<BatchRequest, 'requestIndex' | 'message' | 'name'>>({
+  customId: ['custom_id'],
+  agentId: ['agent_id'],
+  attachedFileUuids: ['files', []],
+  externalUserId: ['external_user_id', null],
+  historyId: ['history_id', null],
+  next: ['next', null],
+  previous: ['previous', null],
+});
+
+const manifestEntries = attributesNamed<ManifestEntry>({
+  customId: ['id'],
+  historyId: ['history', null],
+  next: ['next', null],
+});
+
 const entryOf = (request: BatchRequest, apart: boolean): Item => ({
-  custom_id: request.customId,
-  agent_id: request.agentId,
+  ...entries.itemOf(request),
   ...(!apart && { message: request.message }),
   ...(request.name !== request.customId && { name: request.name }),
-  ...(request.attachedFileUuids.length > 0 && { files: request.attachedFileUuids }),
-  ...withoutNulls({
-    ...{ external_user_id: request.externalUserId, history_id: request.historyId },
-    ...{ next: request.next, previous: request.previous },
-  }),
 });
 
 function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: number): Item[] {
   const parts: Item[][] = [[]];
   let bytes = 0;
-  for (const { customId, historyId, next } of requests) {
-    const size = Buffer.byteLength(customId) + 40;
+  for (const request of requests) {
+    const size = Buffer.byteLength(request.customId) + 40;
     if (bytes + size > manifestBytes) {
       parts.push([]);
       bytes = 0;
     }
     bytes += size;
-    parts.at(-1)?.push(withoutNulls({ id: customId, history: historyId, next }));
+    parts.at(-1)?.push(manifestEntries.itemOf(request));
   }
   return parts.map((entries, part) => ({
     ...keys.batchManifest(batch.workspaceId, batch.id, part),
@@ -105,22 +115,7 @@ export async function readManifest(table: Table, batch: Batch): Promise<Manifest
   const others = Array.from({ length: (first.parts as number) - 1 }, (_, index) => partAt(index + 1));
   return [first, ...(await Promise.all(others))]
     .flatMap((item) => item.entries as Item[])
-    .map((entry) => ({
-      customId: entry.id as string,
-      historyId: (entry.history as number | undefined) ?? null,
-      next: (entry.next as number | undefined) ?? null,
-    }));
-}
-
-export async function readRequests(
-  table: Table,
-  batch: Batch,
-  requestIndexes: readonly number[],
-): Promise<BatchRequest[]> {
-  const found = await Promise.all(
-    requestIndexes.map((requestIndex) => readRequest(table, batch, requestIndex)),
-  );
-  return found.filter((request) => request !== undefined);
+    .map(manifestEntries.fieldsOf);
 }
 
 export const dynamoRequestEraser = (table: Table): RequestEraser => ({
@@ -167,7 +162,7 @@ export const eraseRequest =
     for (const update of updates) await table.updateIf(update);
   };
 
-async function readRequest(
+export async function readRequest(
   table: Table,
   batch: Batch,
   requestIndex: number,
@@ -179,17 +174,6 @@ async function readRequest(
   const text =
     entry.message ?? (await table.get(keys.batchText(batch.workspaceId, batch.id, requestIndex)))?.message;
   if (text === undefined) return undefined;
-  const customId = entry.custom_id as string;
-  return {
-    requestIndex,
-    customId,
-    message: text as string,
-    agentId: entry.agent_id as string,
-    externalUserId: (entry.external_user_id as string | undefined) ?? null,
-    name: (entry.name as string | undefined) ?? customId,
-    attachedFileUuids: (entry.files as string[] | undefined) ?? [],
-    historyId: (entry.history_id as number | undefined) ?? null,
-    next: (entry.next as number | undefined) ?? null,
-    previous: (entry.previous as number | undefined) ?? null,
-  };
+  const name = (entry.name ?? entry.custom_id) as string;
+  return { requestIndex, message: text as string, name, ...entries.fieldsOf(entry) };
 }

@@ -1,6 +1,6 @@
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
-import { allOf, changing, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import { allOf, changingIf, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst, transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem, webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
@@ -10,7 +10,7 @@ import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
-import { readManifest, readRequests, requestItems } from './batch-requests.ts';
+import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
@@ -49,10 +49,9 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      ...changing({ status, completed, failed, ...times, slots: null }, { ':before': batch.status }),
       // A cancel may have changed the final status, or another completion may have been first. A stop after the last
       // result changes nothing.
-      ConditionExpression: '#status = :before',
+      ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };
 }
@@ -97,7 +96,10 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   },
 
   manifest: (batch) => readManifest(table, batch),
-  requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
+  async requests(batch, requestIndexes) {
+    const found = await Promise.all(requestIndexes.map((index) => readRequest(table, batch, index)));
+    return found.filter((request) => request !== undefined);
+  },
   async format({ workspaceId, id, hasFormat }) {
     if (hasFormat !== true) return undefined;
     const { format } = await table.getNamed(keys.batchFormat(workspaceId, id));

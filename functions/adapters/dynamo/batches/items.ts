@@ -1,12 +1,19 @@
 import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { attributesOf, fieldsOf, type Item, type Table, withoutNulls } from '#adapters/dynamo/table/table.ts';
+import {
+  attributesNamed,
+  attributesOf,
+  fieldsOf,
+  type Item,
+  ifStill,
+  type Table,
+  withoutNulls,
+} from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.ts';
 import type { BatchTransitions, Claim } from '#domain/batches/batch-transitions.ts';
-import type { Incomplete } from '#domain/chats/message.ts';
-import type { Clock, CountedCall } from '#domain/platform/services.ts';
+import type { Clock } from '#domain/platform/services.ts';
 
 /** A new batch: without slots and counts. */
 export function storedBatch(batch: Batch): Item {
@@ -22,7 +29,7 @@ export function storedBatch(batch: Batch): Item {
 
 export function batchOf(item: Item): Batch {
   const { number, run, made, events, slots, stop_reason: reason, stopped_at: at, ...same } = item;
-  const slotItems = Object.entries((slots as Record<string, Item> | undefined) ?? {});
+  const slotEntries = Object.entries((slots as Record<string, Item> | undefined) ?? {});
   return {
     ...{ completed: 0, failed: 0, completedAt: null, cancelledAt: null },
     ...fieldsOf<Batch>(same),
@@ -30,57 +37,44 @@ export function batchOf(item: Item): Batch {
     webhookEvents: (events as WebhookEvent[] | undefined) ?? [],
     executionNumber: run as number,
     slotsMade: made as number,
-    slots: Object.fromEntries(slotItems.map(([name, slot]) => [name, slotOf(slot)])),
+    slots: Object.fromEntries(slotEntries.map(([name, slot]) => [name, slotItems.fieldsOf(slot)])),
   };
 }
 
-const slotOf = (slot: Item): Slot => ({
-  epoch: slot.e as number,
-  owner: (slot.w as string | undefined) ?? null,
-  takes: slot.n as number,
-  until: slot.t as number,
-  isClean: slot.x as boolean,
-  first: slot.b as number,
-  size: slot.s as number,
-  named: slot.r as Record<number, number>,
+/** Short names, because a batch has up to as many slots as its workspace, and each change writes all of them. */
+const slotItems = attributesNamed<Slot>({
+  ...{ epoch: ['e'], owner: ['w', null], takes: ['n'], until: ['t'] },
+  ...{ isClean: ['x'], first: ['b'], size: ['s'], named: ['r'] },
 });
 
-/** Short names, because a batch has up to as many slots as its workspace, and each change writes all of them. */
-export const newSlot = (epoch: number, until: number): Item => ({
-  ...{ e: epoch, n: 0, t: until, x: true, b: 0, s: 0, r: {} },
-});
+export const newSlot = (epoch: number, until: number): Item =>
+  slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
 /** Written at every attempt and end. Short names and no texts keep it at one write unit. */
+const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
+  status: ['status'],
+  slot: ['k'],
+  epoch: ['e'],
+  attempt: ['attempt'],
+  brokenReplies: ['broken', 0],
+  lostAttempts: ['lost', 0],
+  due: ['due', null],
+  chatId: ['chat', null],
+  messagePosition: ['message', null],
+  error: ['error', null],
+  incomplete: ['incomplete', null],
+  calls: ['calls', []],
+});
+
 const storedBatchItem = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, item: BatchItem): Item => ({
   ...keys.batchItem(workspaceId, id, item.requestIndex),
-  status: item.status,
-  k: item.slot,
-  e: item.epoch,
-  attempt: item.attempt,
-  ...(item.brokenReplies > 0 && { broken: item.brokenReplies }),
-  ...(item.lostAttempts > 0 && { lost: item.lostAttempts }),
-  ...withoutNulls({
-    ...{ due: item.due, chat: item.chatId, message: item.messagePosition },
-    ...{ error: item.error, incomplete: item.incomplete },
-  }),
-  ...(item.calls.length > 0 && { calls: item.calls }),
+  ...batchItems.itemOf(item),
   ...(item.processedAt !== null && { at: Date.parse(item.processedAt) }),
 });
 
 export const itemOf = (item: Item): BatchItem => ({
   requestIndex: Number(item.sk),
-  status: item.status as BatchItem['status'],
-  slot: item.k as number,
-  epoch: item.e as number,
-  attempt: item.attempt as number,
-  brokenReplies: (item.broken as number | undefined) ?? 0,
-  lostAttempts: (item.lost as number | undefined) ?? 0,
-  due: (item.due as number | undefined) ?? null,
-  chatId: (item.chat as number | undefined) ?? null,
-  messagePosition: (item.message as number | undefined) ?? null,
-  error: (item.error as BatchItem['error'] | undefined) ?? null,
-  incomplete: (item.incomplete as Incomplete | undefined) ?? null,
-  calls: (item.calls as CountedCall[] | undefined) ?? [],
+  ...batchItems.fieldsOf(item),
   processedAt: item.at === undefined ? null : new Date(item.at as number).toISOString(),
 });
 
@@ -157,14 +151,8 @@ export const replaceItem =
   async (batch, before, item) => {
     const { isDone, item: stored } = await table.putIf({
       Item: storedBatchItem(batch, item),
-      ...(before === undefined
-        ? { ConditionExpression: 'attribute_not_exists(pk)' }
-        : {
-            // Each owner of a request makes another attempt.
-            ConditionExpression: 'attempt = :attempt AND #status = :status',
-            ExpressionAttributeNames: { '#status': 'status' },
-            ExpressionAttributeValues: { ':attempt': before.attempt, ':status': before.status },
-          }),
+      // Each owner of a request makes another attempt.
+      ...ifStill({ attempt: before?.attempt, status: before?.status }),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     // An item of the same owner with the same status is this write, whose response was lost.

@@ -1,7 +1,7 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { allOf, between, fieldsOf, type Item, type Table, where } from '#adapters/dynamo/table/table.ts';
+import { allOf, between, fieldsOf, type Table, where } from '#adapters/dynamo/table/table.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
-import type { OpenBatchEntry, ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
+import type { ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
 /**
  * Two rounds of sixteen concurrent checks. At the reconciler's deadline, most entries of a longer page would be unused.
@@ -12,7 +12,8 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
   const { pk: webhooks } = keys.operatorsWebhook('', '', '');
   return {
     async openBatches() {
-      return (await table.queryAll(allOf(keys.operatorsOpenBatch('')))).map(openBatchOf);
+      const items = await table.queryAll(allOf(keys.operatorsOpenBatch('')));
+      return items.map((item) => ({ workspaceId: item.workspace_id as string, batchId: item.sk as string }));
     },
 
     removeOpenBatch: ({ batchId }) => table.transact([{ Delete: { Key: keys.operatorsOpenBatch(batchId) } }]),
@@ -50,8 +51,3 @@ const afterSeparator = '$';
 
 const keyOfEntry = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
   keys.operatorsWebhook(workspaceId, due, batchId);
-
-const openBatchOf = (item: Item): OpenBatchEntry => ({
-  workspaceId: item.workspace_id as string,
-  batchId: item.sk as string,
-});

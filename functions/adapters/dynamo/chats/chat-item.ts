@@ -1,19 +1,25 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { changing, type Item } from '#adapters/dynamo/table/table.ts';
+import { attributesNamed, changing, type Item } from '#adapters/dynamo/table/table.ts';
 import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
+
+export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
+
+const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId'>>({
+  id: ['id'],
+  workspaceId: ['workspace_id'],
+  agentId: ['agent_id'],
+  name: ['name'],
+  externalUserId: ['external_user_id', null],
+  createdAt: ['created_at'],
+  updatedAt: ['updated_at'],
+  messageCount: ['message_count'],
+});
 
 /** @param entry the first id of its creation, which is the key of its entries in lists */
 export const chatItem = (chat: Chat, entry: number): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
-  id: chat.id,
-  workspace_id: chat.workspaceId,
-  agent_id: chat.agentId,
-  name: chat.name,
-  ...(chat.externalUserId !== null && { external_user_id: chat.externalUserId }),
-  created_at: chat.createdAt,
-  updated_at: chat.updatedAt,
-  message_count: chat.messageCount,
-  ...(chat.lease !== null && { lease_id: chat.lease.id, lease_until: chat.lease.until }),
+  ...chats.itemOf(chat),
+  ...leaseItem(chat.lease),
   entry,
   // Only the claim of a batch request creates a chat under a lease. The lease id names the request.
   ...(chat.lease !== null && { created_for: chat.lease.id }),
@@ -26,14 +32,7 @@ const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item
     : { id: id as string, until: until as number, ...(stopped === id && { isStopped: true }) };
 
 export const chatOf = (item: Item): Chat => ({
-  id: item.id as number,
-  workspaceId: item.workspace_id as string,
-  agentId: item.agent_id as string,
-  name: item.name as string,
-  externalUserId: (item.external_user_id as string | undefined) ?? null,
-  createdAt: item.created_at as string,
-  updatedAt: item.updated_at as string,
-  messageCount: item.message_count as number,
+  ...chats.fieldsOf(item),
   lease: leaseOf(item),
   ...(item.created_for !== undefined && { batchId: batchIdIn(item.created_for as string) }),
 });

@@ -1,12 +1,12 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { readPage } from '#adapters/dynamo/table/lists.ts';
-import { changing, type Item, type Table } from '#adapters/dynamo/table/table.ts';
+import { changing, changingIf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import type { Chat, ChatPages, ChatStore, LeaseRequest, NewChat, NewChatStore } from '#domain/chats/chat.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import { chatOf, releasing } from './chat-item.ts';
+import { chatOf, leaseItem, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
 /** How often a page is read again if a chat on it is deleted meanwhile. */
@@ -120,19 +120,9 @@ const leases = (table: Table) =>
     },
 
     async takeOverLease(chat, lease) {
-      const { lease: before } = chat;
       const { isDone, item } = await table.updateIf({
         Key: keyOf(chat),
-        ...changing(
-          { lease_id: lease.id, lease_until: lease.until },
-          {
-            ':count': chat.messageCount,
-            ...(before !== null && { ':before': before.id, ':ended': before.until }),
-          },
-        ),
-        ConditionExpression: `message_count = :count AND ${
-          before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
-        }`,
+        ...changingIf(leaseItem(lease), { message_count: chat.messageCount, ...leaseItem(chat.lease) }),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
       // If this request has written the lease, the response was lost, and the SDK retried the write.
@@ -147,8 +137,7 @@ const leases = (table: Table) =>
     async acknowledgeStop(chat, leaseId, until) {
       await table.updateIf({
         Key: keyOf(chat),
-        ...changing({ lease_until: until }, { ':lease': leaseId }),
-        ConditionExpression: 'lease_id = :lease',
+        ...changingIf({ lease_until: until }, { lease_id: leaseId }),
       });
     },
   }) satisfies Partial<ChatStore>;

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import { type CountChange, counting, nextNumbers, removeEmptyCounts } from '#adapters/dynamo/table/lists.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { changingIf, type Item, ifStill, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { batchIdIn, type Chat, type ChatDeletion, type Lease, type NewChat } from '#domain/chats/chat.ts';
 import { lastChatId } from '#domain/chats/message.ts';
 import { NotStorable } from '#domain/platform/failures.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import { chatItem, chatOf } from './chat-item.ts';
+import { chatItem, chatOf, leaseItem } from './chat-item.ts';
 import { purgeItem } from './purge-outbox.ts';
 
 type Listed = Pick<Chat, 'workspaceId' | 'id' | 'agentId' | 'externalUserId'>;
@@ -105,18 +105,13 @@ export async function planChats(
   return { chats, writes: [...items.map((Item) => ({ Put: { Item } })), ...counting(counts)] };
 }
 
-/** A chat that is to be deleted, and the first id of its entries. */
-interface DeletedChat {
-  chat: Chat;
-  first: number;
-}
-
 /**
  * The writes that take chats out of their lists. Their conditions fail if another chat was taken out of one of the entries
  * meanwhile. The caller deletes the chats themselves, in the same transaction.
  */
-async function planRemoval(table: Table, deleted: readonly DeletedChat[]): Promise<Write[]> {
-  const removals = [...Map.groupBy(deleted, ({ first }) => first)].flatMap(([first, ofCreation]) =>
+async function planRemoval(table: Table, deleted: readonly Found[]): Promise<Write[]> {
+  const creations = Map.groupBy(deleted, ({ item }) => item.entry as number);
+  const removals = [...creations].flatMap(([first, ofCreation]) =>
     listsOf(ofCreation.map(({ chat }) => chat)).map((listed) => ({ listed, first })),
   );
   const entries = await Promise.all(removals.map(({ listed, first }) => table.get(listed.list.entry(first))));
@@ -129,7 +124,9 @@ async function planRemoval(table: Table, deleted: readonly DeletedChat[]): Promi
 function removing({ list, isByAgent, chats }: ListedChats, first: number, entry: Item = {}): Write {
   const removed = new Set(chats.map(({ id }) => id));
   const without = (ids: number[]) => ids.filter((id) => !removed.has(id));
-  const before = entry[isByAgent ? 'by_agent' : 'ids'] as Record<string, number[]> | number[] | undefined;
+  const Key = list.entry(first);
+  const attribute = isByAgent ? 'by_agent' : 'ids';
+  const before = entry[attribute] as Record<string, number[]> | number[] | undefined;
   const after = Array.isArray(before)
     ? without(before)
     : Object.fromEntries(
@@ -140,16 +137,10 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
   const isEmpty = Object.keys(after).length === 0;
   // A deletion has this condition too: reads are not isolated from a running transaction, so the read may have missed
   // the entry.
-  const asRead = {
-    Key: list.entry(first),
-    ConditionExpression: before === undefined ? 'attribute_not_exists(#ids)' : '#ids = :before',
-    ExpressionAttributeNames: { '#ids': isByAgent ? 'by_agent' : 'ids' },
-  };
-  const values = { ...(before !== undefined && { ':before': before }), ...(!isEmpty && { ':after': after }) };
-  const ExpressionAttributeValues = Object.keys(values).length === 0 ? undefined : values;
+  const asRead = { [attribute]: before };
   return isEmpty
-    ? { Delete: { ...asRead, ...(ExpressionAttributeValues && { ExpressionAttributeValues }) } }
-    : { Update: { ...asRead, UpdateExpression: 'SET #ids = :after', ExpressionAttributeValues: values } };
+    ? { Delete: { Key, ...ifStill(asRead) } }
+    : { Update: { Key, ...changingIf({ [attribute]: after }, asRead) } };
 }
 
 /** With the delays, all attempts take about 16 s. */
@@ -215,10 +206,6 @@ async function deleting(
   deletedAt: string,
   { unchanged }: { unchanged: boolean },
 ): Promise<Write[]> {
-  const removals = await planRemoval(
-    table,
-    found.map(({ chat, item }) => ({ chat, first: item.entry as number })),
-  );
   return [
     ...found.flatMap(({ chat, item }) => [
       {
@@ -229,18 +216,10 @@ async function deleting(
       },
       { Put: { Item: purgeItem({ workspaceId: chat.workspaceId, chatId: chat.id, deletedAt }, item) } },
     ]),
-    ...removals,
+    ...(await planRemoval(table, found)),
   ];
 }
 
 /** Each use of a chat changes one of these attributes. */
-const isAsRead = ({ updatedAt, messageCount, lease }: Chat) => ({
-  ConditionExpression: `updated_at = :updated AND message_count = :count AND ${
-    lease === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :lease AND lease_until = :until'
-  }`,
-  ExpressionAttributeValues: {
-    ':updated': updatedAt,
-    ':count': messageCount,
-    ...(lease !== null && { ':lease': lease.id, ':until': lease.until }),
-  },
-});
+const isAsRead = ({ updatedAt, messageCount, lease }: Chat) =>
+  ifStill({ updated_at: updatedAt, message_count: messageCount, ...leaseItem(lease) });

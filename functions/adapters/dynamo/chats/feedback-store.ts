@@ -1,5 +1,6 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { fieldsOf, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { adding } from '#adapters/dynamo/table/lists.ts';
+import { fieldsOf, type Item, ifStill, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
@@ -54,7 +55,7 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
             ...(previous === undefined
               ? []
               : [
-                  { Delete: { Key, ...isStill(previous) } },
+                  { Delete: { Key, ...ifStill({ type: previous }) } },
                   { Update: countOf(chat, position, undefined, previous) },
                 ]),
           ],
@@ -80,13 +81,7 @@ const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined)
     ...(feedback.content !== null && { content: feedback.content }),
     created_at: feedback.createdAt,
   },
-  ...(previous === undefined ? { ConditionExpression: 'attribute_not_exists(pk)' } : isStill(previous)),
-});
-
-const isStill = (type: FeedbackType) => ({
-  ConditionExpression: '#type = :previous',
-  ExpressionAttributeNames: { '#type': 'type' },
-  ExpressionAttributeValues: { ':previous': type },
+  ...ifStill({ type: previous }),
 });
 
 /** @param type undefined if the feedback is removed; `previous` is undefined if it is new */
@@ -96,14 +91,9 @@ function countOf(
   type: FeedbackType | undefined,
   previous: FeedbackType | undefined,
 ) {
-  const changes = [
-    ...(type === undefined ? [] : [{ name: 'type', type, by: 1 }]),
-    ...(previous === undefined ? [] : [{ name: 'previous', type: previous, by: -1 }]),
-  ];
-  return {
-    Key: keys.feedbackCounts(workspaceId, id, position),
-    UpdateExpression: `ADD ${changes.map(({ name }) => `#${name} :${name}`).join(', ')}`,
-    ExpressionAttributeNames: Object.fromEntries(changes.map((change) => [`#${change.name}`, change.type])),
-    ExpressionAttributeValues: Object.fromEntries(changes.map(({ name, by }) => [`:${name}`, by])),
-  };
+  const added = adding([
+    ...(type === undefined ? [] : [[type, 1] as const]),
+    ...(previous === undefined ? [] : [[previous, -1] as const]),
+  ]);
+  return { Key: keys.feedbackCounts(workspaceId, id, position), ...added };
 }

@@ -1,6 +1,7 @@
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Message, MessageStore } from '#domain/chats/message.ts';
 import { promptFilter } from '#domain/chats/turn.ts';
+import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { wholeTurns } from './message-store.ts';
 
@@ -32,34 +33,23 @@ export interface HistoryCache {
  * than without a cache. It shows that several environments serve the same chats, so the cache pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
-  const cached = new Map<string, { messages: readonly Message[]; characters: number }>();
-  let sum = 0;
+  const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);
   let pausedUntil = 0;
 
-  const remove = (name: string) => {
-    sum -= cached.get(name)?.characters ?? 0;
-    cached.delete(name);
-  };
   const isPaused = () => clock.now().getTime() < pausedUntil;
   const startPause = () => {
     pausedUntil = clock.now().getTime() + pause;
-    for (const name of cached.keys()) remove(name);
+    cached.clear();
   };
   const cache = (name: string, messages: readonly Message[], characters: number) => {
-    remove(name);
-    if (isPaused() || characters > mostCharactersOfChat) return;
-    for (const oldest of cached.keys()) {
-      if (sum + characters <= mostCharacters) break;
-      remove(oldest);
-    }
-    cached.set(name, { messages, characters });
-    sum += characters;
+    if (isPaused() || characters > mostCharactersOfChat) cached.remove(name);
+    else cached.set(name, { messages, characters }, characters);
   };
   const add = (name: string, message: Message) => {
     const { messages, characters } = cached.get(name) ?? { messages: [], characters: 0 };
     const isNext = message.position === (messages.at(-1)?.position ?? 0) + 1;
     if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
-    else remove(name);
+    else cached.remove(name);
   };
   /** If a message was not stored, or nobody knows whether it was, the table may have more than the cache. */
   const storeThrough = async <Outcome>(
@@ -74,7 +64,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
       return outcome;
     } finally {
       if (isStored) add(nameOf(chat), message);
-      else remove(nameOf(chat));
+      else cached.remove(nameOf(chat));
     }
   };
 

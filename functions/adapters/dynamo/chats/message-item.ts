@@ -1,16 +1,23 @@
 import { fileItem, fileOf } from '#adapters/dynamo/files/file-index.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Item } from '#adapters/dynamo/table/table.ts';
-import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import { attributesNamed, type Item } from '#adapters/dynamo/table/table.ts';
+import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import {
   type AssistantMessage,
   type ContentStore,
-  type Incomplete,
   isReplyPosition,
   type Message,
   noUsage,
 } from '#domain/chats/message.ts';
+
+const usageFields = [
+  'total_prompt_tokens',
+  'total_completion_tokens',
+  'total_tokens',
+  'total_calls',
+  'cached_prompt_tokens',
+] as const;
 
 /**
  * All attributes but the texts. Times are milliseconds and the usage is four or five numbers, so a short message is one write
@@ -24,19 +31,19 @@ export const attributesOf = (message: Message): Item => ({
     ...(message.turnId !== undefined && { turn: message.turnId }),
   }),
   ...(message.role === 'assistant' && {
-    usage: [
-      message.tokenUsage.total_prompt_tokens,
-      message.tokenUsage.total_completion_tokens,
-      message.tokenUsage.total_tokens,
-      message.tokenUsage.total_calls,
-      ...(message.tokenUsage.cached_prompt_tokens > 0 ? [message.tokenUsage.cached_prompt_tokens] : []),
-    ],
-    ...(message.agentVersionId !== null && { version: message.agentVersionId }),
-    ...(message.error !== null && { error: message.error }),
-    ...(message.incomplete !== null && { incomplete: message.incomplete }),
-    ...(message.responseId !== undefined && { response_id: message.responseId }),
-    ...(message.rejectedTurns !== undefined && { rejected_turns: message.rejectedTurns }),
+    usage: numbersOf(message.tokenUsage),
+    ...replies.itemOf(message),
   }),
+});
+
+const replies = attributesNamed<
+  Pick<AssistantMessage, 'agentVersionId' | 'error' | 'incomplete' | 'responseId' | 'rejectedTurns'>
+>({
+  agentVersionId: ['version', null],
+  error: ['error', null],
+  incomplete: ['incomplete', null],
+  responseId: ['response_id'],
+  rejectedTurns: ['rejected_turns'],
 });
 
 /** The attributes that say whether prompts contain a message, without its texts. */
@@ -74,27 +81,21 @@ function messageOf(
   }
   return {
     role: 'assistant',
-    ...positionsOf(item),
+    position,
     content,
     createdAt,
-    agentVersionId: (item.version as string | undefined) ?? null,
+    ...replies.fieldsOf(item),
     reasoningSteps: steps === undefined ? [] : stepsOf(steps),
-    tokenUsage: usageOf(item.usage as StoredUsage),
-    error: (item.error as ReplyError | undefined) ?? null,
-    incomplete: (item.incomplete as Incomplete | undefined) ?? null,
-    ...(item.response_id !== undefined && { responseId: item.response_id as string }),
+    tokenUsage: usageOf(item.usage as number[]),
   };
 }
 
-type StoredUsage = [prompt: number, completion: number, total: number, calls: number, cached?: number];
+/** A stored usage without cached tokens has four numbers. */
+const numbersOf = (usage: TokenUsage): number[] =>
+  usageFields.slice(0, usage.cached_prompt_tokens > 0 ? 5 : 4).map((field) => usage[field]);
 
-const usageOf = ([prompt, completion, total, calls, cached = 0]: StoredUsage): TokenUsage => ({
-  total_prompt_tokens: prompt,
-  total_completion_tokens: completion,
-  total_tokens: total,
-  total_calls: calls,
-  cached_prompt_tokens: cached,
-});
+const usageOf = (usage: readonly number[]) =>
+  Object.fromEntries(usageFields.map((field, index) => [field, usage[index] ?? 0])) as unknown as TokenUsage;
 
 /** Steps that were stored before the usage had all its fields are read with zeros. */
 const stepsOf = (steps: string): ReasoningStep[] =>

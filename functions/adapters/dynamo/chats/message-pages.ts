@@ -3,6 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { between, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { lastPosition } from '#domain/chats/message.ts';
+import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
 /** Messages of one query when a chat is read backwards. They are one page, and usually enough for a prompt. */
@@ -40,7 +41,7 @@ export async function* pagesBack(
   // rejection in the meantime.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
-  let [page, last] = await together(pages.next(), upTo);
+  let [page, last] = await allEnded([pages.next(), upTo]);
   if (last === 0) return;
   // Positions have no gaps and messages do not change. So a page with the message at `last` misses no message before
   // it. Any other page was read too early and is read again.
@@ -68,12 +69,6 @@ const pagesBetween = (
     ScanIndexForward: range.ascending,
     ...(range.limit !== undefined && { Limit: range.limit }),
   });
-
-/** Waits for both, even if one fails: nothing may run after the function's end. */
-async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {
-  await Promise.allSettled([one, other]);
-  return Promise.all([one, other]);
-}
 
 /** Joins each message with its feedback counts. They are the next item, which may be on the next page. */
 async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {

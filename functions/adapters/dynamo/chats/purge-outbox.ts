@@ -1,19 +1,25 @@
 import { createHash } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { allOf, type Item, keyOf, startingWith, type Table, where } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  attributesNamed,
+  type Item,
+  ifStill,
+  keyOf,
+  startingWith,
+  type Table,
+  where,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { leaseIdOf, responseIdOf } from '#domain/chats/chat.ts';
 import {
-  type ErasedCounts,
   type ErasedPart,
   type Erasure,
-  nothingErased,
   type Purge,
   type PurgeOutbox,
   requeueAfter,
 } from '#domain/chats/purge.ts';
 import type { ChatTraces, FileOfChat } from '#domain/erasure/erasure.ts';
-import { sumOf } from '#domain/platform/services.ts';
 import type { Contents } from './message-item.ts';
 
 export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces => ({
@@ -131,10 +137,7 @@ export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
 });
 
 /** The condition that the item still belongs to this purge: a newer erasure of the same person may have replaced it. */
-const isSame = ({ deletedAt }: Purge | Erasure) => ({
-  ConditionExpression: 'deleted_at = :deleted',
-  ExpressionAttributeValues: { ':deleted': deletedAt },
-});
+const isSame = ({ deletedAt }: Purge | Erasure) => ifStill({ deleted_at: deletedAt });
 
 export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,
@@ -162,7 +165,7 @@ export async function updateSame(
   erased: ErasedPart,
 ): Promise<void> {
   const { ExpressionAttributeValues, ...condition } = isSame(purge);
-  const counts = Object.entries(countItemOf(erased)).filter(([, count]) => count !== undefined);
+  const counts = Object.entries(erasedCounts.itemOf(erased));
   const additions = counts.map(([name]) => `${name} :${name}`).join(', ');
   await table.updateIf({
     Key: outboxKey(purge),
@@ -175,22 +178,13 @@ export async function updateSame(
   });
 }
 
-/** The counts as attributes of an erasure's item. */
-export const countItemOf = ({ chats, ratings, batchRequests, others }: ErasedPart): Item => ({
-  erased_chats: chats,
-  erased_ratings: ratings,
-  erased_batch_requests: batchRequests,
-  erased_others: others,
+/** The counts as attributes of an erasure's item. An item of an earlier release has none. */
+export const erasedCounts = attributesNamed<ErasedPart>({
+  chats: ['erased_chats'],
+  ratings: ['erased_ratings'],
+  batchRequests: ['erased_batch_requests'],
+  others: ['erased_others'],
 });
-
-/** An item of an earlier release has no counts. */
-export const countsOf = (item: Item): ErasedCounts =>
-  sumOf(nothingErased, {
-    chats: item.erased_chats as number | undefined,
-    ratings: item.erased_ratings as number | undefined,
-    batchRequests: item.erased_batch_requests as number | undefined,
-    others: item.erased_others as number | undefined,
-  });
 
 const purgeOf = (item: Item) => ({
   workspaceId: item.workspace_id as string,

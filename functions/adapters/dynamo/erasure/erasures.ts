@@ -1,20 +1,15 @@
 import { eraseRequest } from '#adapters/dynamo/batches/batch-requests.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
-import {
-  countItemOf,
-  countsOf,
-  outboxKey,
-  purgeItem,
-  updateSame,
-} from '#adapters/dynamo/chats/purge-outbox.ts';
+import { erasedCounts, outboxKey, purgeItem, updateSame } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { ScanKeys } from '#adapters/dynamo/table/lists.ts';
-import { allOf, changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { allOf, changingIf, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { hashUsers } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { requestsPerGroup } from '#domain/batches/batch.ts';
+import { nothingErased } from '#domain/chats/purge.ts';
 import type { Erasures, PersonTraces, Retention } from '#domain/erasure/erasure.ts';
-import type { Clock } from '#domain/platform/services.ts';
+import { type Clock, sumOf } from '#domain/platform/services.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 
 export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
@@ -23,14 +18,14 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const isKnown = await hasItems(table, erasure);
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
     await table.transact([
-      { Put: { Item: { ...purgeItem(erasure), ...countItemOf(erased) } } },
+      { Put: { Item: { ...purgeItem(erasure), ...erasedCounts.itemOf(erased) } } },
       // Anybody with a key may name users that never existed. Their erasures leave nothing that stays.
       ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
   async erased(person) {
     const item = await table.get(outboxKey({ ...person, deletedAt: '' }));
-    return item && countsOf(item);
+    return item && sumOf(nothingErased, erasedCounts.fieldsOf(item));
   },
   add: (erasure, erased) => updateSame(table, erasure, '', {}, erased),
 });
@@ -185,8 +180,7 @@ export const dynamoRetention = (table: Table): Retention => ({
   async advance({ workspaceId, days }, after, at) {
     const { isDone } = await table.updateIf({
       Key: keys.operatorsRetention(workspaceId),
-      ...changing({ walked_at: at, walked_to: after }, { ':days': days }),
-      ConditionExpression: 'days = :days',
+      ...changingIf({ walked_at: at, walked_to: after }, { days }),
     });
     return isDone;
   },

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { changing, type Item, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import {
+  attributesNamed,
+  changing,
+  changingIf,
+  type Item,
+  ifStill,
+  startingWith,
+  type Table,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
-import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
 
 /** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
@@ -37,13 +44,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     if (isNew)
       await transactIfFirst(table, () => [
         // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
-        {
-          Delete: {
-            Key: chatOfFile,
-            ConditionExpression: 'attached = :attempt',
-            ExpressionAttributeValues: { ':attempt': attempt },
-          },
-        },
+        { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
       ]);
     return false;
   },
@@ -82,9 +83,7 @@ const preparationLeases = (table: Table): PreparationLeases => ({
   async releaseLease({ workspaceId, uuid }, until) {
     await table.updateIf({
       Key: keys.file(workspaceId, uuid),
-      UpdateExpression: 'REMOVE preparing_until',
-      ConditionExpression: 'preparing_until = :until',
-      ExpressionAttributeValues: { ':until': until },
+      ...changingIf({ preparing_until: null }, { preparing_until: until }),
     });
   },
 });
@@ -93,23 +92,14 @@ const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
 
 /** The file's attributes, stored in its own item and in the messages that attach it. */
-export const fileItem = (file: StoredFile): Item => ({
-  uuid: file.uuid,
-  name: file.name,
-  type: file.contentType,
-  size: file.size,
-  scope: file.scope,
-  created_at: file.createdAt,
-  ...(file.expiresAt !== null && { expires_at: file.expiresAt }),
+export const { itemOf: fileItem, fieldsOf } = attributesNamed<Omit<StoredFile, 'workspaceId'>>({
+  uuid: ['uuid'],
+  name: ['name'],
+  contentType: ['type'],
+  size: ['size'],
+  scope: ['scope'],
+  createdAt: ['created_at'],
+  expiresAt: ['expires_at', null],
 });
 
-export const fileOf = (item: Item, workspaceId: string): StoredFile => ({
-  uuid: item.uuid as string,
-  workspaceId,
-  name: item.name as string,
-  contentType: item.type as string,
-  size: item.size as number,
-  scope: item.scope as UploadScope,
-  createdAt: item.created_at as string,
-  expiresAt: (item.expires_at as string | undefined) ?? null,
-});
+export const fileOf = (item: Item, workspaceId: string): StoredFile => ({ workspaceId, ...fieldsOf(item) });

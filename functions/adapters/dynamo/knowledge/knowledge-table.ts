@@ -1,12 +1,7 @@
 import type { Pause } from '#adapters/dynamo/table/back-off.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import {
-  attributesOf,
-  fieldsOf,
-  isConflict,
-  startingWith,
-  type Table,
-} from '#adapters/dynamo/table/table.ts';
+import { attributesOf, fieldsOf, ifStill, startingWith, type Table } from '#adapters/dynamo/table/table.ts';
+import { isConflict } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import type { KnowledgeChange, KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 
@@ -55,8 +50,7 @@ export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable
           {
             Put: {
               Item: { ...keys.knowledgeHead(workspaceId), ...attributesOf({ ...head, revision: from + 1 }) },
-              ConditionExpression: from === 0 ? 'attribute_not_exists(pk)' : 'revision = :from',
-              ...(from > 0 && { ExpressionAttributeValues: { ':from': from } }),
+              ...ifStill({ revision: from === 0 ? undefined : from }),
             },
           },
           ...put.map(({ document }) => ({

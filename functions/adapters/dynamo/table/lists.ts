@@ -4,7 +4,7 @@ import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { adaptWidth } from './back-off.ts';
 import type { Key, ListKeys } from './keys.ts';
-import { allOf, between, type Item, type Table, type Write } from './table.ts';
+import { allOf, between, type Item, ifStill, type Table, type Write } from './table.ts';
 import { transactIfFirst } from './transact-with-retry.ts';
 
 /**
@@ -126,30 +126,21 @@ export function counting(changes: readonly CountChange[]): Write[] {
     sums.set(name, sum);
     for (const [part, number] of added) sum.added.set(part, (sum.added.get(part) ?? 0) + number);
   }
-  return [...sums.values()].map(({ Key, added }) => {
-    const parts = [...added].map(([name, number], index) => ({ name, number, index }));
-    return {
-      Update: {
-        Key,
-        UpdateExpression: `ADD ${parts.map(({ index }) => `#p${index} :p${index}`).join(', ')}`,
-        ExpressionAttributeNames: Object.fromEntries(parts.map(({ name, index }) => [`#p${index}`, name])),
-        ExpressionAttributeValues: Object.fromEntries(
-          parts.map(({ number, index }) => [`:p${index}`, number]),
-        ),
-      },
-    };
-  });
+  return [...sums.values()].map(({ Key, added }) => ({ Update: { Key, ...adding([...added]) } }));
 }
+
+/** The expressions of an update that adds numbers to attributes. */
+export const adding = (added: readonly (readonly [attribute: string, number: number])[]) => ({
+  UpdateExpression: `ADD ${added.map((_, index) => `#p${index} :p${index}`).join(', ')}`,
+  ExpressionAttributeNames: Object.fromEntries(added.map(([name], index) => [`#p${index}`, name])),
+  ExpressionAttributeValues: Object.fromEntries(added.map(([, number], index) => [`:p${index}`, number])),
+});
 
 /** Deletes the counts that are 0. The count of a concurrent creation stays. */
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
   for (const { sk, n } of await table.queryAll(allOf(list.count('')))) {
     if (n !== 0) continue;
-    const Delete = {
-      Key: list.count(sk as string),
-      ConditionExpression: 'n = :none',
-      ExpressionAttributeValues: { ':none': 0 },
-    };
+    const Delete = { Key: list.count(sk as string), ...ifStill({ n: 0 }) };
     await transactIfFirst(table, () => [{ Delete }]);
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AttributeValue,
   BatchGetItemCommand,
@@ -11,7 +12,6 @@ import {
   GetItemCommand,
   PutItemCommand,
   QueryCommand,
-  TransactionCanceledException,
   TransactionConflictException,
   TransactWriteItemsCommand,
   UpdateItemCommand,
@@ -26,6 +26,7 @@ import type {
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
 import { NotStorable } from '#domain/platform/failures.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 
@@ -126,6 +127,61 @@ export function changing(attributes: Item, values: Item = {}) {
   };
 }
 
+/** The condition that an item has these attributes, as they were read; undefined for one that it does not have. */
+export function ifStill(attributes: Item) {
+  const all = Object.entries(attributes);
+  const present = all.filter(([, value]) => value !== undefined);
+  return {
+    ConditionExpression: all
+      .map(([name, value]) =>
+        value === undefined ? `attribute_not_exists(#${name})` : `#${name} = :old_${name}`,
+      )
+      .join(' AND '),
+    ExpressionAttributeNames: Object.fromEntries(all.map(([name]) => [`#${name}`, name])),
+    ...(present.length > 0 && {
+      ExpressionAttributeValues: Object.fromEntries(present.map(([name, value]) => [`:old_${name}`, value])),
+    }),
+  };
+}
+
+/** `changing` on the condition `ifStill(before)`. */
+export function changingIf(attributes: Item, before: Item) {
+  const {
+    ExpressionAttributeValues: values,
+    ExpressionAttributeNames: names,
+    ...condition
+  } = ifStill(before);
+  const change = changing(attributes, values);
+  const ExpressionAttributeNames = { ...names, ...change.ExpressionAttributeNames };
+  return { ...change, ...condition, ExpressionAttributeNames };
+}
+
+/**
+ * Converts objects of a kind to attributes, and back.
+ * @param names the attribute of each field. With the usual value beside it, a field has no attribute
+ */
+export function attributesNamed<Fields extends object>(
+  names: {
+    [Field in keyof Fields]-?: readonly [attribute: string, usual?: Fields[Field]];
+  },
+) {
+  const all = Object.entries(names) as [keyof Fields, readonly [string, unknown?]][];
+  return {
+    itemOf: (fields: Fields): Item =>
+      Object.fromEntries(
+        all
+          .filter(([field, [, usual]]) => !isDeepStrictEqual(fields[field], usual))
+          .map(([field, [name]]) => [name, fields[field]]),
+      ),
+    fieldsOf: (item: Item) =>
+      Object.fromEntries(
+        all
+          .map(([field, [name, usual]]) => [field, item[name] ?? usual] as const)
+          .filter(([, value]) => value !== undefined),
+      ) as Fields,
+  };
+}
+
 /** The fields of an object as attributes, with their names in snake case. */
 export const attributesOf = (fields: object): Item =>
   renamed(fields, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -189,10 +245,8 @@ export function dynamoTable(
     return Attributes === undefined ? {} : unmarshall(Attributes);
   };
   const writeAll = async (writes: readonly WriteRequest[]): Promise<void> => {
-    const requests: Promise<void>[] = [];
-    for (let first = 0; first < writes.length; first += writesPerRequest)
-      requests.push(batchWrite(pause, client, name, writes.slice(first, first + writesPerRequest)));
-    await Promise.all(requests);
+    const groups = groupsOf(writes, writesPerRequest);
+    await Promise.all(groups.map((group) => batchWrite(pause, client, name, group)));
   };
   return {
     pauseUpTo,
@@ -342,21 +396,3 @@ async function batchGet(client: DynamoDBClient, name: string, keys: readonly Key
     found.set(textOf(unmarshall(wire) as unknown as Key), unprocessed);
   return keys.map((key) => found.get(textOf(key)));
 }
-
-/** For each write of a cancelled transaction, whether its own condition failed. Empty for any other error. */
-export const failedConditions = (error: unknown): boolean[] =>
-  error instanceof TransactionCanceledException
-    ? (error.CancellationReasons ?? []).map(({ Code }) => Code === 'ConditionalCheckFailed')
-    : [];
-
-/** Whether a transaction was cancelled because of concurrent writes, a condition or throttling: a retry may succeed. */
-export const isConflict = (error: unknown): boolean =>
-  error instanceof TransactionCanceledException &&
-  (error.CancellationReasons ?? []).some((reason) =>
-    [
-      'ConditionalCheckFailed',
-      'TransactionConflict',
-      'ThrottlingError',
-      'ProvisionedThroughputExceeded',
-    ].includes(reason.Code ?? ''),
-  );

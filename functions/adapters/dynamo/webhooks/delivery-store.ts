@@ -2,10 +2,12 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   attributesOf,
   between,
-  changing,
+  changingIf,
   fieldsOf,
   type Item,
+  ifStill,
   type Table,
+  type Write,
   withoutNulls,
 } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -41,7 +43,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
       };
       const attempt: DeliveryAttempt = { number: started.allAttempts, round: started.round, at, ...notEnded };
       const isStarted = await transactIfFirst(table, () => [
-        { Put: { Item: deliveryItem(started), ...ifUnchanged(delivery) } },
+        replacing(delivery, started),
         { Put: { Item: attemptItem(delivery, attempt) } },
       ]);
       return isStarted ? { delivery: started, attempt } : undefined;
@@ -49,17 +51,14 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 
     async end(delivery, attempt, next) {
       const isCurrent = await transactIfFirst(table, () => [
-        { Put: { Item: deliveryItem({ ...delivery, ...next }), ...ifUnchanged(delivery) } },
+        replacing(delivery, { ...delivery, ...next }),
         { Put: { Item: attemptItem(delivery, attempt) } },
       ]);
       if (!isCurrent) await table.put({ Item: attemptItem(delivery, attempt) });
     },
 
     async exhaust(delivery) {
-      const exhausted: WebhookDelivery = { ...delivery, state: 'exhausted' };
-      await transactIfFirst(table, () => [
-        { Put: { Item: deliveryItem(exhausted), ...ifUnchanged(delivery) } },
-      ]);
+      await transactIfFirst(table, () => [replacing(delivery, { ...delivery, state: 'exhausted' })]);
     },
 
     async restart(delivery, at) {
@@ -71,7 +70,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         nextAt: at,
       };
       const isDone = await transactIfFirst(table, () => [
-        { Put: { Item: deliveryItem(restarted), ...ifUnchanged(delivery) } },
+        replacing(delivery, restarted),
         { Put: { Item: webhookEntry(delivery, at) } },
         ...audit('webhook resent', delivery.workspaceId, delivery.batchId, { round: restarted.round }),
       ]);
@@ -83,8 +82,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         {
           Update: {
             Key: keys.batchWebhook(workspaceId, batchId),
-            ...changing({ webhook: replacement }, { ':read': read }),
-            ConditionExpression: 'webhook = :read',
+            ...changingIf({ webhook: replacement }, { webhook: read }),
           },
         },
         ...audit('webhook secret replaced', workspaceId, batchId, {}),
@@ -99,11 +97,9 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 
 const notEnded = { duration: null, status: null, failure: null };
 
-/** Condition: no other caller has changed the delivery since it was read. */
-const ifUnchanged = ({ state, round, attempts }: WebhookDelivery): Item => ({
-  ConditionExpression: '#state = :state AND #round = :round AND attempts = :attempts',
-  ExpressionAttributeNames: { '#state': 'state', '#round': 'round' },
-  ExpressionAttributeValues: { ':state': state, ':round': round, ':attempts': attempts },
+/** The write of the next state, on the condition that no other caller has changed the delivery since it was read. */
+const replacing = ({ state, round, attempts }: WebhookDelivery, next: WebhookDelivery): Write => ({
+  Put: { Item: deliveryItem(next), ...ifStill({ state, round, attempts }) },
 });
 
 export const deliveryItem = ({ workspaceId, batchId, ...delivery }: WebhookDelivery): Item => ({

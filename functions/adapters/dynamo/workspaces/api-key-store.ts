@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
   allOf,
   attributesOf,
   between,
-  changing,
+  changingIf,
   fieldsOf,
   type Item,
   type Table,
@@ -79,8 +79,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
         {
           Update: {
             Key: keys.apiKey(key.hash),
-            ...changing({ revoked_at: at }, { ':never': null }),
-            ConditionExpression: 'revoked_at = :never',
+            ...changingIf({ revoked_at: at }, { revoked_at: null }),
           },
         },
         ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
@@ -94,8 +93,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
         {
           Update: {
             Key: keys.apiKey(old.hash),
-            ...changing({ expires_at: expiresAt }, { ':never': null, ':read': old.expiresAt }),
-            ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+            ...changingIf({ expires_at: expiresAt }, { revoked_at: null, expires_at: old.expiresAt }),
           },
         },
         ...keyPuts(key),
@@ -128,22 +126,15 @@ export type Audit = (
 /** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
-export const auditBy = (clock: Clock, actor: () => string): Audit =>
-  auditWith(clock, actor, (workspaceId, at, id) => [
-    keys.audit(workspaceId, at, id),
-    keys.operatorsAudit(at, id),
-  ]);
-
-/** Writes an audit entry only in the list of all workspaces, and none in the list of its workspace. */
-export const operatorsAuditBy = (clock: Clock, actor: () => string): Audit =>
-  auditWith(clock, actor, (_workspaceId, at, id) => [keys.operatorsAudit(at, id)]);
-
-const auditWith =
-  (clock: Clock, actor: () => string, keysOf: (...given: Parameters<typeof keys.audit>) => Key[]): Audit =>
+/** @param inWorkspace whether an entry is in the list of its workspace too, not only in the list of all workspaces */
+export const auditBy =
+  (clock: Clock, actor: () => string, { inWorkspace = true } = {}): Audit =>
   (action, workspaceId, target, changes) => {
-    const at = clock.now().toISOString();
+    const [at, id] = [clock.now().toISOString(), randomUUID()];
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
-    return keysOf(workspaceId, at, randomUUID()).map((key) => ({ Put: { Item: { ...key, ...entry } } }));
+    return [...(inWorkspace ? [keys.audit(workspaceId, at, id)] : []), keys.operatorsAudit(at, id)].map(
+      (key) => ({ Put: { Item: { ...key, ...entry } } }),
+    );
   };
 
 export function dynamoAuditLog(table: Table): AuditLog {

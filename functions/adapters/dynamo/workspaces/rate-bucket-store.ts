@@ -50,14 +50,12 @@ function expressionsOf({ rateClass, amount, isFull, latest }: BucketChange, inde
 
 const attributeOf = (rateClass: RateClass): string => limitName(rateClass, '_');
 
-function fullTimesOf(item: Item): FullTimes {
-  const fullTimes: FullTimes = {};
-  for (const rateClass of rateClasses) {
-    const fullAt = item[attributeOf(rateClass)];
-    if (fullAt !== undefined) fullTimes[rateClass] = fullAt as number;
-  }
-  return fullTimes;
-}
+const fullTimesOf = (item: Item): FullTimes =>
+  Object.fromEntries(
+    rateClasses
+      .map((rateClass) => [rateClass, item[attributeOf(rateClass)]])
+      .filter(([, fullAt]) => fullAt !== undefined),
+  );
 
 /** Seconds after which TTL deletes a report. It counts for a shorter time. */
 const retention = 600;

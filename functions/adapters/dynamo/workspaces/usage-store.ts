@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { attributesOf, between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
+import { sumOf } from '#domain/platform/services.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
@@ -107,10 +108,7 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
       const model = name.slice(prefix.length);
       models[model] = { ...(models[model] ?? noModelUsage), [field]: item[name] as number };
     }
-  const stored = fieldsOf<UsageCounts>(item);
-  const counts = Object.fromEntries(
-    Object.entries(noCounts).map(([name, none]) => [name, stored[name as keyof UsageCounts] ?? none]),
-  ) as unknown as UsageCounts;
+  const counts = sumOf(noCounts, fieldsOf<Partial<UsageCounts>>(item));
   return { workspaceId, day, apiKeyId, agentId: agentId === '' ? null : agentId, counts, models };
 }
 

@@ -1,9 +1,10 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { ScanKeys } from '#adapters/dynamo/table/lists.ts';
+import { adding, type ScanKeys } from '#adapters/dynamo/table/lists.ts';
 import {
   allOf,
   attributesOf,
   changing,
+  changingIf,
   type Item,
   keyOf,
   type Table,
@@ -21,6 +22,7 @@ import {
   rateClasses,
   rateLimit,
 } from '#contract/rate-limits.ts';
+import { groupsOf } from '#domain/platform/services.ts';
 import { type AuditAction, changesOf } from '#domain/workspaces/audit.ts';
 import type {
   Workspace,
@@ -151,15 +153,12 @@ const changeWhitelist =
   async (workspaceId: string, externalUserIds: readonly string[]): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
     const hashes = await hashUsers(table, workspaceId, distinct);
-    for (let first = 0; first < distinct.length; first += usersPerTransaction) {
-      const users = distinct.slice(first, first + usersPerTransaction);
+    const hashed = distinct.map((user, index) => ({ user, hash: hashes[index] }));
+    for (const group of groupsOf(hashed, usersPerTransaction))
       await transactIfFirst(table, () => [
-        ...users.map((user) => write(keys.whitelistEntry(workspaceId, user))),
-        ...audit(action, workspaceId, workspaceId, {
-          users: hashes.slice(first, first + usersPerTransaction),
-        }),
+        ...group.map(({ user }) => write(keys.whitelistEntry(workspaceId, user))),
+        ...audit(action, workspaceId, workspaceId, { users: group.map(({ hash }) => hash) }),
       ]);
-    }
   };
 
 /** Number of items in ten batch writes. With the eight segments of a scan, at most 80 batch writes run concurrently. */
@@ -171,27 +170,20 @@ const deletedAction: AuditAction = 'workspace deleted';
 /** @param audit writes entries only in the list of all workspaces, because no item of the workspace may remain */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
-    const update = async (UpdateExpression: string, ConditionExpression: string, values: Item) =>
-      (
-        await table.updateIf({
-          Key: keys.workspace(workspaceId),
-          UpdateExpression,
-          ConditionExpression,
-          ExpressionAttributeValues: { ':at': at, ...values },
-          ReturnValues: 'ALL_NEW',
-        })
-      ).item;
+    const update = { Key: keys.workspace(workspaceId), ReturnValues: 'ALL_NEW' } as const;
     // An operator may have enabled the workspace after an earlier start. Then functions may have written since.
-    const item =
-      (await update('SET enabled = :off, deletion_started_at = :at', 'enabled = :on', {
-        ':off': false,
-        ':on': true,
-      })) ??
-      (await update(
-        'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
-        'attribute_exists(pk)',
-        {},
-      ));
+    const disabled = await table.updateIf({
+      ...update,
+      ...changingIf({ enabled: false, deletion_started_at: at }, { enabled: true }),
+    });
+    const { item } = disabled.isDone
+      ? disabled
+      : await table.updateIf({
+          ...update,
+          UpdateExpression: 'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeValues: { ':at': at },
+        });
     // Without this entry, the deletion of unused chats does not find the workspace. A run that has read the entry
     // before ends long before the last pass of the scan.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
@@ -212,8 +204,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
       // These entries go first, because only the items of the keys name them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
-      for (let first = 0; first < own.length; first += deletesAtOnce)
-        await table.deleteAll(own.slice(first, first + deletesAtOnce).map(keyOf));
+      for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));
       await onPage(page.length, own.length + pointers.length);
     });
   },
@@ -221,9 +212,8 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async add(workspaceId, { items, objects }) {
     await table.update({
       Key: keys.workspace(workspaceId),
-      UpdateExpression: 'ADD deletion_items :items, deletion_objects :objects',
+      ...adding(Object.entries({ deletion_items: items, deletion_objects: objects })),
       ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeValues: { ':items': items, ':objects': objects },
     });
   },
 

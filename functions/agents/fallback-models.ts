@@ -1,0 +1,102 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { AgentDefinition } from '#contract/agent.ts';
+import type { ReplyBudget } from '#domain/chats/agent-runtime.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
+import type { Clock, RetryReason } from '#domain/platform/services.ts';
+import { findProvider, type ModelProvider } from './models/model-provider.ts';
+import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from './retrying-model.ts';
+
+export interface ModelSettings {
+  providers: Record<string, ModelProvider>;
+  clock: Pick<Clock, 'now' | 'after'>;
+  /** Returns a number from 0 to 1. */
+  random: () => number;
+  /** Called before each retry of a model call. */
+  onRetry: (model: string, reason: RetryReason) => void;
+  /** Called for each error response of a provider. Its body may quote the prompt. */
+  onRejected: (call: RejectedCall) => void;
+}
+
+/** Returns a model with retries. Each retry counts in the budget of the reply. */
+export const requestModel = (
+  settings: ModelSettings,
+  name: string,
+  model: LanguageModelV4,
+  budget: ReplyBudget,
+  attempts?: number,
+): RetryingModel =>
+  retryingModel(model, {
+    ...(attempts !== undefined && { attempts }),
+    ...timingOf(settings.clock, settings.random),
+    mayRetry: () => budget.takeModelCall(),
+    onRetry: (failure) => settings.onRetry(name, failure),
+    onRejected: settings.onRejected,
+  });
+
+/** A model that others follow has this many attempts. The last one has the usual number. */
+const attemptsBeforeFallback = 2;
+
+/** Milliseconds for which a process does not call a model that has failed, unless its provider asks for longer. */
+const shortestPause = 10_000;
+
+/** When models that have failed may be called again, by their names. It has at most the fallbacks of all agents. */
+const pausedUntil = new Map<string, number>();
+
+interface Candidate {
+  name: string;
+  model: RetryingModel;
+}
+
+/** The model of an agent and its fallback models, for one task. */
+export function candidatesOf(
+  settings: ModelSettings,
+  { llm_model, meta: { fallback_models = [] } }: AgentDefinition,
+  budget: ReplyBudget,
+): {
+  /** The model of the next call. */
+  current: Candidate;
+  /**
+   * Calls the current model. If it is busy or unavailable before its first output, calls the next one.
+   * @param mayFallBack whether another model may be called
+   * @throws ModelFailure of the last call
+   */
+  call: <Result>(mayFallBack: boolean, open: () => Promise<Result>) => Promise<Result>;
+} {
+  const names = [llm_model, ...fallback_models];
+  const candidate = (name: string, isLast: boolean): Candidate => {
+    const { provider, name: model } = findProvider(settings.providers, name);
+    const attempts = isLast ? undefined : attemptsBeforeFallback;
+    return { name, model: requestModel(settings, name, provider.model(model), budget, attempts) };
+  };
+  const now = (): number => settings.clock.now().getTime();
+  const isReady = (name: string): boolean => (pausedUntil.get(name) ?? 0) <= now();
+  const first = names.find(isReady) ?? llm_model;
+  const waiting = names.slice(names.indexOf(first) + 1);
+  /** Makes the next model the current one. @returns false if there is none, or no call is left */
+  const fallBack = ({ retryAfter = 0 }: ModelFailure): boolean => {
+    const { name } = models.current;
+    pausedUntil.set(name, now() + Math.max(retryAfter, shortestPause));
+    const next = waiting.find(isReady) ?? waiting.at(-1);
+    if (next === undefined || !budget.takeModelCall()) return false;
+    settings.onRetry(name, 'fallback');
+    waiting.splice(0, waiting.indexOf(next) + 1);
+    models.current = candidate(next, waiting.length === 0);
+    return true;
+  };
+  const models = {
+    current: candidate(first, waiting.length === 0),
+    async call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result> {
+      for (;;)
+        try {
+          return await open();
+        } catch (error) {
+          if (!(mayFallBack && names.length > 1 && isPassing(error) && fallBack(error))) throw error;
+        }
+    },
+  };
+  return models;
+}
+
+/** A wrong key or an unknown model is another failure: an operator must see it. */
+const isPassing = (error: unknown): error is ModelFailure =>
+  error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable');
