@@ -101,8 +101,8 @@ export async function testOpenAiClients(tools: Tools): Promise<void> {
   model.onCall = replyByScript;
   const data = join(folder, 'data');
   const service = startCommand(
-    // The run whose model stays silent ends after two seconds.
-    ['--port', '0', '--data', data, '--reset', '--set', 'streamTimeoutSeconds=2'],
+    // The run whose model stays silent ends after three seconds. The service waits up to two before it calls a model again.
+    ['--port', '0', '--data', data, '--reset', '--set', 'streamTimeoutSeconds=3'],
     { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'scripted' },
   );
   try {
