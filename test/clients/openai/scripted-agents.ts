@@ -52,7 +52,7 @@ const formScripts: readonly (readonly [message: string, script: (call: ModelCall
     'Family',
     (call) => say(call, '{"names": ["Ann"], "kind": "small", "motto": null, "head": null, "parts": []}'),
   ],
-  ['Adult', (call) => say(call, isAnswered(call) ? '{"name": "Ann", "age": 19}' : person)],
+  ['Adult', (call) => say(call, hasReply(call) ? '{"name": "Ann", "age": 19}' : person)],
   ['People', (call) => say(call, `{"tasks": [${person}, {"name": "Bob", "age": 8}]}`)],
   [
     'Cut person',
@@ -63,7 +63,7 @@ const formScripts: readonly (readonly [message: string, script: (call: ModelCall
   ],
 ];
 
-const isAnswered = ({ request }: ModelCall): boolean =>
+const hasReply = ({ request }: ModelCall): boolean =>
   request.messages.some(({ role }) => role === 'assistant');
 
 /** Without a form from the service, JSON is in a fence, as models write it. */
@@ -92,11 +92,11 @@ export function messageOf({ request }: ModelCall): string {
 }
 
 /** Whether the user has sent a message that begins so. */
-export const isAsked = ({ request }: Pick<ModelCall, 'request'>, message: string): boolean =>
+const hasMessage = ({ request }: Pick<ModelCall, 'request'>, message: string): boolean =>
   request.messages.some(({ role, content }) => role === 'user' && String(content).startsWith(message));
 
 export function replyByScript(call: ModelCall): void {
-  const ofForm = formScripts.find(([message]) => isAsked(call, message))?.[1];
+  const ofForm = formScripts.find(([message]) => hasMessage(call, message))?.[1];
   const isAfterTools = call.request.messages.at(-1)?.role === 'tool';
   const script = ofForm ?? (isAfterTools ? respond : scripts[messageOf(call)]);
   if (script === undefined) call.fail(400, {}, `No script for ${messageOf(call)}`);
