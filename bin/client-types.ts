@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compile, type JSONSchema } from 'json-schema-to-typescript-lite';
+import { writeOrCheck } from './write-or-check.ts';
 
 const project = join(import.meta.dirname, '..');
-const file = join(project, 'lib/client/schema.ts');
+const file = 'lib/client/schema.ts';
 
 interface Operation {
   operationId: string;
@@ -24,9 +25,9 @@ function readSchemas(): Record<string, JSONSchema> {
       type: 'object',
       description: `The query of ${operationId}.`,
       properties: Object.fromEntries(
-        fields.map(({ name, description, schema }) => [
+        fields.map(({ name, schema, description }) => [
           name,
-          { ...schema, ...(description && { description }) },
+          description ? { ...schema, description } : schema,
         ]),
       ),
       required: fields.filter(({ required }) => required === true).map(({ name }) => name),
@@ -57,10 +58,4 @@ async function generate(): Promise<string> {
   });
 }
 
-const text = await generate();
-if (!process.argv.includes('--check')) {
-  writeFileSync(file, text);
-} else if (readFileSync(file, 'utf8') !== text) {
-  console.error('lib/client/schema.ts does not match docs/openapi.json: run npm run client:types');
-  process.exitCode = 1;
-}
+writeOrCheck(file, await generate(), 'does not match docs/openapi.json: run npm run client:types');

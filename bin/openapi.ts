@@ -1,14 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import manifest from '../package.json' with { type: 'json' };
+import { writeOrCheck } from './write-or-check.ts';
 
-const file = join(import.meta.dirname, '..', 'docs', 'openapi.json');
 const text = `${JSON.stringify(openApiDocument(manifest.version), null, 2)}\n`;
-
-if (!process.argv.includes('--check')) {
-  writeFileSync(file, text);
-} else if (readFileSync(file, 'utf8') !== text) {
-  console.error('docs/openapi.json does not match the route table: run npm run openapi');
-  process.exitCode = 1;
-}
+writeOrCheck('docs/openapi.json', text, 'does not match the route table: run npm run openapi');

@@ -8,7 +8,7 @@ import { lazily, reservedMilliseconds, retryWhile, waitLonger } from '#runtime/e
 import { actAs } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { UsageError } from './failures.ts';
-import type { Connection } from './local/connection.ts';
+import { type Connection, targetResources } from './local/connection.ts';
 
 /**
  * Seconds without any success after which calls to AWS are no longer retried. A table adapts to more load in less time,
@@ -44,31 +44,6 @@ export function beForOperators(): void {
   waitLonger();
   retryWhile(() => (last.success === undefined ? undefined : last.success + patience - performance.now()));
 }
-
-/**
- * The resources of a stack that operators use. Each has an output, a field in connection.json, an environment variable,
- * and the service that has the resource.
- */
-export const targetResources = [
-  { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },
-  { output: 'ContentBucketName', field: 'content_bucket', variable: 'contentBucket', service: 's3' },
-  { output: 'FileBucketName', field: 'file_bucket', variable: 'fileBucket', service: 's3' },
-  { output: 'BatchWorkflowArn', field: 'batch_workflow', variable: 'batchWorkflowArn', service: 'sfn' },
-  {
-    output: 'TestAgentFunctionArn',
-    field: 'test_agent_function',
-    variable: 'testAgentFunction',
-    service: 'lambda',
-  },
-  { output: 'CallerSecretArn', field: 'caller_secret', variable: 'callerSecret', service: 'secretsmanager' },
-  {
-    output: 'AuthorizerCacheSeconds',
-    field: 'authorizer_cache_seconds',
-    variable: 'authorizerCacheSeconds',
-    service: 'secretsmanager',
-  },
-  { output: 'WebhookKeyArn', field: 'webhook_key', variable: 'webhookKey', service: 'kms' },
-] as const;
 
 const endpointVariable = (service: (typeof targetResources)[number]['service']): string =>
   `AWS_ENDPOINT_URL_${service === 'secretsmanager' ? 'SECRETS_MANAGER' : service.toUpperCase()}`;

@@ -10,62 +10,46 @@ import {
   unpublishAgent,
   updateAgent,
 } from '#domain/agents/agents.ts';
-import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { agentStore } from '#runtime/composition/services.ts';
+import { operatorServices as services } from '../operator-services.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { agentTestCommand } from './agent-test-command.ts';
+import { addAgentTest } from './agent-test-command.ts';
 import { readAgent, rejectUnlisted } from './read-agent.ts';
-import type { Report, Result } from './result.ts';
+import { operation, type Result } from './report.ts';
 import { tableWith, textTable } from './text-table.ts';
 
-const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
-
-export function agentCommands(report: Report): Command {
+export function agentCommands(): Command {
   const group = new Command('agents').description(
     'Agents: a draft, and published versions that reply in chats and batches.',
   );
-  group
-    .command('create')
+  operation(group, 'create', create)
     .description('create a draft from agent.json')
     .requiredOption('--workspace <workspace>', 'the workspace of the agent')
-    .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …')
-    .action(report(create));
-  group
-    .command('update <agent>')
+    .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …');
+  operation(group, 'update <agent>', update)
     .description('replace the draft by agent.json; the published version stays active')
-    .requiredOption('--file <file>', 'the complete new content, as agents get prints it')
-    .action(report(update));
-  group
-    .command('publish <agent>')
-    .description('publish the draft as a new version, which then replies')
-    .action(report(publish));
-  group.command('unpublish <agent>').description('stop the agent from replying').action(report(unpublish));
-  group
-    .command('get <agent>')
+    .requiredOption('--file <file>', 'the complete new content, as agents get prints it');
+  operation(group, 'publish <agent>', publish).description(
+    'publish the draft as a new version, which then replies',
+  );
+  operation(group, 'unpublish <agent>', unpublish).description('stop the agent from replying');
+  operation(group, 'get <agent>', get)
     .description('print the draft as agent.json, which agents update takes')
-    .option('--of-version <number>', 'a published version instead of the draft', readNumber)
-    .action(report(get));
-  group.addCommand(agentTestCommand(report));
-  group
-    .command('list')
+    .option('--of-version <number>', 'a published version instead of the draft', readNumber);
+  addAgentTest(group);
+  operation(group, 'list', list)
     .description('list the agents of a workspace')
-    .requiredOption('--workspace <workspace>', 'the workspace of the agents')
-    .action(report(list));
-  group
-    .command('versions <agent>')
-    .description('list all versions that were published, the newest first')
-    .action(report(versions));
-  group
-    .command('rollback <agent>')
+    .requiredOption('--workspace <workspace>', 'the workspace of the agents');
+  operation(group, 'versions <agent>', versions).description(
+    'list all versions that were published, the newest first',
+  );
+  operation(group, 'rollback <agent>', rollBack)
     .description('publish an earlier version again, as a new version; the draft stays as it is')
-    .requiredOption('--to <number>', 'the earlier version, as agents versions shows it', readNumber)
-    .action(report(rollBack));
-  group
-    .command('delete <agent>')
+    .requiredOption('--to <number>', 'the earlier version, as agents versions shows it', readNumber);
+  operation(group, 'delete <agent>', deleteConfirmed)
     .description('delete an agent with its versions; its chats stay')
     .requiredOption('--confirm <name>', "the agent's name, to confirm that it is deleted for ever")
-    .addHelpText('after', deleteHelp)
-    .action(report(deleteConfirmed));
+    .addHelpText('after', deleteHelp);
   return group;
 }
 
@@ -93,8 +77,8 @@ async function publish(agentId: string): Promise<Result> {
 }
 
 async function rollBack(agentId: string, { to }: { to: number }): Promise<Result> {
-  const check = ({ definition }: AgentVersion) =>
-    rejectUnlisted(`agent ${agentId}, version ${to}`, definition);
+  const where = `agent ${agentId}, version ${to}`;
+  const check = ({ definition }: AgentVersion) => rejectUnlisted(where, definition);
   return publishedResult(await rollBackAgent(services(), agentId, to, check));
 }
 
@@ -109,9 +93,8 @@ const publishedResult = ({ agentId, number, id, definition }: AgentVersion): Res
   lines: textTable(['agent', 'version'], [[agentId, number]]),
 });
 
-async function unpublish(agentId: string): Promise<Result> {
-  return resultOf(await unpublishAgent(services(), agentId));
-}
+const unpublish = async (agentId: string): Promise<Result> =>
+  resultOf(await unpublishAgent(services(), agentId));
 
 async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Promise<Result> {
   const agent = await findAgent(services(), agentId);
@@ -140,14 +123,9 @@ async function list({ workspace }: { workspace: string }): Promise<Result> {
 
 async function versions(agentId: string): Promise<Result> {
   const agent = await findAgent(services(), agentId);
-  const all: ReturnType<typeof jsonOf>[] = [];
-  for await (const page of agentStore().versions(agent.workspaceId, agentId))
-    all.push(...page.map((version) => jsonOf(version, agent)));
-  all.reverse();
-  return {
-    json: { agent_id: agentId, versions: all },
-    lines: versionTable(all, 'No versions'),
-  };
+  const found = (await Array.fromAsync(agentStore().versions(agent.workspaceId, agentId))).flat();
+  const all = found.reverse().map((version) => jsonOf(version, agent));
+  return { json: { agent_id: agentId, versions: all }, lines: versionTable(all, 'No versions') };
 }
 
 const versionTable = tableWith<ReturnType<typeof jsonOf>>({
@@ -177,14 +155,12 @@ async function deleteConfirmed(agentId: string, { confirm }: { confirm: string }
   return { json: { id: agentId, deleted: true }, lines: [`Deleted ${agentId}`] };
 }
 
-const resultOf = (agent: Agent): Result => {
+function resultOf(agent: Agent): Result {
   const { id, name, publish_state, version_number, published_version_id } = agentResource(agent);
-  return {
-    // Programs that were written for the first versions read `agent_id`.
-    json: { id, agent_id: id, name, publish_state, version_number, published_version_id },
-    lines: tableOf([agent]),
-  };
-};
+  // Programs that were written for the first versions read `agent_id`.
+  const json = { id, agent_id: id, name, publish_state, version_number, published_version_id };
+  return { json, lines: tableOf([agent]) };
+}
 
 const tableOf = tableWith<Agent>({
   agent: ({ id }) => id,

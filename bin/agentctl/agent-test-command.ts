@@ -1,19 +1,15 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { AgentTest } from '#contract/agent.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import { exitCodes } from '../failures.ts';
 import { countOf } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { operation, type Result } from './report.ts';
 
-export function agentTestCommand(report: Report): Command {
-  return new Command('test')
+export const addAgentTest = (group: Command): Command =>
+  operation(group, 'test <agent> <message>', test)
     .description('reply to a message with the draft, in no chat: prints steps, text and usage')
-    .argument('<agent>')
-    .argument('<message>')
     .option('--published', 'with the published version instead of the draft')
-    .addHelpText('after', testHelp)
-    .action(report(test));
-}
+    .addHelpText('after', testHelp);
 
 const testHelp = `
 Nothing is stored but the usage, which is counted as a test of the key "operators". The limits of the workspace apply.

@@ -2,10 +2,10 @@ import { Command } from 'commander';
 import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import { auditLog } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
-import type { Report } from './result.ts';
+import { report } from './report.ts';
 import { tableWith } from './text-table.ts';
 
-export function auditCommand(report: Report): Command {
+export function auditCommand(): Command {
   return withDays(new Command('audit'))
     .description('show what operators did: time, operator, action, target, and changes')
     .option('--workspace <workspace>', 'only actions on this workspace')

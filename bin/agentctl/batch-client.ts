@@ -1,12 +1,23 @@
 import type { Command } from 'commander';
-import type { ChatBatchClient } from '#lib/client/index.ts';
-import type { ProgressLine } from './progress-line.ts';
-import { findService, type ServiceAddress } from './service-address.ts';
+import { progressLine } from './progress-line.ts';
+import { clientReport, type Result } from './report.ts';
+import { findService, withAddress } from './service-address.ts';
 import { openClient } from './service-client.ts';
 
-/** Eight attempts take about two minutes: the pauses double from 1 s to one minute. */
-export const batchClient = (service: ServiceAddress, line: ProgressLine): ChatBatchClient =>
-  openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
+/** Adds a command of clients to a group. */
+export const clientOperation = <Inputs extends unknown[]>(
+  group: Command,
+  usage: string,
+  work: (...inputs: Inputs) => Promise<Result>,
+): Command => withAddress(group.command(usage)).action(clientReport(work));
 
-export const clientFor = async (command: Command, line: ProgressLine): Promise<ChatBatchClient> =>
-  batchClient(await findService(command), line);
+export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
+
+/** The service that a command of batches calls, its client, and the line that shows the command's progress. */
+export async function openBatchClient(command: Command) {
+  const line = progressLine();
+  const service = await findService(command);
+  // Eight attempts take about two minutes: the pauses double from 1 s to one minute.
+  const client = openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
+  return { line, service, client };
+}

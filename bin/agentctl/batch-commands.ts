@@ -7,63 +7,46 @@ import {
   batchStatuses,
 } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
-import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
+import type { Batch } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { batchClient, clientFor } from './batch-client.ts';
-import { addFileCommands, batchIdsOf, notSubmitted, retriedOf } from './batch-file-commands.ts';
-import { countRequests, outcomeOf, outcomeResult } from './batch-outcome.ts';
+import { type BatchClient, clientOperation, openBatchClient } from './batch-client.ts';
+import { addFileCommands, awaitOutcome, batchIdsOf, findSubmission } from './batch-file-commands.ts';
+import { countRequests, outcomeResult } from './batch-outcome.ts';
 import { downloadResults } from './download-results.ts';
 import { isCsv } from './input-records.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
-import { type Joined, joinResults } from './join-results.ts';
-import { countOf, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
+import { joinResults } from './join-results.ts';
+import { countOf, formatCount, type ProgressLine } from './progress-line.ts';
+import type { Result } from './report.ts';
 import { batchesResult, batchListResult, downloadResult, mergeResults } from './report-batches.ts';
-import type { Report, Result } from './result.ts';
-import { findService, withAddress } from './service-address.ts';
-import {
-  checkService,
-  readSubmission,
-  type SubmissionState,
-  submittedRequests,
-} from './submission-journal.ts';
-import { checkRegular } from './submit-file.ts';
-import { BatchWatch, readBatches } from './watch-batches.ts';
+import { type SubmissionState, submittedRequests } from './submission-journal.ts';
+import { BatchWatch } from './watch-batches.ts';
 
 /** The commands `batch …`, which act as a client of the service. */
-export function batchCommands(report: Report): Command {
+export function batchCommands(): Command {
   const group = new Command('batch')
     .description('Batches, as a client: many messages that agents reply to in the background.')
     .addHelpText('after', exitCodesHelp);
-  addFileCommands(group, report);
-  withAddress(group.command('list'))
+  addFileCommands(group);
+  clientOperation(group, 'list', list)
     .description('list the batches of the workspace, newest first')
     .option('--limit <number>', 'how many batches', readLimit, 20)
-    .addOption(new Option('--status <status>', 'only batches in this state').choices(batchStatuses))
-    .action(report(list));
-  withAddress(group.command('status'))
+    .addOption(new Option('--status <status>', 'only batches in this state').choices(batchStatuses));
+  clientOperation(group, 'status <batch-or-file...>', status)
     .description('show the progress of batches, or of those of a submitted file')
-    .argument('<batch-or-file...>')
-    .option('--watch', 'repeat until every batch has ended, and summarize all of them')
-    .action(report(status));
-  withAddress(group.command('cancel'))
-    .description('cancel a batch: requests that have not started fail with 499, those in work are completed')
-    .argument('<batch>')
-    .action(
-      report(async (batchId: string, _: object, command: Command) =>
-        batchesResult([await (await clientFor(command, progressLine())).batches.cancel(batchId)]),
-      ),
-    );
-  withAddress(group.command('results'))
+    .option('--watch', 'repeat until every batch has ended, and summarize all of them');
+  clientOperation(group, 'cancel <batch>', cancel).description(
+    'cancel a batch: requests that have not started fail with 499, those in work are completed',
+  );
+  clientOperation(group, 'results <batch-or-file...>', results)
     .description('write the results of batches, or of all requests of a submitted file, to a file')
-    .argument('<batch-or-file...>')
     .requiredOption('--out <file>', 'the file; it appears when it is complete')
     .addOption(
       new Option('--status <status>', 'only results of batches in this state').choices(batchResultStatuses),
     )
     .option('--for-spreadsheet', 'CSV that Excel opens as UTF-8, without running replies as formulas')
-    .addHelpText('after', resultsHelp)
-    .action(report(results));
+    .addHelpText('after', resultsHelp);
   for (const command of group.commands)
     if (['submit', 'retry-failed', 'status', 'results'].includes(command.name()))
       command.addHelpText('after', exitCodesHelp);
@@ -89,7 +72,7 @@ async function list(
   { limit, status }: { limit: number; status?: BatchStatus },
   command: Command,
 ): Promise<Result> {
-  const client = await clientFor(command, progressLine());
+  const { client } = await openBatchClient(command);
   const query = { limit: Math.min(limit, limits.pageSizeMax), ...(status !== undefined && { status }) };
   const page = await client.batches.list(query);
   const batches: Batch[] = [];
@@ -97,63 +80,49 @@ async function list(
   return batchListResult(batches, page.pagination.total_records);
 }
 
+async function cancel(batchId: string, _options: object, command: Command): Promise<Result> {
+  const { client } = await openBatchClient(command);
+  return batchesResult([await client.batches.cancel(batchId)]);
+}
+
 async function status(names: string[], options: { watch?: true }, command: Command): Promise<Result> {
-  const line = progressLine();
-  const service = await findService(command);
-  const client = batchClient(service, line);
+  const opened = await openBatchClient(command);
+  const { client, line, service } = opened;
   const state = await submissionOf(names, service.identity);
   const ids = state === undefined ? names : batchIdsOf(state);
-  if (options.watch !== true) return batchesResult(await readBatches(client, ids));
-  let endedBefore: number | undefined;
+  if (options.watch !== true) return batchesResult(await new BatchWatch(client).read(ids));
   const watch = new BatchWatch(client, () => {
     const { ended, total, failed } = countRequests(watch.batches);
     if (watch.batches.length < ids.length) return;
-    endedBefore ??= ended;
     const counted = [
       `${formatCount(ended)} of ${countOf(total, 'request')}`,
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
       ...(ids.length > 1 ? [`${countOf(watch.open.length, 'batch', 'batches')} open`] : []),
-    ].join(', ');
-    line.show({ done: ended, total, from: endedBefore, counted, count: ended - endedBefore });
+    ];
+    line.show({ done: ended, total, counted: counted.join(', ') });
   });
-  return interruptible(
-    () => {
-      line.clear();
-      return ['Stopped. The batches go on in the service.', `To go on: ${ownCommandLine()}`];
-    },
-    async () => {
-      await watch.read(ids);
-      await watch.untilEnded();
-      const batches = watch.batchesOf(ids);
-      const outcome = await outcomeOf(client, batches, line.log, state && retriedOf(state));
-      process.exitCode = outcome.exitCode;
-      return mergeResults(batchesResult(batches), outcomeResult(outcome));
-    },
-  ).finally(line.clear);
+  const describe = () => ['Stopped. The batches go on in the service.', `To go on: ${ownCommandLine()}`];
+  return interruptible(line, describe, () => awaitOutcome(opened, watch, ids, state));
 }
 
 interface ResultsOptions {
   out: string;
   status?: BatchResultStatus;
-  forSpreadsheet?: true;
+  forSpreadsheet?: boolean;
 }
 
 async function results(names: string[], options: ResultsOptions, command: Command): Promise<Result> {
-  const line = progressLine();
-  const service = await findService(command);
-  const client = batchClient(service, line);
-  const state = await submissionOf(names, service.identity);
-  const batches = await readBatches(client, state === undefined ? names : batchIdsOf(state));
+  const opened = await openBatchClient(command);
+  const state = await submissionOf(names, opened.service.identity);
+  const batches = await new BatchWatch(opened.client).read(state === undefined ? names : batchIdsOf(state));
   const [file = ''] = names;
   return interruptible(
-    () => {
-      line.clear();
-      return [`Stopped. ${options.out} is unchanged.`];
-    },
+    opened.line,
+    () => [`Stopped. ${options.out} is unchanged.`],
     () =>
       state === undefined
-        ? downloadBatches(client, batches, options, line)
-        : joinFile(client, file, { state, batches }, options, line),
+        ? downloadBatches(opened, batches, options)
+        : joinFile(opened, file, state, batches, options),
   );
 }
 
@@ -168,19 +137,15 @@ async function submissionOf(names: string[], service: string): Promise<Submissio
   if (names.every(isBatchId)) return undefined;
   if (names.length > 1) throw new UsageError('Give ids of batches, or one submitted file');
   if (!existsSync(file)) throw new Error(`${file} is neither the id of a batch nor a file`);
-  const state = await readSubmission(await checkRegular(file));
-  if (state === undefined) throw notSubmitted(file);
-  checkService(file, state, service);
-  return state;
+  return findSubmission(file, service);
 }
 
 async function downloadBatches(
-  client: ChatBatchClient,
+  { client, line }: BatchClient,
   batches: readonly Batch[],
   { out, status, forSpreadsheet }: ResultsOptions,
-  line: ProgressLine,
 ): Promise<Result> {
-  if (forSpreadsheet === true || isCsv(out))
+  if (forSpreadsheet || isCsv(out))
     throw new UsageError('CSV is for the results of a submitted file; those of batches are JSON lines');
   const { total, completed, failed } = countRequests(batches);
   const expected = status === 'success' ? completed : status === 'failed' ? failed : total;
@@ -189,36 +154,29 @@ async function downloadBatches(
     status,
     log: line.log,
     onProgress: (count) => showResults(line, count, expected),
-  }).finally(line.clear);
+  });
   return downloadResult(out, batches, counts);
 }
 
 async function joinFile(
-  client: ChatBatchClient,
+  { client, line }: BatchClient,
   file: string,
-  { state, batches }: Joined,
-  options: ResultsOptions,
-  line: ProgressLine,
+  state: SubmissionState,
+  batches: readonly Batch[],
+  { out, status, forSpreadsheet = false }: ResultsOptions,
 ): Promise<Result> {
-  const { out, status } = options;
-  const forSpreadsheet = options.forSpreadsheet === true;
   if (status !== undefined)
     throw new UsageError('--status is for batches; the results of a file have every row');
   if (forSpreadsheet && !isCsv(out)) throw new UsageError('--for-spreadsheet is for an --out of CSV');
   const expected = submittedRequests(state.rounds[0]);
   const input = { file, columns: state.submission.columns };
-  const outcome = await joinResults(
-    client,
-    input,
-    { state, batches },
-    { out, forSpreadsheet, log: line.log, onProgress: (count) => showResults(line, count, expected) },
-  ).finally(line.clear);
+  const onProgress = (count: number) => showResults(line, count, expected);
+  const joined = { out, forSpreadsheet, log: line.log, onProgress };
+  const outcome = await joinResults(client, input, state, batches, joined);
   process.exitCode = outcome.exitCode;
-  return mergeResults(
-    { json: { file: out }, lines: [`${out}: ${countOf(outcome.total, 'row')}`] },
-    outcomeResult(outcome),
-  );
+  const written = { json: { file: out }, lines: [`${out}: ${countOf(outcome.total, 'row')}`] };
+  return mergeResults(written, outcomeResult(outcome));
 }
 
 const showResults = (line: ProgressLine, count: number, total: number): void =>
-  line.show({ done: count, total, from: 0, counted: `${countOf(count, 'result')}`, count });
+  line.show({ done: count, total, from: 0, counted: countOf(count, 'result') });

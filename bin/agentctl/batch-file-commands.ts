@@ -1,24 +1,20 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import * as z from 'zod';
 import { type WebhookEvent, webhookEvents } from '#contract/batch-statuses.ts';
-import type { ChatBatchClient } from '#lib/client/index.ts';
 import { UsageError } from '../failures.ts';
-import { batchClient } from './batch-client.ts';
+import { type BatchClient, clientOperation, openBatchClient } from './batch-client.ts';
 import { countRequests, outcomeOf, outcomeResult } from './batch-outcome.ts';
 import { checkInput } from './check-input.ts';
 import { interruptible, ownCommandLine } from './interruption.ts';
-import { countOf, formatCount, type ProgressLine, progressLine } from './progress-line.ts';
+import { countOf, formatCount, progressLine } from './progress-line.ts';
 import { type CsvColumns, requestFields } from './read-csv.ts';
+import { readFormat } from './read-json.ts';
+import type { Result } from './report.ts';
 import { batchesResult, checkResult, mergeResults, retryResult, submissionResult } from './report-batches.ts';
-import type { Report, Result } from './result.ts';
 import { findFailedLines, isRetrying } from './retry-failed.ts';
-import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
-import {
-  checkService,
-  readSubmission,
-  type SubmissionState,
-  submittedRequests,
-} from './submission-journal.ts';
-import { checkRegular, type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
+import { agentOf } from './service-address.ts';
+import { readSubmission, type SubmissionState, submittedRequests } from './submission-journal.ts';
+import { type SubmitOptions, type SubmitProgress, submitFile } from './submit-file.ts';
 import { BatchWatch } from './watch-batches.ts';
 
 interface WaitOptions {
@@ -33,16 +29,16 @@ interface FileOptions extends WaitOptions {
   webhookEvents?: WebhookEvent[];
   column?: Record<string, string>;
   ignoreOtherColumns?: true;
+  schema?: string;
   again?: true;
 }
 
 type FindRetry = NonNullable<SubmitOptions['findRetry']>;
 
 /** The commands that submit a file. */
-export function addFileCommands(group: Command, report: Report): void {
-  withWait(withAddress(group.command('submit')))
+export function addFileCommands(group: Command): void {
+  withWait(clientOperation(group, 'submit <file>', submit))
     .description('submit a file of requests, CSV or one JSON object per line, as batches of up to 1000')
-    .argument('<file>')
     .option('--agent <agent>', 'the agent that replies; by default the demo agent of a local run')
     .option(
       '--column <field=name>',
@@ -50,16 +46,14 @@ export function addFileCommands(group: Command, report: Report): void {
       readColumn,
     )
     .option('--ignore-other-columns', 'leave out columns of a CSV file that are no field')
+    .option('--schema <file>', 'a file with a JSON Schema that every reply fits')
     .option('--webhook-url <url>', 'an HTTPS address that the service calls when a batch ends')
     .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
     .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
-    .addHelpText('after', submitHelp)
-    .action(report(submit));
-  withWait(withAddress(group.command('retry-failed')))
+    .addHelpText('after', submitHelp);
+  withWait(clientOperation(group, 'retry-failed <file>', retryFailed))
     .description('submit the failed requests of a submitted file again')
-    .argument('<file>')
-    .addHelpText('after', retryHelp)
-    .action(report(retryFailed));
+    .addHelpText('after', retryHelp);
 }
 
 const withWait = (command: Command): Command =>
@@ -104,45 +98,34 @@ function readColumn(text: string, previous: Record<string, string> = {}): Record
 }
 
 function readEvents(text: string): WebhookEvent[] {
-  const events = text.split(',').map((event) => event.trim());
-  const isEvent = (event: string): event is WebhookEvent =>
-    (webhookEvents as readonly string[]).includes(event);
-  if (!events.every(isEvent)) throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
-  return events;
+  const events = z.array(z.enum(webhookEvents)).safeParse(text.split(',').map((event) => event.trim()));
+  if (events.success) return events.data;
+  throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
 }
-
-const columnsOf = ({ column = {}, ignoreOtherColumns }: FileOptions): CsvColumns => ({
-  names: column,
-  ignoreOthers: ignoreOtherColumns === true,
-});
 
 async function submit(file: string, options: FileOptions, command: Command): Promise<Result> {
   const webhook = webhookOf(options);
-  const columns = columnsOf(options);
+  const columns = { names: options.column ?? {}, ignoreOthers: options.ignoreOtherColumns === true };
   if (options.dryRun === true) return dryRun(file, columns, options.again === true);
-  const service = await findService(command);
-  const submission = {
-    service: service.identity,
-    agent_id: agentOf(options.agent, service),
-    webhook,
-    columns,
-  };
-  const run = new FileRun(service, file, options);
-  const { state, submittedBefore } = await run.submit({
-    submission: () => submission,
-    restart: options.again === true,
-  });
+  const opened = await openBatchClient(command);
+  const agent_id = agentOf(options.agent, opened.service);
+  const format = await readFormat(options.schema);
+  const submission = { service: opened.service.identity, agent_id, webhook, columns, format };
+  const run = new FileRun(opened, file, options);
+  const given = { submission: () => submission, restart: options.again === true };
+  const { state, submittedBefore } = await run.submit(given);
   return run.summarize(state, submissionResult(file, state, submittedBefore));
 }
 
 async function retryFailed(file: string, options: WaitOptions, command: Command): Promise<Result> {
-  const service = await findService(command);
-  const run = new FileRun(service, file, options);
+  const opened = await openBatchClient(command);
+  const service = opened.service.identity;
+  const run = new FileRun(opened, file, options);
   if (options.dryRun === true) return dryRetry(file, run, service);
   const { state, submittedBefore } = await run.submit({
     submission: (previous) => {
       if (previous === undefined) throw notSubmitted(file);
-      return { ...previous.submission, service: service.identity };
+      return { ...previous.submission, service };
     },
     restart: false,
     findRetry: (found) => findRetry(run, found),
@@ -152,7 +135,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
 
 /** The lines of a new round; none if an unfinished round continues. */
 async function findRetry(
-  { client, watch, line }: FileRun,
+  { opened: { client, line }, watch }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],
 ): Promise<number[]> {
   if (size.requests > 0)
@@ -170,28 +153,34 @@ async function findRetry(
 }
 
 /** What a retry would send: a new round, or the rest of an unfinished one. */
-async function dryRetry(file: string, run: FileRun, service: ServiceAddress): Promise<Result> {
-  const state = await readSubmission(await checkRegular(file));
-  if (state === undefined) throw notSubmitted(file);
-  checkService(file, state, service.identity);
+async function dryRetry(file: string, run: FileRun, service: string): Promise<Result> {
+  const state = await findSubmission(file, service);
   const input = { file, columns: state.submission.columns };
-  const size = await checkInput(input, state.rounds[0]?.accepted ?? [], run.line.log);
+  const { log, clear } = run.opened.line;
+  const size = await checkInput(input, state.rounds[0]?.accepted ?? [], log);
   const failed = await findRetry(run, { input, size, state });
   const { lines, accepted } =
     failed.length > 0 ? { lines: failed, accepted: [] } : (state.rounds.at(-1) ?? { accepted: [] });
-  const left = await checkInput(input, accepted, run.line.log, lines);
-  run.line.clear();
+  const left = await checkInput(input, accepted, log, lines);
+  clear();
   return checkResult(file, left, []);
 }
 
-export const notSubmitted = (file: string): Error =>
+const notSubmitted = (file: string): Error =>
   new Error(`${file} was not submitted from this path on this machine: agentctl batch submit does it`);
 
+/** @throws Error if the file was not submitted, or if it was submitted to another service */
+export async function findSubmission(file: string, service: string): Promise<SubmissionState> {
+  const state = await readSubmission(file);
+  if (state === undefined) throw notSubmitted(file);
+  if (state.submission.service !== service) throw new Error(`${file} was submitted to another service`);
+  return state;
+}
+
 async function dryRun(file: string, columns: CsvColumns, restart: boolean): Promise<Result> {
-  const state = restart ? undefined : await readSubmission(await checkRegular(file));
+  const state = restart ? undefined : await readSubmission(file);
   const accepted = state?.rounds[0]?.accepted ?? [];
-  const line = progressLine();
-  const size = await checkInput({ file, columns }, accepted, line.log);
+  const size = await checkInput({ file, columns }, accepted, progressLine().log);
   return checkResult(file, size, accepted);
 }
 
@@ -204,22 +193,20 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: FileOpt
 export const batchIdsOf = ({ accepted }: SubmissionState): string[] => accepted.map(({ batchId }) => batchId);
 
 /** The batches whose failed requests were all submitted again. */
-export const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
+const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
   new Set(accepted.filter(({ isRetried }) => isRetried).map(({ batchId }) => batchId));
 
 /** One run of a command on a file: its client, what it shows, and the batches that it follows. */
 class FileRun {
-  readonly line: ProgressLine = progressLine();
-  readonly client: ChatBatchClient;
+  readonly opened: BatchClient;
   readonly watch: BatchWatch;
   readonly #file: string;
   readonly #options: WaitOptions;
   #progress: SubmitProgress | undefined;
-  #doneBefore: number | undefined;
 
-  constructor(service: ServiceAddress, file: string, options: WaitOptions) {
-    this.client = batchClient(service, this.line);
-    this.watch = new BatchWatch(this.client, () => this.#show());
+  constructor(opened: BatchClient, file: string, options: WaitOptions) {
+    this.opened = opened;
+    this.watch = new BatchWatch(opened.client, () => this.#show());
     this.#file = file;
     this.#options = options;
   }
@@ -227,12 +214,12 @@ class FileRun {
   submit(options: Pick<SubmitOptions, 'submission' | 'restart' | 'findRetry'>) {
     const { webhookSecret = process.env.AGENT_SERVICE_WEBHOOK_SECRET || undefined } = this.#options;
     return this.#interruptible(() =>
-      submitFile(this.client, {
+      submitFile(this.opened.client, {
         ...options,
         file: this.#file,
         webhookSecret,
         watch: this.watch,
-        log: this.line.log,
+        log: this.opened.line.log,
         onProgress: (progress) => {
           this.#progress = progress;
           this.#show();
@@ -244,22 +231,14 @@ class FileRun {
   /** Waits for the batches with `--wait`, and sets the exit code by the outcome of all requests of the file. */
   async summarize(state: SubmissionState, submission: Result): Promise<Result> {
     if (this.#options.wait !== true) return submission;
-    return this.#interruptible(async () => {
-      const ids = batchIdsOf(state);
-      await this.watch.read(ids);
-      await this.watch.untilEnded();
-      const batches = this.watch.batchesOf(ids);
-      const outcome = await outcomeOf(this.client, batches, this.line.log, retriedOf(state));
-      process.exitCode = outcome.exitCode;
-      return mergeResults(submission, batchesResult(batches), outcomeResult(outcome));
-    });
+    return this.#interruptible(async () =>
+      mergeResults(submission, await awaitOutcome(this.opened, this.watch, batchIdsOf(state), state)),
+    );
   }
 
   #interruptible<Value>(work: () => Promise<Value>): Promise<Value> {
-    return interruptible(() => {
-      this.line.clear();
-      return [...this.#describeOpen(), `To go on: ${ownCommandLine(['--again'])}`];
-    }, work).finally(this.line.clear);
+    const describe = () => [...this.#describeOpen(), `To go on: ${ownCommandLine(['--again'])}`];
+    return interruptible(this.opened.line, describe, work);
   }
 
   /** Says which batches the service continues after an interruption, and which requests it has not received. */
@@ -288,7 +267,7 @@ class FileRun {
     const submitted = submittedOf(state);
     const counted = `${countOf(submitted, 'request')} in ${countOf(state.accepted.length, 'batch', 'batches')}`;
     if (this.#options.wait === true) this.#showEnded(this.#progress, submitted);
-    else this.#showDone(submitted, totalOf(state, requests), counted);
+    else this.opened.line.show({ done: submitted, total: totalOf(state, requests), counted });
   }
 
   #showEnded({ state, requests }: SubmitProgress, submitted: number): void {
@@ -300,13 +279,23 @@ class FileRun {
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
       ...(submitted < totalOf(state, requests) ? [`${formatCount(submitted)} submitted`] : []),
     ];
-    this.#showDone(completed + failed, requests, counted.join(', '));
+    this.opened.line.show({ done: completed + failed, total: requests, counted: counted.join(', ') });
   }
+}
 
-  #showDone(done: number, total: number, counted: string): void {
-    this.#doneBefore ??= done;
-    this.line.show({ done, total, from: this.#doneBefore, counted, count: done - this.#doneBefore });
-  }
+/** Waits until batches have ended, and sets the exit code by the outcome of their requests. */
+export async function awaitOutcome(
+  { client, line }: BatchClient,
+  watch: BatchWatch,
+  ids: readonly string[],
+  state: SubmissionState | undefined,
+): Promise<Result> {
+  await watch.read(ids);
+  await watch.untilEnded();
+  const batches = watch.batchesOf(ids);
+  const outcome = await outcomeOf(client, batches, line.log, state && retriedOf(state));
+  process.exitCode = outcome.exitCode;
+  return mergeResults(batchesResult(batches), outcomeResult(outcome));
 }
 
 /** The number of submitted requests of all rounds. */

@@ -2,7 +2,7 @@ import type { Batch, BatchResult, ChatBatchClient } from '#lib/client/index.ts';
 import { exitCodes } from '../failures.ts';
 import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
-import type { Result } from './result.ts';
+import type { Result } from './report.ts';
 
 /** The outcome of requests. The last attempt of each request counts. */
 export class Outcome {
@@ -11,11 +11,7 @@ export class Outcome {
   failed = 0;
   readonly #reasons = new Map<string, Reason>();
 
-  add({
-    status,
-    error_code,
-    error_message,
-  }: Pick<BatchResult, 'status' | 'error_code' | 'error_message'>): void {
+  add({ status, error_code, error_message }: BatchResult): void {
     if (status === 'success') this.succeeded += 1;
     if (status !== 'failed') return;
     this.failed += 1;
@@ -75,6 +71,9 @@ export function countRequests(batches: readonly Batch[]) {
 /** The number of reasons that are shown to a person. The others are only counted. */
 const reasonsShown = 10;
 
+const describeReason = ({ requests, error_code, error_message }: Reason): string =>
+  `  ${formatCount(requests)} × ${error_code} ${error_message}`;
+
 export function outcomeResult({ total, succeeded, failed, reasons }: Outcome): Result {
   const others = reasons.slice(reasonsShown).reduce((sum, { requests }) => sum + requests, 0);
   const open = total - succeeded - failed;
@@ -87,12 +86,7 @@ export function outcomeResult({ total, succeeded, failed, reasons }: Outcome): R
     json: { requests: total, succeeded, failed, reasons },
     lines: [
       counts.join(', '),
-      ...reasons
-        .slice(0, reasonsShown)
-        .map(
-          ({ requests, error_code, error_message }) =>
-            `  ${formatCount(requests)} × ${error_code} ${error_message}`,
-        ),
+      ...reasons.slice(0, reasonsShown).map(describeReason),
       ...(others > 0 ? [`  ${formatCount(others)} × ${reasons.length - reasonsShown} other reasons`] : []),
     ],
   };

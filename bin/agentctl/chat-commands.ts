@@ -9,6 +9,7 @@ import {
 import { UsageError } from '../failures.ts';
 import { print } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
+import { readFormat } from './read-json.ts';
 import { ReplyScreen } from './reply-screen.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
 import { describeServiceFailure, openClient } from './service-client.ts';
@@ -18,6 +19,7 @@ interface ChatOptions {
   user?: string;
   chat?: number;
   name: string;
+  schema?: string;
 }
 
 /** A conversation in progress. */
@@ -26,6 +28,7 @@ interface Conversation {
   agentId: string;
   chatId: number;
   screen: ReplyScreen;
+  format: Awaited<ReturnType<typeof readFormat>>;
   /** The reply that is in progress; undefined between replies. */
   reply?: { stream: ReplyStream; isStopped: boolean } | undefined;
 }
@@ -41,6 +44,7 @@ export function chatCommand(): Command {
     .option('--user <user>', 'the external_user_id of the user')
     .option('--chat <id>', 'a chat to continue; it must have the same agent and user', readChatId)
     .option('--name <name>', 'the name of a new chat, until it gets a title', 'New chat')
+    .option('--schema <file>', 'a file with a JSON Schema that the reply fits')
     .addHelpText('after', chatHelp)
     .action(chat);
 }
@@ -60,6 +64,7 @@ const readChatId = wholeNumber('an integer');
 async function chat(message: string | undefined, options: ChatOptions, command: Command): Promise<void> {
   const { json } = command.optsWithGlobals<{ json?: true }>();
   if (json === true && message === undefined) throw new UsageError('--json needs a message');
+  const format = await readFormat(options.schema);
   const screen = new ReplyScreen();
   const service = await findService(command);
   // Three retries wait for about eight seconds in all. A person would not wait longer.
@@ -69,7 +74,7 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   });
   const agentId = agentOf(options.agent, service);
   const chatId = options.chat ?? (await client.chats.create({ name: options.name, agent_id: agentId })).id;
-  const conversation: Conversation = { client, agentId, chatId, screen };
+  const conversation: Conversation = { client, agentId, chatId, screen, format };
   const onSignal = () => interrupt(conversation);
   process.on('SIGINT', onSignal);
   try {
@@ -111,8 +116,9 @@ async function exchange(
   message: string,
   asJson: boolean,
 ): Promise<'complete' | 'stopped' | 'failed'> {
-  const { client, agentId, chatId, screen } = conversation;
-  const stream = client.messages.stream(chatId, { message, agent_id: agentId, resumable: true });
+  const { client, agentId, chatId, screen, format } = conversation;
+  const body = { message, agent_id: agentId, resumable: true, response_format: format };
+  const stream = client.messages.stream(chatId, body);
   const reply = { stream, isStopped: false };
   conversation.reply = reply;
   try {
@@ -145,18 +151,15 @@ async function converse(conversation: Conversation): Promise<void> {
     if (isTerminal) input.prompt();
     const { value: message, done } = await lines.next();
     if (done === true) break;
+    if (message.trim() === '') continue;
+    // The message was rejected, or its reply was interrupted.
+    const onError = (error: unknown) => {
+      screen.error(describeServiceFailure(error));
+      return 'failed';
+    };
+    const end = await exchange(conversation, message, false).catch(onError);
     // A person at a terminal sees the error. A script that pipes a file needs the exit code.
-    if (message.trim() !== '' && !(await respond(conversation, message)) && !isTerminal) process.exitCode = 1;
+    if (end === 'failed' && !isTerminal) process.exitCode = 1;
   }
   screen.end();
-}
-
-/** Makes one exchange. After a rejected message or an interrupted reply it shows the error and returns false. */
-async function respond(conversation: Conversation, message: string): Promise<boolean> {
-  try {
-    return (await exchange(conversation, message, false)) !== 'failed';
-  } catch (error) {
-    conversation.screen.error(describeServiceFailure(error));
-    return false;
-  }
 }

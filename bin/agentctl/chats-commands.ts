@@ -1,30 +1,21 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Command } from 'commander';
-import { describeIssues } from '#contract/describe-issues.ts';
-import { externalUserId } from '#contract/fields.ts';
 import { type ExportedLine, exportChats } from '#domain/chats/history.ts';
 import { chatPages, chats, clock, messages } from '#runtime/composition/services.ts';
 import { interruptible } from './interruption.ts';
 import { writeWhole } from './partial-file.ts';
 import { countOf, progressLine } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { operation, type Result } from './report.ts';
+import { checkUser } from './whitelist-commands.ts';
 
-interface ExportOptions {
-  workspace: string;
-  user?: string;
-  out: string;
-}
-
-export function chatsCommands(report: Report): Command {
+export function chatsCommands(): Command {
   const group = new Command('chats').description('The chats of a workspace, for its operator.');
-  group
-    .command('export')
+  operation(group, 'export', exportAll)
     .description('write all chats with their messages to a file, one JSON object per line')
     .requiredOption('--workspace <workspace>', 'whose chats')
     .option('--user <user>', 'only the chats of this external_user_id')
     .requiredOption('--out <file>', 'the file, which is replaced when all is written')
-    .addHelpText('after', exportHelp)
-    .action(report(exportAll));
+    .addHelpText('after', exportHelp);
   return group;
 }
 
@@ -33,9 +24,9 @@ Each line has a "type". "chat" is a chat as GET /chats shows it; "message" is a 
 ("chat_id") shows it. Messages follow their chat, oldest first. Files are named, with "file_url" null: an address would be
 valid for some minutes only.`;
 
-async function exportAll({ workspace, user, out }: ExportOptions): Promise<Result> {
-  const parsed = externalUserId.optional().safeParse(user);
-  if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
+async function exportAll(options: { workspace: string; user?: string; out: string }): Promise<Result> {
+  const { workspace, user, out } = options;
+  if (user !== undefined) checkUser(user);
   // An export has no addresses of files: the empty address becomes null in the file.
   const services = {
     chatPages: chatPages(),
@@ -46,19 +37,18 @@ async function exportAll({ workspace, user, out }: ExportOptions): Promise<Resul
   };
   const counts = { chats: 0, messages: 0 };
   const countText = () => `${countOf(counts.chats, 'chat')} with ${countOf(counts.messages, 'message')}`;
-  const unchanged = () =>
-    `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`;
+  const describe = () => [
+    `${out} is unchanged: ${countText()} were read. The next run exports all of them anew`,
+  ];
   const write = async (file: FileHandle) => {
     for await (const lines of exportChats(services, { workspaceId: workspace, externalUserId: user })) {
       for (const { type } of lines) counts[type === 'chat' ? 'chats' : 'messages'] += 1;
       await file.appendFile(lines.map((line) => `${JSON.stringify(withoutAddresses(line))}\n`).join(''));
     }
   };
-  await interruptible(
-    () => [unchanged()],
-    () => writeWhole(out, write),
-  ).catch((error: unknown) => {
-    if (counts.chats > 0) progressLine().log(unchanged());
+  const line = progressLine();
+  await interruptible(line, describe, () => writeWhole(out, write)).catch((error: unknown) => {
+    if (counts.chats > 0) describe().forEach(line.log);
     throw error;
   });
   return { json: { file: out, ...counts }, lines: [`${countText()} in ${out}`] };

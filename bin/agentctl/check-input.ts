@@ -3,13 +3,8 @@ import type { Input } from './input-records.ts';
 import { readPortions } from './read-portions.ts';
 import type { Accepted } from './submission-journal.ts';
 
-/** What is left to submit of a file. */
-export interface InputSize {
-  requests: number;
-  batches: number;
-  /** The length of all messages, in Unicode code points. */
-  characters: number;
-}
+/** What is left to submit of a file. The characters are the Unicode code points of all messages. */
+export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 
 /** The number of mistakes that are shown, each as a line. The others are only counted. */
 const mistakesShown = 20;

@@ -53,29 +53,19 @@ export function noteAddresses(): void {
     note(`${request.protocol}//${request.getHeader('host') ?? request.host}`, error);
   });
   subscribe('undici:client:connectError', (message) => {
-    const { connectParams, error } = message as {
-      connectParams: { protocol: string; host: string };
-      error: unknown;
-    };
+    const { connectParams, error } = message as { connectParams: URL; error: unknown };
     note(`${connectParams.protocol}//${connectParams.host}`, error);
   });
 }
 
-export interface ConnectionFailure {
-  /** The address that was tried, such as `https://api.example.com`. */
-  address: string | undefined;
-  reason: string;
-  remedy: string | undefined;
-}
-
-/** Undefined if no connection has failed. */
-export function connectionFailureOf(error: Error): ConnectionFailure | undefined {
+/**
+ * Why a connection has failed, the address that was tried, such as `https://api.example.com`, and what to do. Undefined if
+ * no connection has failed.
+ */
+export function connectionFailureOf(error: Error) {
   const { code = '', name } = error as NodeJS.ErrnoException;
   const reason = reasons[code] ?? reasons[name] ?? (code.startsWith('ERR_SSL_') ? noTls : undefined);
   if (reason === undefined) return undefined;
-  return {
-    address: addresses.get(error) ?? newestAddress,
-    reason,
-    remedy: remedies.find(([of]) => reason.startsWith(of))?.[1],
-  };
+  const address = addresses.get(error) ?? newestAddress;
+  return { address, reason, remedy: remedies.find(([of]) => reason.startsWith(of))?.[1] };
 }

@@ -14,13 +14,9 @@ const milliseconds30Days = 30 * 86_400_000;
 /** Adds `--from` and `--to`. The default is the last thirty days and today. */
 export function withDays(command: Command): Command {
   const now = clock.now();
+  const first = dayOf(new Date(now.getTime() - milliseconds30Days));
   return command
-    .option(
-      '--from <day>',
-      'the first day, in UTC',
-      readDay,
-      dayOf(new Date(now.getTime() - milliseconds30Days)),
-    )
+    .option('--from <day>', 'the first day, in UTC', readDay, first)
     .option('--to <day>', 'the last day', readDay, dayOf(now));
 }
 

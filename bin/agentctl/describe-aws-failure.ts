@@ -2,36 +2,28 @@ import type { ServiceException } from '@smithy/core/client';
 import { connectionFailureOf } from './connection-failures.ts';
 
 /** What an error of AWS means, and what to do, by the names that AWS and its SDK give to the error. */
-const meanings: readonly (readonly [names: readonly string[], meaning: string])[] = [
+const meanings: readonly (readonly [names: string, meaning: string])[] = [
   [
-    ['CredentialsProviderError', 'TokenProviderError'],
+    'CredentialsProviderError TokenProviderError',
     'No AWS credentials were found: sign in with aws sso login, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
   ],
   [
-    ['ExpiredToken', 'ExpiredTokenException'],
+    'ExpiredToken ExpiredTokenException',
     'The AWS credentials have expired: sign in with aws sso login, or set new AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN',
   ],
-  [['RequestExpired', 'RequestTimeTooSkewed'], 'AWS does not accept the time of this machine: set its clock'],
+  ['RequestExpired RequestTimeTooSkewed', 'AWS does not accept the time of this machine: set its clock'],
   [
-    [
-      ...['InvalidClientTokenId', 'UnrecognizedClientException', 'SignatureDoesNotMatch'],
-      ...['InvalidSignatureException', 'InvalidAccessKeyId', 'AuthFailure', 'IncompleteSignature'],
-    ],
+    'InvalidClientTokenId UnrecognizedClientException SignatureDoesNotMatch InvalidSignatureException ' +
+      'InvalidAccessKeyId AuthFailure IncompleteSignature',
     'AWS does not accept the credentials: check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
   ],
   [
-    [
-      ...['Throttling', 'ThrottlingException', 'ThrottledException', 'RequestThrottled', 'SlowDown'],
-      ...['ProvisionedThroughputExceededException', 'RequestLimitExceeded', 'TooManyRequestsException'],
-      ...['LimitExceededException', 'RequestThrottledException'],
-    ],
+    'Throttling ThrottlingException ThrottledException RequestThrottled RequestThrottledException SlowDown ' +
+      'ProvisionedThroughputExceededException RequestLimitExceeded TooManyRequestsException LimitExceededException',
     'AWS takes no more calls at this rate: run the command again in some minutes',
   ],
   [
-    [
-      ...['ResourceNotFoundException', 'NoSuchBucket', 'StateMachineDoesNotExist', 'NotFoundException'],
-      'TableNotFoundException',
-    ],
+    'ResourceNotFoundException NoSuchBucket StateMachineDoesNotExist NotFoundException TableNotFoundException',
     'AWS does not have what the outputs of the stack name: check --stack, AWS_REGION and the account; if somebody deleted a part of the stack, deploy it again',
   ],
 ];
@@ -47,7 +39,7 @@ export function describeAwsFailure(error: unknown, stack: string | undefined): s
   const { name, message } = error;
   if (/^Region (is missing|not accepted)/.test(message))
     return 'The AWS Region is missing or wrong: set AWS_REGION, or give the profile of AWS_PROFILE a region';
-  const meaning = meanings.find(([names]) => names.includes(name))?.[1];
+  const meaning = meanings.find(([names]) => names.split(' ').includes(name))?.[1];
   if (meaning !== undefined) return meaning;
   // The SDK adds it to every error of a call.
   const { $metadata } = error as Partial<ServiceException>;

@@ -44,23 +44,34 @@ export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\
  * @param onMistake gets each mistake, and may throw; rows with mistakes are left out
  * @throws Error if the file cannot be parsed any further
  */
-export function readRecords(input: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
-  return isCsv(input.file) ? readCsvRecords(input, onMistake) : readJsonRecords(input.file, onMistake);
+export async function* readRecords(input: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
+  const unchecked = isCsv(input.file) ? readCsvFile(input, onMistake) : readJsonLines(input.file, onMistake);
+  for await (const read of unchecked) {
+    const checked = requestSchema.safeParse(read.request, { reportInput: true });
+    const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(read.request)));
+    const issues = checked.success ? (bytes > portionBytes ? [tooLarge] : []) : checked.error.issues;
+    if (issues.length > 0) read.describe(issues).forEach(onMistake);
+    else yield { ...read, request: read.request as BatchRequestItem, bytes };
+  }
 }
+
+const tooLarge = { code: 'custom' as const, path: [], message: 'is larger than a batch may be', input: null };
+
+/** A request of a file that is not checked yet. */
+type Unchecked = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
 
 /** The hash of rows. */
 export const hashOfRecords = (): Hash => createHash('sha256');
 export const addToHash = (hash: Hash, { content }: InputRecord): Hash => hash.update(content).update('\n');
 
-async function* readCsvRecords({ file, columns }: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
+async function* readCsvFile({ file, columns }: Input, onMistake: OnMistake): AsyncGenerator<Unchecked> {
   for await (const { line, fields, describe } of readCsv(file, columns, onMistake)) {
     const request = { custom_id: `line-${line}`, ...fields };
-    const record = checkRecord({ line, request, content: JSON.stringify(request), describe }, onMistake);
-    if (record !== undefined) yield record;
+    yield { line, request, content: JSON.stringify(request), describe };
   }
 }
 
-async function* readJsonRecords(file: string, onMistake: OnMistake): AsyncGenerator<InputRecord> {
+async function* readJsonLines(file: string, onMistake: OnMistake): AsyncGenerator<Unchecked> {
   for await (const line of readLines(file, portionBytes)) {
     if (isBlank(line)) continue;
     const { number, bytes } = line;
@@ -75,26 +86,8 @@ async function* readJsonRecords(file: string, onMistake: OnMistake): AsyncGenera
       continue;
     }
     const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
-    const record = checkRecord({ line: number, request, content: bytes, describe }, onMistake);
-    if (record !== undefined) yield record;
+    yield { line: number, request, content: bytes, describe };
   }
-}
-
-function checkRecord(
-  record: Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown },
-  onMistake: OnMistake,
-): InputRecord | undefined {
-  const checked = requestSchema.safeParse(record.request, { reportInput: true });
-  const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(record.request)));
-  const tooLarge = {
-    code: 'custom' as const,
-    path: [],
-    message: 'is larger than a batch may be',
-    input: null,
-  };
-  const issues = checked.success ? (bytes > portionBytes ? [tooLarge] : []) : checked.error.issues;
-  for (const mistake of issues.length === 0 ? [] : record.describe(issues)) onMistake(mistake);
-  return issues.length === 0 ? { ...record, request: record.request as BatchRequestItem, bytes } : undefined;
 }
 
 const isBlank = ({ bytes }: Line): boolean =>

@@ -1,16 +1,19 @@
 import { relative } from 'node:path';
 import { exitCodes } from '../failures.ts';
 import { printError } from '../terminal.ts';
+import type { ProgressLine } from './progress-line.ts';
 
 /**
- * Does work that Ctrl-C ends. The process then prints the state of the work.
+ * Does work that Ctrl-C ends. The process then prints the state of the work. The end of the work clears its progress line.
  * @param describe gives the lines to print
  */
 export async function interruptible<Value>(
+  line: ProgressLine,
   describe: () => string[],
   work: () => Promise<Value>,
 ): Promise<Value> {
   const onSignal = () => {
+    line.clear();
     printError(describe());
     process.exit(exitCodes.interrupted);
   };
@@ -19,6 +22,7 @@ export async function interruptible<Value>(
     return await work();
   } finally {
     process.off('SIGINT', onSignal);
+    line.clear();
   }
 }
 

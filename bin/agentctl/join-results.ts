@@ -8,26 +8,20 @@ import { selectRecords, skip } from './read-portions.ts';
 import { readResults } from './read-results.ts';
 import type { Round, SubmissionState } from './submission-journal.ts';
 
-export interface Joined {
-  state: SubmissionState;
-  /** All batches of the submission. */
-  batches: readonly Batch[];
-}
-
-interface JoinOptions extends Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> {
-  /** Adds a byte order mark, and an apostrophe before a cell that a spreadsheet would run as a formula. */
-  forSpreadsheet: boolean;
-}
+/** `forSpreadsheet` adds a byte order mark, and an apostrophe before a cell that a spreadsheet would run as a formula. */
+type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSpreadsheet: boolean };
 
 /**
  * Writes each row of an input file with the result of its last attempt, in the order of the rows, and renames the
  * complete file into place.
+ * @param batches all those of the submission
  * @throws Error if a submitted row has changed, a result is missing, or the file cannot be written
  */
 export async function joinResults(
   client: ChatBatchClient,
   input: Input,
-  { state, batches }: Joined,
+  state: SubmissionState,
+  batches: readonly Batch[],
   options: JoinOptions,
 ): Promise<Outcome> {
   const submitted = selectRecords(input, undefined);
@@ -46,7 +40,7 @@ export async function joinResults(
       for (const { covers, results } of rounds)
         if (covers(record)) last = await nextResult(results, record, input);
       outcome.total += 1;
-      if (last !== undefined) outcome.add(last.result);
+      if (last !== undefined) outcome.add(last);
       options.onProgress(outcome.total);
       yield format(join(record, last));
     }
@@ -56,10 +50,7 @@ export async function joinResults(
   return outcome;
 }
 
-interface ResultOfBatch {
-  batchId: string;
-  result: BatchResult;
-}
+type ResultOfBatch = BatchResult & { batch_id: string };
 
 async function* resultsOf(
   client: ChatBatchClient,
@@ -70,7 +61,7 @@ async function* resultsOf(
   for (const { batchId } of accepted) {
     const batch = batchOf.get(batchId);
     if (batch === undefined) throw new Error(`The batch ${batchId} was not read`);
-    for await (const result of readResults(client, batch, { log })) yield { batchId, result };
+    for await (const result of readResults(client, batch, { log })) yield { ...result, batch_id: batchId };
   }
 }
 
@@ -87,24 +78,23 @@ async function nextResult(
   { file }: Input,
 ): Promise<ResultOfBatch> {
   const { value } = await results.next();
-  if (value?.result.custom_id !== request.custom_id)
+  if (value?.custom_id !== request.custom_id)
     throw new Error(`${file} line ${line}: the service has no result of ${request.custom_id}`);
   return value;
 }
 
 const resultFields = [
-  ...(['response_content', 'error_code', 'error_message', 'history_id', 'message_id'] as const),
+  ...(['response_content', 'error_code', 'error_message', 'history_id', 'message_id', 'batch_id'] as const),
 ];
-const columns = ['line', 'custom_id', 'message', 'status', ...resultFields, 'batch_id'];
+const columns = ['line', 'custom_id', 'message', 'status', ...resultFields];
 
 /** A row of the output, with these columns. Fields of the result have the names of the interface. */
 const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): object => ({
   line,
   custom_id: request.custom_id,
   message: request.message,
-  status: last?.result.status ?? 'not_submitted',
-  ...Object.fromEntries(resultFields.map((field) => [field, last?.result[field] ?? null])),
-  batch_id: last?.batchId ?? null,
+  status: last?.status ?? 'not_submitted',
+  ...Object.fromEntries(resultFields.map((field) => [field, last?.[field] ?? null])),
 });
 
 /** Formats rows, the first one after the header; without a row, the header alone. */

@@ -1,59 +1,55 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import { createApiKey, rotateApiKey } from '#domain/workspaces/api-keys.ts';
-import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
-import type { Report, Result } from './result.ts';
+import { apiKeys, clock } from '#runtime/composition/services.ts';
+import { operatorServices } from '../operator-services.ts';
+import { operation, type Result } from './report.ts';
 import { tableWith } from './text-table.ts';
 
-export function keyCommands(report: Report): Command {
+export function keyCommands(): Command {
   const group = new Command('keys').description('API keys of a workspace.');
-  group
-    .command('create')
+  operation(group, 'create', create)
     .description('create a key; it is shown only once')
     .requiredOption('--workspace <workspace>', 'whose key it is')
     .option('--name <name>', 'a name for operators')
-    .option('--expires <date>', 'when it stops working, such as 2027-01-31 or 2027-01-31T12:00:00Z', readDate)
-    .action(report(create));
-  group
-    .command('rotate <key-id>')
+    .option(
+      '--expires <date>',
+      'when it stops working, such as 2027-01-31 or 2027-01-31T12:00:00Z',
+      readDate,
+    );
+  operation(group, 'rotate <key-id>', rotate)
     .description('create a key that replaces another; the old key stays valid for a while')
     .addOption(
       new Option('--overlap <time>', 'how long the old key stays valid, such as 30m, 24h or 7d')
         .argParser(readTime)
         .default(readTime('24h'), '24h'),
     )
-    .option('--expires <date>', 'when the new key stops working; by default never', readDate)
-    .action(report(rotate));
-  group
-    .command('list')
+    .option('--expires <date>', 'when the new key stops working; by default never', readDate);
+  operation(group, 'list', list)
     .description('list the keys of a workspace')
-    .requiredOption('--workspace <workspace>', 'whose keys')
-    .action(report(list));
-  group
-    .command('revoke <key-id>')
-    .description('revoke a key; the service rejects it after the authorizer’s cache time at the latest')
-    .action(report(revoke));
+    .requiredOption('--workspace <workspace>', 'whose keys');
+  operation(group, 'revoke <key-id>', revoke).description(
+    'revoke a key; the service rejects it after the authorizer’s cache time at the latest',
+  );
   return group;
 }
 
-async function create(options: { workspace: string; name?: string; expires?: Date }): Promise<Result> {
-  const services = { apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
-  const { key, apiKey } = await createApiKey(services, {
-    workspaceId: options.workspace,
-    name: options.name ?? null,
-    expiresAt: options.expires ?? null,
-  });
+interface CreateOptions {
+  workspace: string;
+  name?: string;
+  expires?: Date;
+}
+
+async function create({ workspace: workspaceId, name, expires }: CreateOptions): Promise<Result> {
+  const created = { workspaceId, name: name ?? null, expiresAt: expires ?? null };
+  const { key, apiKey } = await createApiKey(operatorServices(), created);
   return { json: { id: key.id, api_key: apiKey }, lines: linesOfNew(key, apiKey) };
 }
 
 async function rotate(keyId: string, options: { overlap: number; expires?: Date }): Promise<Result> {
-  const services = { apiKeys: apiKeys(), clock, identifiers };
-  const { key, apiKey, old } = await rotateApiKey(services, {
-    keyId,
-    overlap: options.overlap,
-    expiresAt: options.expires ?? null,
-  });
+  const { overlap, expires } = options;
+  const rotated = { keyId, overlap, expiresAt: expires ?? null };
+  const { key, apiKey, old } = await rotateApiKey(operatorServices(), rotated);
   return {
     json: { id: key.id, api_key: apiKey, old: jsonOf(old) },
     lines: [...linesOfNew(key, apiKey), `Old key  ${old.id} works until ${old.expiresAt}`],
@@ -68,10 +64,7 @@ const linesOfNew = (key: ApiKey, apiKey: string): string[] => [
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {
   const all = await apiKeys().list(workspace);
-  return {
-    json: { keys: all.map(jsonOf) },
-    lines: tableOf(all, 'No keys'),
-  };
+  return { json: { keys: all.map(jsonOf) }, lines: tableOf(all, 'No keys') };
 }
 
 async function revoke(keyId: string): Promise<Result> {

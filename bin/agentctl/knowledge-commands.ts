@@ -13,71 +13,61 @@ import { reasonOf } from '#local/data/state-file.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { UsageError } from '../failures.ts';
-import type { Report } from './result.ts';
+import { operation, type Result } from './report.ts';
 import { tableWith } from './text-table.ts';
 
-export function knowledgeCommands(report: Report): Command {
+export function knowledgeCommands(): Command {
   const group = new Command('knowledge').description('Documents that the agents of a workspace can search.');
-  group
-    .command('add')
+  operation(group, 'add', add)
     .description('add documents; a document replaces one of the same name')
     .requiredOption('--workspace <workspace>', 'whose agents')
     .option('--name <name>', 'the name of a single document; by default its file’s name')
-    .argument('<files...>', '.pdf, .docx, .doc, .pptx, .html, .md, .csv, .txt')
-    .action(
-      report(async (files: string[], options: { workspace: string; name?: string }) => {
-        if (options.name !== undefined && files.length > 1)
-          throw new UsageError(`--name is for one file: ${files.length} were given`);
-        const services = {
-          clock,
-          identifiers,
-          knowledge: knowledge(),
-          textExtractor: textExtractor(),
-          workspaces: workspaces(),
-        };
-        const added = await addDocuments(services, {
-          workspaceId: options.workspace,
-          documents: files.map((file) => ({
-            name: options.name ?? basename(file),
-            file,
-            read: () => readDocument(file),
-          })),
-        });
-        return {
-          json: { documents: added.map(({ document, ...rest }) => ({ ...jsonOf(document), ...rest })) },
-          lines: linesOf(added),
-        };
-      }),
-    );
-  group
-    .command('list')
+    .argument('<files...>', '.pdf, .docx, .doc, .pptx, .html, .md, .csv, .txt');
+  operation(group, 'list', list)
     .description('list the documents')
-    .requiredOption('--workspace <workspace>', 'whose agents')
-    .action(
-      report(async ({ workspace }: { workspace: string }) => {
-        const services = { knowledge: knowledge(), workspaces: workspaces() };
-        const all = await listDocuments(services, workspace);
-        return {
-          json: { documents: all.map(jsonOf) },
-          lines: tableOf(all, 'No documents'),
-        };
-      }),
-    );
-  group
-    .command('remove <documents...>')
+    .requiredOption('--workspace <workspace>', 'whose agents');
+  operation(group, 'remove <documents...>', remove)
     .description('remove documents, by id or by name')
-    .requiredOption('--workspace <workspace>', 'whose agents')
-    .action(
-      report(async (documents: string[], { workspace }: { workspace: string }) => {
-        const services = { knowledge: knowledge(), workspaces: workspaces() };
-        const removed = await removeDocuments(services, { workspaceId: workspace, documents });
-        return {
-          json: { removed: removed.map(jsonOf) },
-          lines: ['Removed:', ...tableOf(removed)],
-        };
-      }),
-    );
+    .requiredOption('--workspace <workspace>', 'whose agents');
   return group;
+}
+
+interface Options {
+  workspace: string;
+  name?: string;
+}
+
+const services = () => ({
+  clock,
+  identifiers,
+  knowledge: knowledge(),
+  textExtractor: textExtractor(),
+  workspaces: workspaces(),
+});
+
+async function add(files: string[], { workspace, name }: Options): Promise<Result> {
+  if (name !== undefined && files.length > 1)
+    throw new UsageError(`--name is for one file: ${files.length} were given`);
+  const documents = files.map((file) => ({
+    name: name ?? basename(file),
+    file,
+    read: () => readDocument(file),
+  }));
+  const added = await addDocuments(services(), { workspaceId: workspace, documents });
+  return {
+    json: { documents: added.map(({ document, ...rest }) => ({ ...jsonOf(document), ...rest })) },
+    lines: linesOf(added),
+  };
+}
+
+async function list({ workspace }: Options): Promise<Result> {
+  const all = await listDocuments(services(), workspace);
+  return { json: { documents: all.map(jsonOf) }, lines: tableOf(all, 'No documents') };
+}
+
+async function remove(documents: string[], { workspace }: Options): Promise<Result> {
+  const removed = await removeDocuments(services(), { workspaceId: workspace, documents });
+  return { json: { removed: removed.map(jsonOf) }, lines: ['Removed:', ...tableOf(removed)] };
 }
 
 const linesOf = (added: readonly AddedDocument[]): string[] => [

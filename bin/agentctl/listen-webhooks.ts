@@ -10,7 +10,7 @@ import { reasonOf } from '#local/data/state-file.ts';
 import { rejectPages } from '#local/wire/reject-pages.ts';
 import { print, printError } from '../terminal.ts';
 import { readPort } from '../whole-number.ts';
-import type { Report, Result } from './result.ts';
+import { clientReport, type Result, report } from './report.ts';
 
 interface Options {
   port: number;
@@ -30,13 +30,9 @@ const forwardMilliseconds = 15_000;
 /**
  * `listen` receives webhooks on this machine. It responds with the status of the server that it forwards to, so that the
  * service retries as it would with that server.
- * @param report for a service, whose batches have the secrets
- * @param clientReport with `--secret`, which needs no service
+ * @param secretsOf finds them in the service of the batch, unless the option `--secret` has them
  */
-export function addListener(
-  group: Command,
-  { report, clientReport, secretsOf }: { report: Report; clientReport: Report; secretsOf: FindSecrets },
-): void {
+export function addListener(group: Command, secretsOf: FindSecrets): void {
   group
     .command('listen')
     .description('receive webhooks on this machine: check each signature, print the event, and forward it')
@@ -71,17 +67,12 @@ async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson
     receive(request, { secretsOf, forward }).then(
       ({ event, body, isSigned, forwarded }) => {
         received += 1;
-        print(
-          asJson
-            ? [JSON.stringify({ ...event, signed: isSigned, forwarded: forwarded?.status ?? null })]
-            : [
-                `${event.event}, ${isSigned ? 'signed' : 'not signed'}${resultOf(forwarded)}`,
-                body.toString(),
-              ],
-        );
+        const title = `${event.event}, ${isSigned ? 'signed' : 'not signed'}${resultOf(forwarded)}`;
+        const json = { ...event, signed: isSigned, forwarded: forwarded?.status ?? null };
+        print(asJson ? [JSON.stringify(json)] : [title, body.toString()]);
         response.writeHead(forwarded?.status ?? 200, forwarded?.headers).end();
       },
-      (error: unknown) => reject(request, response, error),
+      (error: Error) => reject(request, response, error),
     );
   });
   rejectPages(server);
@@ -97,19 +88,16 @@ async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson
   return { json: { received }, lines: [`${received} calls received`] };
 }
 
-/** A call that is not forwarded. */
-class Rejected extends Error {
-  readonly status: number;
+/** The error of a call that is not forwarded. */
+const rejected = (status: number, message: string): Error =>
+  Object.assign(new Error(message), { rejectedWith: status });
 
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-function reject(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-  const status = error instanceof Rejected ? error.status : 500;
-  const reason = error instanceof Error ? error.message : String(error);
+function reject(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: Error & { rejectedWith?: number },
+): void {
+  const { rejectedWith: status = 500, message: reason } = error;
   printError([`A call was rejected with ${status}: ${reason}`]);
   request.resume();
   response.writeHead(status).end(`${reason}\n`);
@@ -119,14 +107,14 @@ async function receive(
   request: IncomingMessage,
   { secretsOf, forward }: { secretsOf: FindSecrets; forward: URL | undefined },
 ) {
-  if (request.method !== 'POST') throw new Rejected(405, 'A webhook is a POST');
+  if (request.method !== 'POST') throw rejected(405, 'A webhook is a POST');
   const body = await readBody(request);
   const event = parse(body);
   const secrets = await secretsOf(event.data.id);
   const isSigned = secrets.length > 0;
   if (isSigned)
     await unwrapWebhook(body, request.headers, { secret: secrets }).catch((error: unknown) => {
-      throw error instanceof WebhookVerificationError ? new Rejected(400, error.message) : error;
+      throw error instanceof WebhookVerificationError ? rejected(400, error.message) : error;
     });
   const forwarded = forward && (await forwardTo(forward, request, body));
   return { event, body, isSigned, forwarded };
@@ -137,7 +125,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new Rejected(413, `The body has more than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw rejected(413, `The body has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -150,28 +138,24 @@ function parse(body: Buffer): WebhookPayload {
   } catch {
     // The error below reports it.
   }
-  throw new Rejected(400, 'The body is no event of a batch');
+  throw rejected(400, 'The body is no event of a batch');
 }
 
-interface Forwarded {
-  status: number;
-  headers: Record<string, string>;
-  /** Why there was no response. */
-  failure?: string;
-}
-
-const resultOf = (forwarded: Forwarded | undefined): string =>
+const resultOf = (forwarded: Awaited<ReturnType<typeof forwardTo>> | undefined): string =>
   forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
 
 /** Headers of one connection. They are not forwarded, because the next connection has its own. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
-/** Forwards the call: the same bytes, and the same headers in the same order. */
-async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer): Promise<Forwarded> {
-  const kept = rawHeaders.flatMap((name, index) =>
+/**
+ * Forwards the call: the same bytes, and the same headers in the same order.
+ * @returns the response to the call, and the failure if the server has not responded
+ */
+async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer) {
+  const given = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 && !ofConnection.has(name.toLowerCase()) ? [name, rawHeaders[index + 1] ?? ''] : [],
   );
-  const headers = ['Host', url.host, ...kept, 'Content-Length', String(body.length), 'Connection', 'close'];
+  const headers = ['Host', url.host, ...given, 'Content-Length', String(body.length), 'Connection', 'close'];
   const signal = AbortSignal.timeout(forwardMilliseconds);
   const send = url.protocol === 'https:' ? requestSecure : requestPlain;
   try {
@@ -179,13 +163,10 @@ async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.on('error', () => undefined).resume();
     const retryAfter = response.headers['retry-after'];
-    return {
-      status: response.statusCode ?? 502,
-      headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
-    };
+    const kept = retryAfter === undefined ? {} : { 'Retry-After': retryAfter };
+    return { status: response.statusCode ?? 502, headers: kept };
   } catch (error) {
-    if (signal.aborted)
-      return { status: 504, headers: {}, failure: `no response in ${forwardMilliseconds / 1000} s` };
-    return { status: 502, headers: {}, failure: reasonOf(error) };
+    if (!signal.aborted) return { status: 502, failure: reasonOf(error) };
+    return { status: 504, failure: `no response in ${forwardMilliseconds / 1000} s` };
   }
 }

@@ -7,10 +7,7 @@ import { reasonOf } from '#local/data/state-file.ts';
  * partial file. Only the owner may read the file.
  * @param write gets the file in append mode: after a truncation the next write continues at the new end
  */
-export async function writeWhole<Value>(
-  out: string,
-  write: (file: FileHandle) => Promise<Value>,
-): Promise<Value> {
+export async function writeWhole(out: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const partial = `${out}.partial`;
   await rm(partial, { force: true });
   const file = await open(partial, 'a', 0o600).catch((error: unknown) => {
@@ -19,11 +16,10 @@ export async function writeWhole<Value>(
   const remove = () => rmSync(partial, { force: true });
   process.once('exit', remove);
   try {
-    const value = await write(file);
+    await write(file);
     await file.sync();
     await file.close();
     await rename(partial, out);
-    return value;
   } catch (error) {
     await file.close();
     remove();

@@ -3,20 +3,16 @@ import { terminalText } from '../terminal.ts';
 export interface Progress {
   done: number;
   total: number;
-  /** The value of `done` when this run started. The time left is computed from the progress since then. */
-  from: number;
+  /**
+   * The value of `done` when this run started, by default the first one that is shown. The time left is computed from the
+   * progress since then.
+   */
+  from?: number;
   /** The count as text, such as `12,000 requests in 12 batches`. */
   counted: string;
-  /** The count since this run started, for the rate. */
-  count: number;
 }
 
-export interface ProgressLine {
-  show(progress: Progress): void;
-  /** Writes a line above the progress line. */
-  log(line: string): void;
-  clear(): void;
-}
+export type ProgressLine = ReturnType<typeof progressLine>;
 
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
@@ -36,19 +32,21 @@ const clearLine = '\r\u001b[2K';
 export function progressLine(
   terminal: Terminal = process.stderr,
   now: () => number = () => performance.now(),
-): ProgressLine {
+) {
   const started = now();
   let drawn = terminal.isTTY ? Number.NEGATIVE_INFINITY : started;
   let furthest = 0;
+  let from: number | undefined;
   let line = '';
   const draw = () => {
     if (terminal.isTTY && line !== '') terminal.write(clearLine + line);
   };
   return {
-    show(progress) {
+    show(progress: Progress): void {
       furthest = Math.max(furthest, progress.done);
+      from ??= progress.from ?? progress.done;
       const time = now();
-      const text = describeProgress({ ...progress, done: furthest }, (time - started) / 1000);
+      const text = describeProgress({ ...progress, from, done: furthest }, (time - started) / 1000);
       line = terminal.isTTY ? text.slice(0, (terminal.columns || 80) - 1) : text;
       const isLast = terminal.isTTY && furthest === progress.total;
       if (time - drawn < 1000 * (terminal.isTTY ? 1 / drawingsPerSecond : lineSeconds) && !isLast) return;
@@ -56,11 +54,12 @@ export function progressLine(
       if (terminal.isTTY) draw();
       else terminal.write(`${line}\n`);
     },
-    log(text) {
+    /** Writes a line above the progress line. */
+    log(text: string): void {
       terminal.write(`${terminal.isTTY ? clearLine : ''}${terminalText(text)}\n`);
       draw();
     },
-    clear() {
+    clear(): void {
       if (terminal.isTTY && line !== '') terminal.write(clearLine);
       line = '';
     },
@@ -78,14 +77,14 @@ export const countOf = (count: number, noun: string, plural = `${noun}s`): strin
   `${formatCount(count)} ${count === 1 ? noun : plural}`;
 
 export function describeProgress(
-  { done, total, from, counted, count }: Progress,
+  { done, total, from = done, counted }: Progress,
   secondsGone: number,
 ): string {
   const share = total === 0 ? 1 : Math.min(done / total, 1);
   const filled = Math.floor(share * barLength);
   const bar = `[${'#'.repeat(filled)}${'.'.repeat(barLength - filled)}]`;
   const words = [bar, `${Math.floor(share * 100)}%`.padStart(4), counted];
-  if (secondsGone > 0 && count > 0) words.push(`${formatRate(count / secondsGone)}/s`);
+  if (secondsGone > 0 && done > from) words.push(`${formatRate((done - from) / secondsGone)}/s`);
   if (done > from && done < total)
     words.push(`${formatSeconds(((total - done) * secondsGone) / (done - from))} left`);
   return words.join('  ');

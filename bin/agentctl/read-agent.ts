@@ -43,25 +43,17 @@ const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonl
 export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
 
 /** Names the agent's model and knowledge bases, if the target's roles may not use them. */
-const unlisted = (where: string, { llm_model, unified_tools }: AgentDefinition): string[] => [
-  ...(llm_model.startsWith('bedrock:')
-    ? mistakesOf(
-        `${where}: llm_model`,
-        llm_model,
-        'invoke',
-        'BedrockModels',
-        listed.models?.map(bedrockModel),
-      )
-    : []),
-  ...unified_tools.flatMap(({ type, config }, index) => {
+function unlisted(where: string, { llm_model, unified_tools }: AgentDefinition): string[] {
+  const models = listed.models?.map((id) => `bedrock:${id}`);
+  const ofTools = unified_tools.flatMap(({ type, config }, index) => {
     const id = config?.knowledge_base_id;
     if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') return [];
     const at = `${where}: unified_tools[${index}].config.knowledge_base_id`;
     return mistakesOf(at, id, 'query', 'BedrockKnowledgeBases', listed.knowledgeBases);
-  }),
-];
-
-const bedrockModel = (id: string): string => `bedrock:${id}`;
+  });
+  if (!llm_model.startsWith('bedrock:')) return ofTools;
+  return [...mistakesOf(`${where}: llm_model`, llm_model, 'invoke', 'BedrockModels', models), ...ofTools];
+}
 
 /**
  * @param at the file or agent, and the field

@@ -18,12 +18,6 @@ export const csvColumns = z.object({
 });
 export type CsvColumns = z.infer<typeof csvColumns>;
 
-interface CsvRequest {
-  line: number;
-  fields: Record<string, unknown>;
-  describe: Describe;
-}
-
 interface Column {
   /** From 1. */
   number: number;
@@ -53,14 +47,10 @@ const recordCharacters = 8 * 1024 * 1024;
  * the header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
  * @throws Error if the header or a quotation mark is wrong
  */
-export async function* readCsv(
-  file: string,
-  mapping: CsvColumns,
-  onMistake: OnMistake,
-): AsyncGenerator<CsvRequest> {
-  const form = await formOf(file);
+export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
+  const { delimiter, start } = await formOf(file);
   let columns: Column[] | undefined;
-  for await (const { line, cells } of readCells(file, form)) {
+  for await (const { line, cells } of readCells(file, delimiter, start)) {
     const texts = decode(`${file} line ${line}`, cells, columns);
     if (texts.every((text) => text.trim() === '')) continue;
     if (columns === undefined) {
@@ -74,13 +64,8 @@ export async function* readCsv(
   if (columns === undefined) throw new Error(`${file} line 1: there is no header`);
 }
 
-interface CsvCells {
-  line: number;
-  cells: Buffer[];
-}
-
 /** The parser's own number of the line counts CRLF inside of a cell twice, so lines are counted here. */
-async function* readCells(file: string, { delimiter, start }: Form): AsyncGenerator<CsvCells> {
+async function* readCells(file: string, delimiter: string, start: number) {
   let line = 1;
   let emptyLines = 0;
   const startOf = (emptyNow: number) => {
@@ -88,7 +73,7 @@ async function* readCells(file: string, { delimiter, start }: Form): AsyncGenera
     emptyLines = emptyNow;
     return line;
   };
-  const onCells = (cells: Buffer[], { empty_lines }: InfoRecord): CsvCells => {
+  const onCells = (cells: Buffer[], { empty_lines }: InfoRecord) => {
     const start = startOf(empty_lines);
     line += 1 + cells.reduce((sum, cell) => sum + lineBreaksIn(cell), 0);
     return { line: start, cells };
@@ -103,7 +88,7 @@ async function* readCells(file: string, { delimiter, start }: Form): AsyncGenera
   const source = createReadStream(file, { start });
   source.once('error', (error) => parser.destroy(error)).pipe(parser);
   try {
-    yield* parser as AsyncIterable<CsvCells>;
+    yield* parser as AsyncIterable<ReturnType<typeof onCells>>;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const { code, column, empty_lines } = error as CsvError & { column: number; empty_lines: number };
@@ -129,28 +114,23 @@ const delimiters = [',', ';', '\t'];
 /** More than the longest header. */
 const headBytes = 64 * 1024;
 
-interface Form {
-  delimiter: string;
-  /** The first byte after a byte order mark. */
-  start: number;
-}
-
-/** @throws Error if the file is UTF-16 */
-async function formOf(file: string): Promise<Form> {
+/**
+ * The character between cells, and the first byte after a byte order mark.
+ * @throws Error if the file is UTF-16
+ */
+async function formOf(file: string) {
   const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-    const head = buffer.subarray(0, bytesRead);
-    const hex = head.toString('hex', 0, 3);
-    if (/^(fffe|feff)/.test(hex))
-      throw new Error(`${file} line 1, column 1 is UTF-16: save the file as CSV in UTF-8`);
-    // The parser's own option for the byte order mark would decode cells.
-    const start = hex === 'efbbbf' ? 3 : 0;
-    const cellsWith = delimiters.map((delimiter) => countCells(head.subarray(start), delimiter));
-    return { delimiter: delimiters[cellsWith.indexOf(Math.max(...cellsWith))] ?? ',', start };
-  } finally {
-    await handle.close();
-  }
+  const { buffer, bytesRead } = await handle
+    .read(Buffer.alloc(headBytes), 0, headBytes, 0)
+    .finally(() => handle.close());
+  const head = buffer.subarray(0, bytesRead);
+  const hex = head.toString('hex', 0, 3);
+  if (/^(fffe|feff)/.test(hex))
+    throw new Error(`${file} line 1, column 1 is UTF-16: save the file as CSV in UTF-8`);
+  // The parser's own option for the byte order mark would decode cells.
+  const start = hex === 'efbbbf' ? 3 : 0;
+  const cellsWith = delimiters.map((delimiter) => countCells(head.subarray(start), delimiter));
+  return { delimiter: delimiters[cellsWith.indexOf(Math.max(...cellsWith))] ?? ',', start };
 }
 
 function countCells(head: Buffer, delimiter: string): number {
@@ -187,11 +167,7 @@ const nameOf = (text: string): string => text.trim().toLowerCase();
 function readHeader(location: string, texts: readonly string[], mapping: CsvColumns): Column[] {
   const fieldOf = new Map(requestFields.map((field) => [nameOf(mapping.names[field] ?? field), field]));
   const columns = texts.map(
-    (text, index): Column => ({
-      number: index + 1,
-      name: text.trim(),
-      field: fieldOf.get(nameOf(text)),
-    }),
+    (text, index): Column => ({ number: index + 1, name: text.trim(), field: fieldOf.get(nameOf(text)) }),
   );
   for (const column of columns) {
     const { number, name, field } = column;

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { reasonOf } from '#local/data/state-file.ts';
 
 /** @throws Error that names the file, and the line that is not JSON */
@@ -43,11 +44,25 @@ async function errorPosition(text: string): Promise<number | undefined> {
   const { Tokenizer } = await import('@streamparser/json');
   const tokenizer = new Tokenizer();
   tokenizer.onToken = () => {};
-  let position: number | undefined;
+  let digits: string | undefined;
   tokenizer.onError = ({ message }) => {
-    const [, digits] = /absolute position "(\d+)"/.exec(message) ?? [];
-    position = digits === undefined ? undefined : Number(digits);
+    [, digits] = /absolute position "(\d+)"/.exec(message) ?? [];
   };
   tokenizer.write(text);
-  return position;
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/**
+ * The `response_format` of a file with a JSON Schema; null without a file. The name of the form is that of the file.
+ * @throws Error that names the file
+ */
+export async function readFormat(file: string | undefined) {
+  if (file === undefined) return null;
+  const schema = (await readJson(file)) as Record<string, unknown>;
+  const name =
+    basename(file)
+      .replace(/\..*$/, '')
+      .replaceAll(/[^a-zA-Z0-9_-]/g, '_')
+      .slice(0, 64) || 'reply';
+  return { type: 'json_schema' as const, json_schema: { name, schema } };
 }

@@ -32,7 +32,7 @@ export async function* readResults(
   for (;;) {
     const offset = count;
     const query = { limit: limits.pageSizeMax, offset, ...(status !== undefined && { status }) };
-    const page: Page = {};
+    const page: { pagination?: Pagination } = {};
     for await (const result of readPage(await client.batches.openResults(batch.id, query), page)) {
       count += 1;
       yield result;
@@ -53,12 +53,8 @@ function checkComplete(batch: Batch, count: number, { total_records }: Paginatio
     throw new Error(`${batch.id}: only ${count} results came of ${total_records}`);
 }
 
-/** Gets the pagination at the end of a page, unless the page ends early. */
-interface Page {
-  pagination?: Pagination;
-}
-
-async function* readPage(response: Response, page: Page): AsyncGenerator<BatchResult> {
+/** @param page gets the pagination at the end of the page, unless it ends early */
+async function* readPage(response: Response, page: { pagination?: Pagination }): AsyncGenerator<BatchResult> {
   let results: BatchResult[] = [];
   const parser = new JSONParser({ paths: ['$.data.*', '$.pagination'], keepStack: false });
   parser.onValue = ({ key, value }) => {

@@ -34,14 +34,14 @@ export class ReplyScreen {
     }
   }
 
-  note(text: string): void {
-    this.#endLine();
-    process.stderr.write(`${styleText('dim', oneLine(text), { stream: process.stderr })}\n`);
+  note(text: string, style: 'dim' | 'red' = 'dim'): void {
+    // Only on a terminal, where both streams share the screen. In a file the reply must be unchanged.
+    if (process.stdout.isTTY) this.end();
+    process.stderr.write(`${styleText(style, oneLine(text), { stream: process.stderr })}\n`);
   }
 
   error(text: string): void {
-    this.#endLine();
-    process.stderr.write(`${styleText('red', oneLine(text), { stream: process.stderr })}\n`);
+    this.note(text, 'red');
   }
 
   /** Ends the reply's last line. */
@@ -55,11 +55,6 @@ export class ReplyScreen {
     const shown = process.stdout.isTTY ? terminalText(text, '\n\t') : text;
     process.stdout.write(shown);
     this.#isLineOpen = !shown.endsWith('\n');
-  }
-
-  /** Only on a terminal, where both streams share the screen. In a file the reply must be unchanged. */
-  #endLine(): void {
-    if (process.stdout.isTTY) this.end();
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Batch } from '#lib/client/index.ts';
 import type { InputSize } from './check-input.ts';
 import { countOf, formatCount } from './progress-line.ts';
-import type { Result } from './result.ts';
+import type { Result } from './report.ts';
 import { type Accepted, type SubmissionState, submittedRequests } from './submission-journal.ts';
-import { tableWith, textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
 /** The batches as the interface returns them, and as a table. */
@@ -23,25 +23,20 @@ const batchTable = tableWith<Batch>({
 
 /** @param total how many batches there are, of which these are the newest */
 export function batchListResult(batches: readonly Batch[], total: number): Result {
-  if (batches.length === 0) return { json: { batches, total }, lines: ['No batches'] };
-  const { lines } = batchesResult(batches);
+  const lines = batchTable(batches, 'No batches');
   const more = total - batches.length;
-  return {
-    json: { batches, total },
-    lines: more > 0 ? [...lines, `${formatCount(more)} more: give --limit`] : lines,
-  };
+  if (batches.length > 0 && more > 0) lines.push(`${formatCount(more)} more: give --limit`);
+  return { json: { batches, total }, lines };
 }
 
 export function submissionResult(file: string, state: SubmissionState, submittedBefore: number): Result {
   const batches = state.rounds[0]?.accepted ?? [];
   const sum = submittedRequests(state.rounds[0]);
+  const counted = `${countOf(sum, 'request')} in ${countOf(batches.length, 'batch', 'batches')}`;
   const note = submittedBefore > 0 ? `, ${formatCount(submittedBefore)} of them by earlier runs` : '';
   return {
     json: { file, requests: sum, submitted: batches.map(acceptedJson), earlier_batches: submittedBefore },
-    lines: [
-      ...acceptedTable(batches),
-      `${file}: ${countOf(sum, 'request')} in ${countOf(batches.length, 'batch', 'batches')}${note}`,
-    ],
+    lines: [...acceptedLines(batches), `${file}: ${counted}${note}`],
   };
 }
 
@@ -52,14 +47,11 @@ export function retryResult(file: string, { rounds }: SubmissionState, submitted
   const isNew = last?.lines !== undefined && previous + last.accepted.length > submittedBefore;
   const batches = isNew ? last.accepted : [];
   const sum = batches.reduce((total, { requests }) => total + requests, 0);
+  const counted = countOf(batches.length, 'batch', 'batches');
+  const submitted = `${countOf(sum, 'failed request')} submitted again in ${counted}`;
   return {
     json: { file, retried: sum, submitted: batches.map(acceptedJson) },
-    lines: [
-      ...acceptedTable(batches),
-      isNew
-        ? `${file}: ${countOf(sum, 'failed request')} submitted again in ${countOf(batches.length, 'batch', 'batches')}`
-        : `${file}: nothing to submit again`,
-    ],
+    lines: [...acceptedLines(batches), `${file}: ${isNew ? submitted : 'nothing to submit again'}`],
   };
 }
 
@@ -70,13 +62,14 @@ const acceptedJson = ({ batchId, fromLine, toLine, requests }: Accepted) => ({
   requests,
 });
 
-const acceptedTable = (batches: readonly Accepted[]): string[] =>
-  batches.length === 0
-    ? []
-    : textTable(
-        ['batch', 'from line', 'to line'],
-        batches.map(({ batchId, fromLine, toLine }) => [batchId, fromLine, toLine]),
-      );
+const acceptedTable = tableWith<Accepted>({
+  batch: ({ batchId }) => batchId,
+  'from line': ({ fromLine }) => fromLine,
+  'to line': ({ toLine }) => toLine,
+});
+
+const acceptedLines = (batches: readonly Accepted[]): string[] =>
+  batches.length === 0 ? [] : acceptedTable(batches);
 
 /** What a dry run has found. */
 export function checkResult(
@@ -102,11 +95,7 @@ export const mergeResults = (...results: readonly Result[]): Result => ({
 });
 
 export function downloadResult(out: string, batches: readonly Batch[], counts: readonly number[]): Result {
-  const written = batches.map(({ id, status }, index) => ({
-    id,
-    status,
-    results: counts[index] ?? 0,
-  }));
+  const written = batches.map(({ id, status }, index) => ({ id, status, results: counts[index] ?? 0 }));
   const sum = counts.reduce((total, count) => total + count, 0);
   return {
     json: { file: out, results: sum, batches: written },

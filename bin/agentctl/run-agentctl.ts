@@ -8,38 +8,27 @@ import {
   UsageError,
   version,
 } from '../failures.ts';
-import { print, printError } from '../terminal.ts';
+import { printError } from '../terminal.ts';
 import { noteAddresses } from './connection-failures.ts';
 import { describeAwsFailure } from './describe-aws-failure.ts';
-import type { Report } from './result.ts';
+import type { SharedOptions } from './report.ts';
 import { describeServiceFailure } from './service-client.ts';
-import { type TargetOptions, useTarget } from './target.ts';
 
-type SharedOptions = TargetOptions & { json?: true };
-
-interface Reports {
-  /** For commands of operators: selects the target first. */
-  report: Report;
-  /** For commands of clients. */
-  clientReport: Report;
-}
-
-const groups: Readonly<Record<string, (reports: Reports) => Promise<Command>>> = {
-  workspaces: async ({ report }) => (await import('./workspace-commands.ts')).workspaceCommands(report),
-  keys: async ({ report }) => (await import('./key-commands.ts')).keyCommands(report),
-  agents: async ({ report }) => (await import('./agent-commands.ts')).agentCommands(report),
-  whitelist: async ({ report }) => (await import('./whitelist-commands.ts')).whitelistCommands(report),
-  knowledge: async ({ report }) => (await import('./knowledge-commands.ts')).knowledgeCommands(report),
-  usage: async ({ report }) => (await import('./usage-command.ts')).usageCommand(report),
-  audit: async ({ report }) => (await import('./audit-command.ts')).auditCommand(report),
-  chats: async ({ report }) => (await import('./chats-commands.ts')).chatsCommands(report),
-  users: async ({ report }) => (await import('./users-commands.ts')).usersCommands(report),
-  smoke: async ({ report }) => (await import('./smoke-command.ts')).smokeCommand(report),
-  secrets: async ({ report }) => (await import('./secret-commands.ts')).secretCommands(report),
+const groups: Readonly<Record<string, () => Promise<Command>>> = {
+  workspaces: async () => (await import('./workspace-commands.ts')).workspaceCommands(),
+  keys: async () => (await import('./key-commands.ts')).keyCommands(),
+  agents: async () => (await import('./agent-commands.ts')).agentCommands(),
+  whitelist: async () => (await import('./whitelist-commands.ts')).whitelistCommands(),
+  knowledge: async () => (await import('./knowledge-commands.ts')).knowledgeCommands(),
+  usage: async () => (await import('./usage-command.ts')).usageCommand(),
+  audit: async () => (await import('./audit-command.ts')).auditCommand(),
+  chats: async () => (await import('./chats-commands.ts')).chatsCommands(),
+  users: async () => (await import('./users-commands.ts')).usersCommands(),
+  smoke: async () => (await import('./smoke-command.ts')).smokeCommand(),
+  secrets: async () => (await import('./secret-commands.ts')).secretCommands(),
   chat: async () => (await import('./chat-commands.ts')).chatCommand(),
-  batch: async ({ clientReport }) => (await import('./batch-commands.ts')).batchCommands(clientReport),
-  webhooks: async ({ report, clientReport }) =>
-    (await import('./webhook-commands.ts')).webhookCommands(report, clientReport),
+  batch: async () => (await import('./batch-commands.ts')).batchCommands(),
+  webhooks: async () => (await import('./webhook-commands.ts')).webhookCommands(),
 };
 
 /**
@@ -59,21 +48,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .option('--data <folder>', 'the data folder of a local run', '.local')
     .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')
     .option('--json', 'print the result as one JSON object');
-  const options = () => program.opts<SharedOptions>();
-  const clientReport: Report =
-    (work) =>
-    async (...inputs) => {
-      const { json, lines } = await work(...inputs);
-      print(options().json ? [JSON.stringify(json)] : lines);
-    };
-  const report: Report = (work) =>
-    clientReport(async (...inputs) => {
-      await useTarget(options());
-      const { resolveWorkspaces } = await import('./resolve-workspaces.ts');
-      await resolveWorkspaces(inputs);
-      return work(...inputs);
-    });
-  for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
+  for (const load of groupsFor(argv)) program.addCommand(await load());
   printUsageErrorsOf(program, 'agentctl');
   acceptSharedOptionsAnywhere(program);
   return program.version(version);

@@ -7,9 +7,9 @@ import {
 import { Argument, Command } from 'commander';
 import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
 import { overlapMilliseconds } from '#runtime/http/caller-secrets.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 
-export function secretCommands(report: Report): Command {
+export function secretCommands(): Command {
   const group = new Command('secrets').description(
     'The secrets by which the parts of a stage trust each other.',
   );

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { isHttpUrl } from '#contract/urls.ts';
 import { UsageError } from '../failures.ts';
-import { type Connection, readConnection } from '../local/connection.ts';
-import { readOutputs, serves, type TargetOptions } from './target.ts';
+import type { Connection } from '../local/connection.ts';
+import { findRun, readOutputs, type TargetOptions } from './target.ts';
 
 /** The service that a client command calls. */
 export interface ServiceAddress {
@@ -13,11 +13,6 @@ export interface ServiceAddress {
   identity: string;
   /** The demo agent of a local run. */
   demoAgent?: string;
-}
-
-interface AddressOptions extends TargetOptions {
-  baseUrl?: string;
-  key?: string;
 }
 
 export const withAddress = (command: Command): Command =>
@@ -33,7 +28,7 @@ export const withAddress = (command: Command): Command =>
  * @throws Error if there is no service; UsageError if there is no key or no valid address
  */
 export async function findService(command: Command): Promise<ServiceAddress> {
-  const options = command.optsWithGlobals<AddressOptions>();
+  const options = command.optsWithGlobals<TargetOptions & { baseUrl?: string; key?: string }>();
   const configured =
     options.baseUrl ?? (await baseOfStack(options.stack)) ?? (process.env.AGENT_SERVICE_URL || undefined);
   const key = options.key ?? (process.env.AGENT_SERVICE_KEY || undefined);
@@ -57,13 +52,8 @@ export async function findService(command: Command): Promise<ServiceAddress> {
 export const baseAddressOf = async (target: TargetOptions): Promise<string> =>
   (await baseOfStack(target.stack)) ?? (await connectionOf(target)).base_url;
 
-async function connectionOf({ data }: TargetOptions): Promise<Connection> {
-  const connection = await readConnection(resolve(data));
-  if (connection !== undefined && (await serves(connection, connection.base_url))) return connection;
-  throw new Error(
-    `No service runs in ${data}: start one with npm start, or name one with --base-url and --key`,
-  );
-}
+const connectionOf = ({ data }: TargetOptions): Promise<Connection> =>
+  findRun(data, 'base_url', 'name one with --base-url and --key');
 
 /** The agent to talk to: the one named, or the demo agent of a local run. */
 export function agentOf(agent: string | undefined, { demoAgent }: ServiceAddress): string {

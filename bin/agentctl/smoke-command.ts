@@ -6,14 +6,15 @@ import { createWorkspace } from '#domain/workspaces/workspaces.ts';
 import { ApiError, ChatBatchClient, ReplyFailedError, StreamInterruptedError } from '#lib/client/index.ts';
 import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { operatorServices as services } from '../operator-services.ts';
 import { print } from '../terminal.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { baseAddressOf } from './service-address.ts';
 import { describeServiceFailure } from './service-client.ts';
-import { type SmokeStep, smokeSteps } from './smoke-steps.ts';
+import { type Finding, smokeSteps } from './smoke-steps.ts';
 import type { TargetOptions } from './target.ts';
 
-export function smokeCommand(report: Report): Command {
+export function smokeCommand(): Command {
   return new Command('smoke')
     .description('check a service after its deployment: use it as a client, at its public address')
     .addHelpText('after', smokeHelp)
@@ -32,14 +33,6 @@ const stepMilliseconds = 30_000;
 
 /** An interrupted command revokes nothing, so its key also expires. */
 const keyMilliseconds = 60 * 60 * 1000;
-
-const services = () => ({
-  agents: agentStore(),
-  apiKeys: apiKeys(),
-  clock,
-  identifiers,
-  workspaces: workspaces(),
-});
 
 async function smoke(target: TargetOptions): Promise<Result> {
   const baseUrl = await baseAddressOf(target);
@@ -78,10 +71,10 @@ async function smoke(target: TargetOptions): Promise<Result> {
   });
   const passed: { step: string; milliseconds: number }[] = [];
   try {
-    for (const step of steps) {
-      const milliseconds = await runStep(step);
-      print([`${step.name}: ${milliseconds} ms`]);
-      passed.push({ step: step.name, milliseconds });
+    for (const [step, run] of Object.entries(steps)) {
+      const milliseconds = await runStep(step, run);
+      print([`${step}: ${milliseconds} ms`]);
+      passed.push({ step, milliseconds });
     }
   } finally {
     await cleanUp();
@@ -97,14 +90,14 @@ async function smoke(target: TargetOptions): Promise<Result> {
  * @returns its duration in milliseconds
  * @throws Error that names the step and its request
  */
-async function runStep({ name, run }: SmokeStep): Promise<number> {
+async function runStep(name: string, run: () => Promise<Finding>): Promise<number> {
   const started = performance.now();
   const { problem, requestId } = await run().catch((error: unknown) => ({
     problem: describeServiceFailure(error),
     requestId: requestIdOf(error),
   }));
   const milliseconds = Math.round(performance.now() - started);
-  if (problem === undefined) return milliseconds;
+  if (!problem) return milliseconds;
   throw new Error(
     `Failed after ${milliseconds} ms: ${name}: ${problem} (${requestId === undefined ? 'no request id' : `request id ${requestId}`})`,
   );
@@ -123,19 +116,11 @@ function requestIdOf(error: unknown): string | undefined {
  */
 async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }> {
   const known = (await workspaces().list()).find(({ name }) => name === workspaceName);
-  const workspaceId =
-    known?.id ??
-    (
-      await createWorkspace(services(), {
-        name: workspaceName,
-        whitelistEnabled: false,
-        limits: 'default',
-        openAiEnabled: false,
-      })
-    ).id;
-  const published = (await agentStore().list(workspaceId)).find(
-    ({ publishState }) => publishState === 'published',
-  );
+  const settings = { whitelistEnabled: false, limits: 'default', openAiEnabled: false } as const;
+  const { id: workspaceId } =
+    known ?? (await createWorkspace(services(), { name: workspaceName, ...settings }));
+  const agents = await agentStore().list(workspaceId);
+  const published = agents.find(({ publishState }) => publishState === 'published');
   if (published !== undefined) return { workspaceId, agentId: published.id };
   const definition = agentDefinition.parse({ name: 'Smoke test', llm_model: 'demo' });
   const { id: agentId } = await createAgent(services(), { workspaceId, definition });

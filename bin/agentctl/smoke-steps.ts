@@ -3,16 +3,10 @@ import { AuthenticationError, type ChatBatchClient } from '#lib/client/index.ts'
 import { hasEnded } from './watch-batches.ts';
 
 /** What a step has found. */
-interface Finding {
+export interface Finding {
   requestId: string | undefined;
-  /** What is wrong with the response; undefined if nothing is. */
-  problem?: string | undefined;
-}
-
-/** A request of a client, or several, and what must be true of the response. An error is a failure too. */
-export interface SmokeStep {
-  name: string;
-  run(): Promise<Finding>;
+  /** What is wrong with the response. */
+  problem?: string | false;
 }
 
 export interface SmokeClients {
@@ -29,64 +23,58 @@ export interface SmokeClients {
 const batchSeconds = 120;
 
 const message = 'What can you do?';
-const problemIf = (isWrong: boolean, problem: string): Pick<Finding, 'problem'> =>
-  isWrong ? { problem } : {};
 
-const step = (name: string, run: SmokeStep['run']): SmokeStep => ({ name, run });
-
-const onlyId = ({ requestId }: Finding): Finding => ({ requestId });
-
-/** The steps in their order: each one may use what the ones before it have made. */
+/**
+ * The steps in their order: each one may use what the ones before it have made. A step sends a request of a client, or
+ * several, and finds what must be true of the response. An error is a failure too.
+ */
 export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients) {
   let chatId: number | undefined;
   const chat = () => chatId ?? 0;
   const deleteChat = () => client.chats.delete(chat()).withResponse();
-  const steps: SmokeStep[] = [
-    step('an unknown key is rejected', () => rejectStranger(stranger)),
-    step('agents are listed', async () => {
+  const steps: Record<string, () => Promise<Finding>> = {
+    'an unknown key is rejected': () => rejectStranger(stranger),
+    'agents are listed': async () => {
       const { data, requestId } = await client.agents.list().withResponse();
-      const isMissing = data.every(({ id }) => id !== agentId);
-      return { requestId, ...problemIf(isMissing, 'the agent is missing') };
-    }),
-    step('a chat is created', async () => {
+      return { requestId, problem: data.every(({ id }) => id !== agentId) && 'the agent is missing' };
+    },
+    'a chat is created': async () => {
       const input = { name: 'Smoke test', agent_id: agentId };
       const { data, requestId } = await client.chats.create(input).withResponse();
       chatId = data.id;
       return { requestId };
-    }),
-    step('a reply is streamed', async () => {
+    },
+    'a reply is streamed': async () => {
       const stream = client.messages.stream(chat(), { message, agent_id: agentId });
       const { text } = await stream.finalMessage();
       // Once a reply is complete, the client library does not need the end of its stream.
       const hasEnd = lastBody().trimEnd().endsWith('data: [DONE]');
-      return {
-        requestId: stream.requestId,
-        ...problemIf(!hasEnd, 'the stream has no [DONE]'),
-        ...problemIf(text === '', 'the reply is empty'),
-      };
-    }),
-    step('a reply is sent as JSON', async () => {
+      const problem = text === '' ? 'the reply is empty' : !hasEnd && 'the stream has no [DONE]';
+      return { requestId: stream.requestId, problem };
+    },
+    'a reply is sent as JSON': async () => {
       const input = { message, agent_id: agentId };
       const { data, requestId } = await client.messages.send(chat(), input).withResponse();
-      return { requestId, ...problemIf(data.text === '', 'the reply is empty') };
-    }),
-    step('the history has both turns', async () => {
+      return { requestId, problem: data.text === '' && 'the reply is empty' };
+    },
+    'the history has both turns': async () => {
       const { data: messages } = await client.messages.list(chat());
       const roles = messages.map(({ role }) => role).join(', ');
       const isWhole = messages.filter(({ role }) => role === 'assistant').length === 2;
-      return { requestId: undefined, ...problemIf(!isWhole, `its messages are of: ${roles}`) };
-    }),
-    step('a file is uploaded', async () => {
+      return { requestId: undefined, problem: !isWhole && `its messages are of: ${roles}` };
+    },
+    'a file is uploaded': async () => {
       const file = { name: 'smoke.txt', scope: 'ephemeral' as const };
-      return onlyId(await client.files.upload(Buffer.from('Smoke test'), file).withResponse());
-    }),
-    step('a batch ends with its result', () => runBatch(client, agentId, chat())),
-    step('the chat is deleted', async () => {
-      const deleted = onlyId(await deleteChat());
+      const { requestId } = await client.files.upload(Buffer.from('Smoke test'), file).withResponse();
+      return { requestId };
+    },
+    'a batch ends with its result': () => runBatch(client, agentId, chat()),
+    'the chat is deleted': async () => {
+      const { requestId } = await deleteChat();
       chatId = undefined;
-      return deleted;
-    }),
-  ];
+      return { requestId };
+    },
+  };
   return {
     steps,
     /** Deletes the chat of steps that have failed. */
@@ -121,5 +109,5 @@ async function runBatch(client: ChatBatchClient, agentId: string, chatId: number
   }
   const { data: results } = await client.batches.results(batch.id);
   const found = results.map(({ status, error_message: error }) => error ?? status).join(', ');
-  return { requestId, ...problemIf(found !== 'success', `its results are: ${found}`) };
+  return { requestId, problem: found !== 'success' && `its results are: ${found}` };
 }

@@ -15,20 +15,17 @@ function submissionsFolder(): string {
   return join(state, 'agentctl', 'submissions');
 }
 
-/** The journal of a file's submission, by the file's real path. */
+/**
+ * The journal of a file's submission, by the file's real path. Creates its folder.
+ * @throws Error if the folder cannot be created
+ */
 export async function journalPath(file: string): Promise<string> {
-  const name = createHash('sha256')
-    .update(await realpath(file))
-    .digest('hex')
-    .slice(0, 32);
-  return join(submissionsFolder(), `${name}.jsonl`);
-}
-
-export async function createSubmissionsFolder(): Promise<void> {
   const folder = submissionsFolder();
+  const path = await realpath(file);
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw new Error(
       `${folder} cannot be created: ${reasonOf(error)}; XDG_STATE_HOME can name another folder for its journals`,
     );
   });
+  return join(folder, `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.jsonl`);
 }

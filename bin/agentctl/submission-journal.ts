@@ -1,18 +1,13 @@
 import { constants } from 'node:fs';
-import { copyFile, type FileHandle, open, readFile, rm } from 'node:fs/promises';
+import { copyFile, open, readFile, rm, stat } from 'node:fs/promises';
 import * as z from 'zod';
 import { webhookEvents } from '#contract/batch-statuses.ts';
+import { reasonOf } from '#local/data/state-file.ts';
 import { csvColumns } from './read-csv.ts';
-import type { Range } from './read-portions.ts';
-import { createSubmissionsFolder, journalPath } from './state-folder.ts';
+import { journalPath } from './state-folder.ts';
 
-/** A portion that has become a batch. */
-export interface Accepted extends Range {
-  batchId: string;
-  requests: number;
-  /** Whether a later round has all of its failed requests. */
-  isRetried: boolean;
-}
+/** A portion that has become a batch. `isRetried`: whether a later round has all of its failed requests. */
+export type Accepted = z.infer<typeof acceptedEntry> & { isRetried: boolean };
 
 /** The first round submits the whole file. Each other one submits requests that have failed before. */
 export interface Round {
@@ -38,6 +33,13 @@ const submissionEntry = z.object({
   agent_id: z.string(),
   webhook: z.object({ url: z.string(), events: z.array(z.enum(webhookEvents)).optional() }).nullable(),
   columns: csvColumns.default({ names: {}, ignoreOthers: false }),
+  format: z
+    .object({
+      type: z.literal('json_schema'),
+      json_schema: z.object({ name: z.string(), schema: z.record(z.string(), z.unknown()) }),
+    })
+    .nullable()
+    .default(null),
 });
 /** The properties of a submission. A journal is valid only for a submission with the same properties. */
 export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
@@ -54,13 +56,17 @@ const sendingEntry = z.object({
   at: z.string(),
 });
 /** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
-export type Intent = Omit<z.infer<typeof sendingEntry>, 'is'>;
+export type Intent = z.infer<typeof sendingEntry>;
+
+const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
 
 const entry = z.discriminatedUnion('is', [
   submissionEntry,
   sendingEntry,
-  z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() }),
+  acceptedEntry,
+  // The pending portion has not become a batch.
   z.object({ is: z.literal('given up') }),
+  // A round starts that submits all failed requests again. Their lines are in ascending order.
   z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),
 ]);
 
@@ -83,16 +89,9 @@ export class SubmissionState {
   }
 
   apply(added: Entry): void {
-    if (added.is === 'sending') {
-      const { is: _, ...intent } = added;
-      this.pending = intent;
-      return;
-    }
-    this.pending = undefined;
-    if (added.is === 'accepted') {
-      const { is: _, round, ...accepted } = added;
-      this.rounds[round]?.accepted.push({ ...accepted, isRetried: false });
-    } else if (added.is === 'retry') {
+    this.pending = added.is === 'sending' ? added : undefined;
+    if (added.is === 'accepted') this.rounds[added.round]?.accepted.push({ ...added, isRetried: false });
+    if (added.is === 'retry') {
       for (const batch of this.accepted) batch.isRetried = true;
       this.rounds.push({ lines: added.lines, accepted: [] });
     }
@@ -109,96 +108,67 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
   return parseJournal(path, text).state;
 }
 
-/** @throws Error if the file was submitted to another service */
-export function checkService(file: string, { submission }: SubmissionState, service: string): void {
-  if (submission.service !== service) throw new Error(`${file} was submitted to another service`);
+/** Records which rows of a file have become batches. */
+export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
+
+/**
+ * @param file the file that is submitted
+ * @param submission computes its properties from those of an earlier submission of the file
+ * @param discard empties the journal
+ * @throws Error if the journal belongs to another submission, or the file is not a journal
+ */
+export async function openJournal(
+  file: string,
+  path: string,
+  submission: (previous: SubmissionState | undefined) => Submission,
+  discard: boolean,
+) {
+  const opened = await open(path, discard ? 'w+' : 'a+', 0o600);
+  const write = async (added: Entry) => {
+    await opened.appendFile(`${JSON.stringify(added)}\n`);
+    await opened.datasync();
+  };
+  try {
+    const { state: previous, bytes } = parseJournal(path, await opened.readFile('utf8'));
+    await opened.truncate(bytes);
+    const expected = submission(previous);
+    if (previous === undefined) await write({ is: 'submission', ...expected });
+    else rejectOther(file, previous.submission, expected);
+    const state = previous ?? new SubmissionState(expected);
+    const add = async (added: Entry) => {
+      await write(added);
+      state.apply(added);
+    };
+    /** Records that the pending portion has become this batch. */
+    const accept = async (batchId: string) => {
+      if (state.pending === undefined) throw new Error('Nothing was being sent');
+      const { fromLine, toLine, sha256, requests, round } = state.pending;
+      await add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
+    };
+    return { state, add, accept, close: () => opened.close() };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }
 
-/** Records which rows of a file have become batches. */
-export class SubmissionJournal {
-  readonly #file: FileHandle;
-  readonly state: SubmissionState;
-
-  private constructor(file: FileHandle, state: SubmissionState) {
-    this.#file = file;
-    this.state = state;
-  }
-
-  /**
-   * @param file the file that is submitted
-   * @param submission computes its properties from those of an earlier submission of the file
-   * @param discard empties the journal
-   * @throws Error if the journal belongs to another submission, or the file is not a journal
-   */
-  static async open(
-    file: string,
-    path: string,
-    submission: (previous: SubmissionState | undefined) => Submission,
-    discard: boolean,
-  ): Promise<SubmissionJournal> {
-    const opened = await open(path, discard ? 'w+' : 'a+', 0o600);
-    try {
-      const { state, bytes } = parseJournal(path, await opened.readFile('utf8'));
-      await opened.truncate(bytes);
-      const expected = submission(state);
-      if (state !== undefined) rejectOther(file, state.submission, expected);
-      const journal = new SubmissionJournal(opened, state ?? new SubmissionState(expected));
-      if (state === undefined) await journal.#write({ is: 'submission', ...expected });
-      return journal;
-    } catch (error) {
-      await opened.close();
-      throw error;
-    }
-  }
-
-  /** Records that a portion is about to be sent. */
-  startSending(intent: Intent): Promise<void> {
-    return this.#add({ is: 'sending', ...intent });
-  }
-
-  /** Records that the pending portion has become this batch. */
-  async accept(batchId: string): Promise<void> {
-    if (this.state.pending === undefined) throw new Error('Nothing was being sent');
-    const { fromLine, toLine, sha256, requests, round } = this.state.pending;
-    await this.#add({ is: 'accepted', fromLine, toLine, sha256, requests, round, batchId });
-  }
-
-  /** Records that the pending portion has not become a batch. */
-  abandon(): Promise<void> {
-    return this.#add({ is: 'given up' });
-  }
-
-  /**
-   * Starts a round that submits failed requests again.
-   * @param lines those of all failed requests, in ascending order
-   */
-  startRetry(lines: number[]): Promise<void> {
-    return this.#add({ is: 'retry', lines });
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-
-  async #add(added: Entry): Promise<void> {
-    await this.#write(added);
-    this.state.apply(added);
-  }
-
-  async #write(added: Entry): Promise<void> {
-    await this.#file.appendFile(`${JSON.stringify(added)}\n`);
-    await this.#file.datasync();
-  }
+/** @throws Error if it is not a file that can be read twice */
+async function checkRegular(file: string): Promise<void> {
+  const found = await stat(file).catch((error: Error) => {
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
+  });
+  if (!found.isFile()) throw new Error(`${file} is not a regular file, which can be read again to continue`);
 }
 
 /**
  * The path of a file's journal. Earlier versions had it next to the file: it is moved from there, so that nothing is
  * submitted twice.
+ * @throws Error if the file is not a regular file
  */
 export async function adoptJournal(file: string): Promise<string> {
+  await checkRegular(file);
   const path = await journalPath(file);
   const former = `${file}.submission`;
-  await createSubmissionsFolder();
   try {
     await copyFile(former, path, constants.COPYFILE_EXCL);
     await rm(former);
@@ -223,8 +193,7 @@ function parseJournal(path: string, text: string): { state: SubmissionState | un
   const bytes = Buffer.byteLength(complete);
   if (first === undefined) return { state: undefined, bytes };
   if (first.is !== 'submission') throw noJournal(path);
-  const { is: _, ...submission } = first;
-  const state = new SubmissionState(submission);
+  const state = new SubmissionState(first);
   for (const other of others) state.apply(other);
   const isStarted = state.accepted.length > 0 || state.pending !== undefined;
   return isStarted ? { state, bytes } : { state: undefined, bytes: 0 };
@@ -241,18 +210,18 @@ function readEntry(path: string, line: string): Entry {
 const noJournal = (path: string): Error =>
   new Error(`${path} is not the journal of a submission: move it away`);
 
-const others = {
-  service: 'another service',
-  agent_id: 'another agent',
-  webhook: 'another webhook',
-  columns: 'other columns',
-} as const;
+const others = [
+  ['service', 'another service'],
+  ['agent_id', 'another agent'],
+  ['webhook', 'another webhook'],
+  ['columns', 'other columns'],
+  ['format', 'another schema'],
+] as const;
 
 function rejectOther(file: string, previous: Submission, submission: Submission): void {
-  for (const field of ['service', 'agent_id', 'webhook', 'columns'] as const)
+  for (const [field, other] of others)
     if (JSON.stringify(previous[field]) !== JSON.stringify(submission[field]))
       throw new Error(
-        `${file} was submitted with ${others[field]}; use the same to continue, ` +
-          'or submit the whole file again with --again',
+        `${file} was submitted with ${other}; use the same to continue, or submit the whole file again with --again`,
       );
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { limits } from '#contract/limits.ts';
 import {
   ApiError,
@@ -9,7 +8,6 @@ import {
   RateLimitError,
 } from '#lib/client/index.ts';
 import { lockFile } from '#local/data/lock.ts';
-import { reasonOf } from '#local/data/state-file.ts';
 import { checkInput, type InputSize } from './check-input.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
 import type { Input } from './input-records.ts';
@@ -17,9 +15,9 @@ import { type Portion, readPortions } from './read-portions.ts';
 import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
 import {
   adoptJournal,
-  type Intent,
+  openJournal,
   type Submission,
-  SubmissionJournal,
+  type SubmissionJournal,
   type SubmissionState,
   submittedRequests,
 } from './submission-journal.ts';
@@ -46,12 +44,6 @@ export interface SubmitProgress {
   requests: number;
 }
 
-export interface Submitted {
-  state: SubmissionState;
-  /** How many of the batches an earlier run has submitted. */
-  submittedBefore: number;
-}
-
 /**
  * The maximum time between the last byte of a request and the creation of its batch. The gateway ends a buffered route
  * after 29 s, so a batch cannot appear later.
@@ -69,48 +61,30 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * run which batches the service has accepted. If a run was interrupted while it sent a portion, the next run sends the
  * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
  * searches for the portion's batch.
+ * @returns the submission, and how many of its batches an earlier run has submitted
  * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
  * batch
  */
-export async function submitFile(client: ChatBatchClient, options: SubmitOptions): Promise<Submitted> {
+export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
-  const path = await adoptJournal(await checkRegular(file));
-  const unlock = await lockFile(
-    `${path}.lock`,
-    (pid) => new Error(`${file} is being submitted by process ${pid}`),
-  );
+  const path = await adoptJournal(file);
+  const inUse = (pid: string) => new Error(`${file} is being submitted by process ${pid}`);
+  const unlock = await lockFile(`${path}.lock`, inUse);
   try {
-    const journal = await SubmissionJournal.open(file, path, submission, restart);
-    try {
-      return await submitRemaining(client, journal, options);
-    } finally {
-      await journal.close();
-    }
+    const journal = await openJournal(file, path, submission, restart);
+    return await submitRemaining(client, journal, options).finally(() => journal.close());
   } finally {
     await unlock();
   }
 }
 
-/** @throws Error if it is not a file that can be read twice */
-export async function checkRegular(file: string): Promise<string> {
-  const found = await stat(file).catch((error: Error) => {
-    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
-  });
-  if (!found.isFile()) throw new Error(`${file} is not a regular file, which can be read again to continue`);
-  return file;
-}
-
-async function submitRemaining(
-  client: ChatBatchClient,
-  journal: SubmissionJournal,
-  options: SubmitOptions,
-): Promise<Submitted> {
+async function submitRemaining(client: ChatBatchClient, journal: SubmissionJournal, options: SubmitOptions) {
   const { state } = journal;
   const submittedBefore = state.accepted.length;
   const input: Input = { file: options.file, columns: state.submission.columns };
   const size = await checkInput(input, state.rounds[0]?.accepted ?? [], options.log);
   const retried = (await options.findRetry?.({ input, size, state })) ?? [];
-  if (retried.length > 0) await journal.startRetry(retried);
+  if (retried.length > 0) await journal.add({ is: 'retry', lines: retried });
   const requests = size.requests + submittedRequests(state.rounds[0]);
   const sending: Sending = { ...options, client, journal, input, requests };
   options.onProgress({ state, requests });
@@ -140,7 +114,7 @@ async function submitRound(sending: Sending, index: number): Promise<void> {
     const isRetry = state.pending !== undefined;
     if (isRetry)
       log(`Sending lines ${portion.fromLine} to ${portion.toLine} again, with the same idempotency key`);
-    else await journal.startSending({ ...intentOf(portion, newest), round: index });
+    else await journal.add({ is: 'sending', ...intentOf(portion, newest), round: index });
     newest = await sendPortion(sending, portion, isRetry);
     onProgress({ state, requests });
   }
@@ -160,17 +134,14 @@ async function shouldResend({ journal: { state }, input }: Sending): Promise<boo
 async function resolvePending({ client, journal, log }: Sending): Promise<void> {
   const { pending: intent, submission, accepted } = journal.state;
   if (intent === undefined) return;
-  log(
-    `Searching for the batch of lines ${intent.fromLine} to ${intent.toLine}, which were sent without a response`,
-  );
+  const { fromLine, toLine } = intent;
+  log(`Searching for the batch of lines ${fromLine} to ${toLine}, which were sent without a response`);
   // The earlier run has ended, so its request ended before now, and at the latest after its response timeout.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const known = new Set(accepted.map(({ batchId }) => batchId));
-  const found = await awaitSubmittedBatch(
-    () => findSubmittedBatch(client, submission.agent_id, intent, known),
-    ended + maxWorkSeconds * 1000,
-  );
-  if (found === undefined) await journal.abandon();
+  const find = () => findSubmittedBatch(client, submission.agent_id, intent, known);
+  const found = await awaitSubmittedBatch(find, ended + maxWorkSeconds * 1000);
+  if (found === undefined) await journal.add({ is: 'given up' });
   else await journal.accept(found);
 }
 
@@ -193,7 +164,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
       mayBeSent ||= mayBeProcessed(error);
       if (!(error instanceof RateLimitError) || error.isReplayed) {
         // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
-        if (!mayBeSent) await journal.abandon();
+        if (!mayBeSent) await journal.add({ is: 'given up' });
         throw rejectionOf(error, file, portion);
       }
       await waitForRoom(sending, error);
@@ -206,9 +177,8 @@ const shortestWait = 250;
 
 /** Waits as long as the service says, or until a batch of the file has ended and so may have made room. */
 async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitError): Promise<void> {
-  await watch.read(
-    journal.state.accepted.filter(({ isRetried }) => !isRetried).map(({ batchId }) => batchId),
-  );
+  const last = journal.state.accepted.filter(({ isRetried }) => !isRetried);
+  await watch.read(last.map(({ batchId }) => batchId));
   // 10 to 25 % jitter: clients that were rejected at the same time do not retry at the same time.
   const wait = Math.max((error.retryAfter ?? 1) * 1000, shortestWait) * (1.1 + 0.15 * Math.random());
   const room = watch.open.length > 0 ? ', or when a batch has ended' : '';
@@ -220,40 +190,29 @@ async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitErr
 const mayBeProcessed = (error: unknown): boolean =>
   error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 
-const intentOf = (portion: Portion, newest: string | null): Omit<Intent, 'round'> => ({
+const intentOf = ({ requests, lines: _, ...portion }: Portion, newest: string | null) => ({
+  ...portion,
+  requests: requests.length,
   key: randomUUID(),
-  fromLine: portion.fromLine,
-  toLine: portion.toLine,
-  sha256: portion.sha256,
-  requests: portion.requests.length,
-  firstId: portion.firstId,
-  lastId: portion.lastId,
   newest,
   at: new Date().toISOString(),
 });
 
 function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): CreateBatchRequest {
-  const { agent_id, webhook } = journal.state.submission;
-  if (webhook === null) return { agent_id, requests };
+  const { agent_id, webhook, format } = journal.state.submission;
+  const body = { agent_id, requests, response_format: format };
+  if (webhook === null) return body;
   const { url, events } = webhook;
-  const options = {
-    ...(events !== undefined && { events }),
-    ...(webhookSecret !== undefined && { secret: webhookSecret }),
-  };
-  return { agent_id, webhook: { url, ...options }, requests };
+  const secret = webhookSecret !== undefined && { secret: webhookSecret };
+  return { ...body, webhook: { url, ...(events !== undefined && { events }), ...secret } };
 }
 
-const rejectionOf = (error: unknown, file: string, portion: Portion): unknown =>
-  error instanceof ApiError && error.status < 500
-    ? new Error(`${file} ${describeRejection(error, portion)}`)
-    : error;
-
 /** Replaces the request indexes in the service's message with line numbers of the file. */
-function describeRejection(error: ApiError, { fromLine, toLine, lines }: Portion): string {
-  const location = `lines ${fromLine} to ${toLine}`;
+function rejectionOf(error: unknown, file: string, { fromLine, toLine, lines }: Portion): unknown {
+  if (!(error instanceof ApiError) || error.status >= 500) return error;
   const named = describeServiceFailure(error).replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {
     const line = lines[Number(requestIndex)];
     return line === undefined ? match : `line ${line}: `;
   });
-  return `${location} were rejected: ${named}`;
+  return new Error(`${file} lines ${fromLine} to ${toLine} were rejected: ${named}`);
 }

@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { clientTimeouts } from '#runtime/environment/environment.ts';
 import { actAs } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { type Connection, credentialsOf, readConnection } from '../local/connection.ts';
-import { beForOperators, targetResources, useLocalResources, useLocalTable } from '../operator.ts';
+import { type Connection, credentialsOf, readConnection, targetResources } from '../local/connection.ts';
+import { beForOperators, useLocalResources, useLocalTable } from '../operator.ts';
 import { useBedrock } from './read-agent.ts';
 
 export interface TargetOptions {
@@ -38,9 +38,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     });
     return;
   }
-  const connection = await readConnection(resolve(data));
-  if (connection === undefined || !(await serves(connection, connection.dynamodb_endpoint)))
-    throw new Error(`No service runs in ${data}: start one with npm start, or name a stack with --stack`);
+  const connection = await findRun(data, 'dynamodb_endpoint', 'name a stack with --stack');
   useLocalTable(connection.data_table, connection.dynamodb_endpoint, credentialsOf(connection));
   useLocalResources(connection);
   useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
@@ -65,21 +63,31 @@ const listOf = (json: string | undefined): string[] | undefined =>
   json === undefined ? undefined : (JSON.parse(json) as string[]);
 
 /**
- * Whether the run of a connection.json serves. After a killed run, another program may have its process id, so the run's
- * port is tried too.
+ * The connection.json of the run that uses a data folder.
+ * @param endpoint the address that is tried
+ * @param instead what else a person can do
  */
-export async function serves({ pid }: Connection, endpoint: string): Promise<boolean> {
+export async function findRun(
+  data: string,
+  endpoint: 'base_url' | 'dynamodb_endpoint',
+  instead: string,
+): Promise<Connection> {
+  const connection = await readConnection(resolve(data));
+  if (connection !== undefined && (await serves(connection.pid, connection[endpoint]))) return connection;
+  throw new Error(`No service runs in ${data}: start one with npm start, or ${instead}`);
+}
+
+/** After a killed run, another program may have its process id, so the run's port is tried too. */
+async function serves(pid: number, endpoint: string): Promise<boolean> {
   if (!isRunning(pid)) return false;
   const { hostname, port } = new URL(endpoint);
   const socket = connect(Number(port), hostname);
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  return once(socket, 'connect')
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => socket.destroy());
 }
 
 function isRunning(pid: number): boolean {

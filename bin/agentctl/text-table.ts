@@ -25,10 +25,8 @@ export function textTable(
  */
 export const tableWith =
   <Item>(columns: Readonly<Record<string, (item: Item) => string | number>>) =>
-  (items: readonly Item[], none?: string): string[] =>
-    items.length === 0 && none !== undefined
-      ? [none]
-      : textTable(
-          Object.keys(columns),
-          items.map((item) => Object.values(columns).map((cellOf) => cellOf(item))),
-        );
+  (items: readonly Item[], none?: string): string[] => {
+    if (items.length === 0 && none !== undefined) return [none];
+    const lines = items.map((item) => Object.values(columns).map((cellOf) => cellOf(item)));
+    return textTable(Object.keys(columns), lines);
+  };

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
-import type { Report, Result } from './result.ts';
+import { type Result, report } from './report.ts';
 import { textTable } from './text-table.ts';
 
 interface UsageOptions extends Days {
@@ -15,15 +15,12 @@ const groupings: Readonly<Record<UsageGrouping, string>> = {
   ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
 };
 
-export function usageCommand(report: Report): Command {
+export function usageCommand(): Command {
+  const by = new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces');
   return withDays(new Command('usage'))
     .description('show the usage: turns, batch requests, model calls, tokens, uploads, tests')
     .option('--workspace <workspace>', 'whose usage; by default that of all workspaces')
-    .addOption(
-      new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces').choices(
-        Object.keys(groupings),
-      ),
-    )
+    .addOption(by.choices(Object.keys(groupings)))
     .addHelpText('after', usageHelp)
     .action(report(showUsage));
 }
@@ -33,6 +30,9 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
   const { by = workspace === undefined ? 'workspace' : 'day' } = options;
   const services = { usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services, { workspaceId: workspace, from, to, by });
+  const titles = [by, ...(by === 'model' ? [] : countTitles), ...callTitles];
+  const cellsOf = (line: UsageLine) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))];
+  const cells = [...lines, { ...total, name: 'total' }].map(cellsOf);
   return {
     json: {
       workspace_id: workspace ?? null,
@@ -42,16 +42,7 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
       usage: lines.map((line) => ({ [groupings[by]]: line.name, ...figuresOf(line, by) })),
       total: figuresOf(total, by),
     },
-    lines:
-      lines.length === 0
-        ? [`Nothing was used from ${from} to ${to}`]
-        : textTable(
-            [by, ...titlesOf(by)],
-            [
-              ...lines.map((line) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))]),
-              ['total', ...Object.values(figuresOf(total, by))],
-            ],
-          ),
+    lines: lines.length === 0 ? [`Nothing was used from ${from} to ${to}`] : textTable(titles, cells),
   };
 }
 
@@ -63,16 +54,10 @@ tokens of prompts include those that the provider has read from its cache, which
 of chats are included. If a function crashes after a reply and before it counts the reply, the usage does not
 include the reply. Each reply in the history has its own figures.`;
 
-/** By model there are only calls and tokens, because one turn may call several models. */
-const titlesOf = (by: UsageGrouping): string[] => [
-  ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed']),
-  'calls',
-  'prompt',
-  'cached',
-  'completion',
-  'tokens',
-];
+const countTitles = ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed'];
+const callTitles = ['calls', 'prompt', 'cached', 'completion', 'tokens'];
 
+/** By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
   ...(by !== 'model' && {
     turns: counts.turns,

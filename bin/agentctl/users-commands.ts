@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
-import { describeIssues } from '#contract/describe-issues.ts';
-import { externalUserId } from '#contract/fields.ts';
 import { type ErasedCounts, nothingErased } from '#domain/chats/purge.ts';
 import { type Report as Erased, eraseCompletely } from '#domain/erasure/erase-completely.ts';
 import {
@@ -22,17 +20,16 @@ import {
 } from '#runtime/composition/services.ts';
 import { actor } from '#runtime/environment/invocation-context.ts';
 import { countOf, formatCount, progressLine } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { operation, type Result } from './report.ts';
+import { checkUser } from './whitelist-commands.ts';
 
-export function usersCommands(report: Report): Command {
+export function usersCommands(): Command {
   const group = new Command('users').description('The external users of a workspace.');
-  group
-    .command('erase')
+  operation(group, 'erase', erase)
     .description('erase a user: chats, files, feedback, texts of batch requests, and the whitelist entry')
     .requiredOption('--workspace <workspace>', 'whose user')
     .argument('<user>', 'its external_user_id')
-    .addHelpText('after', eraseHelp)
-    .action(report(erase));
+    .addHelpText('after', eraseHelp);
   return group;
 }
 
@@ -42,8 +39,7 @@ waits for replies in progress. It may be repeated, also after it was stopped. Ba
 up to 35 days.`;
 
 async function erase(user: string, { workspace }: { workspace: string }): Promise<Result> {
-  const parsed = externalUserId.safeParse(user);
-  if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
+  checkUser(user);
   const services = {
     ...erasedObjects,
     batches: batches(),
@@ -64,12 +60,8 @@ async function erase(user: string, { workspace }: { workspace: string }): Promis
   let erased: ErasedCounts | undefined;
   const progress = { onStep: log, onErased: (counts: ErasedCounts) => (erased = counts) };
   try {
-    const report = await eraseCompletely(
-      services,
-      { workspaceId: workspace, externalUserId: user },
-      actor(),
-      progress,
-    );
+    const person = { workspaceId: workspace, externalUserId: user };
+    const report = await eraseCompletely(services, person, actor(), progress);
     return {
       json: { workspace_id: workspace, external_user_id: user, ...jsonOf(report) },
       lines: linesOf(report),

@@ -3,19 +3,15 @@ import type { Command } from 'commander';
 import { isRightSignature, webhookSignature } from '#domain/webhooks/webhook.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { readInput } from './read-json.ts';
-import type { Report } from './result.ts';
+import { clientReport, type Result } from './report.ts';
 
-interface Options {
-  secret: string;
-  timestamp: string;
-  signature: string;
-}
+type Options = Record<'secret' | 'timestamp' | 'signature', string>;
 
 /** The maximum age that docs/webhooks.md recommends to receivers. */
 const maxAgeSeconds = 300;
 
 /** `verify` checks a signature, and shows how a receiver computes it. The exit code is 1 if the signature is wrong. */
-export function addVerification(group: Command, report: Report): void {
+export function addVerification(group: Command): void {
   group
     .command('verify')
     .description('check the signature of a webhook call; needs no service')
@@ -23,28 +19,27 @@ export function addVerification(group: Command, report: Report): void {
     .requiredOption('--secret <secret>', 'the webhook secret of the batch')
     .requiredOption('--timestamp <seconds>', 'the header X-Service-Timestamp')
     .requiredOption('--signature <signature>', 'the header X-Service-Signature: sha256=…')
-    .action(
-      report(async (file: string, { secret, timestamp, signature }: Options) => {
-        const body = file === '-' ? await buffer(process.stdin) : await readInput(file);
-        const call = { secret, timestamp, body };
-        const isRight = isRightSignature(signature, call);
-        if (!isRight) process.exitCode = 1;
-        return {
-          json: { valid: isRight, expected: webhookSignature(call), age_seconds: ageOf(timestamp) },
-          lines: [
-            isRight ? 'The signature is right.' : 'The signature is wrong.',
-            ...(isRight ? [] : hints(signature, call)),
-            ...ageLines(timestamp),
-            '',
-            'A receiver computes the signature like this, and compares in constant time:',
-            `  message    ${timestamp}.<the ${body.length} bytes of the body>`,
-            '  key        the secret, as UTF-8',
-            '  signature  sha256= and the lower-case hex of HMAC-SHA256(key, message)',
-            `             ${webhookSignature(call)}`,
-          ],
-        };
-      }),
-    );
+    .action(clientReport(verify));
+}
+
+async function verify(file: string, { secret, timestamp, signature }: Options): Promise<Result> {
+  const body = file === '-' ? await buffer(process.stdin) : await readInput(file);
+  const call = { secret, timestamp, body };
+  const isRight = isRightSignature(signature, call);
+  if (!isRight) process.exitCode = 1;
+  return {
+    json: { valid: isRight, expected: webhookSignature(call), age_seconds: ageOf(timestamp) },
+    lines: [
+      ...(isRight ? ['The signature is right.'] : ['The signature is wrong.', ...hints(signature, call)]),
+      ...ageLines(timestamp),
+      '',
+      'A receiver computes the signature like this, and compares in constant time:',
+      `  message    ${timestamp}.<the ${body.length} bytes of the body>`,
+      '  key        the secret, as UTF-8',
+      '  signature  sha256= and the lower-case hex of HMAC-SHA256(key, message)',
+      `             ${webhookSignature(call)}`,
+    ],
+  };
 }
 
 function hints(signature: string, call: { secret: string; timestamp: string; body: Buffer }): string[] {
@@ -63,9 +58,7 @@ const ageOf = (timestamp: string): number | null =>
 function ageLines(timestamp: string): string[] {
   const age = ageOf(timestamp);
   if (age === null) return ['The timestamp is not a number of seconds.'];
-  return Math.abs(age) > maxAgeSeconds
-    ? [
-        `The timestamp is ${age} s old: receivers should reject one that is more than ${maxAgeSeconds} s from now.`,
-      ]
-    : [];
+  if (Math.abs(age) <= maxAgeSeconds) return [];
+  const rule = `receivers should reject one that is more than ${maxAgeSeconds} s from now.`;
+  return [`The timestamp is ${age} s old: ${rule}`];
 }

@@ -4,13 +4,6 @@ import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 export const hasEnded = ({ status }: Batch): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
-/** Reads one batch after another: the rate limiter would reject a thousand concurrent requests. */
-export async function readBatches(client: ChatBatchClient, batchIds: readonly string[]): Promise<Batch[]> {
-  const found: Batch[] = [];
-  for (const id of batchIds) found.push(await client.batches.get(id));
-  return found;
-}
-
 /** Short enough to show progress to a person. */
 const pauseSeconds = 1;
 /** Half of the rate limit of a key (20 reads a second). */
@@ -22,7 +15,7 @@ export class BatchWatch {
   readonly #onChange: () => void;
   readonly #batches = new Map<string, Batch>();
 
-  constructor(client: ChatBatchClient, onChange: () => void) {
+  constructor(client: ChatBatchClient, onChange = () => {}) {
     this.#client = client;
     this.#onChange = onChange;
   }
@@ -48,13 +41,17 @@ export class BatchWatch {
     for (const batch of batches) this.#batches.set(batch.id, batch);
   }
 
-  /** Reads the batches that are not known yet. */
-  async read(batchIds: readonly string[]): Promise<void> {
+  /**
+   * Returns batches, and reads those that are not known yet, one after another: the rate limiter would reject a thousand
+   * concurrent requests.
+   */
+  async read(batchIds: readonly string[]): Promise<Batch[]> {
     for (const id of batchIds)
       if (!this.#batches.has(id)) {
         this.#batches.set(id, await this.#client.batches.get(id));
         this.#onChange();
       }
+    return this.batchesOf(batchIds);
   }
 
   async untilEnded(): Promise<void> {

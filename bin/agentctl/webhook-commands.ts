@@ -18,54 +18,41 @@ import {
 } from '#runtime/composition/services.ts';
 import { addListener } from './listen-webhooks.ts';
 import { readInput } from './read-json.ts';
-import type { Report, Result } from './result.ts';
+import { operation, type Result } from './report.ts';
 import { tableWith } from './text-table.ts';
 import { addVerification } from './verify-webhook.ts';
 
-/** @param clientReport for commands that need no service */
-export function webhookCommands(report: Report, clientReport: Report): Command {
+export function webhookCommands(): Command {
   const group = new Command('webhooks').description('Webhook calls at the end of batches.');
-  group
-    .command('deliveries <batch>')
-    .description('show every attempt to call the webhook of a batch')
-    .action(
-      report(async (batchId: string) => {
-        const owner = await ownerOf(batchId);
-        const [delivery, attempts] = await Promise.all([
-          deliveries().get(owner),
-          deliveries().attempts(owner),
-        ]);
-        if (delivery === undefined) throw new Error(await reasonForNone(owner));
-        return {
-          json: { ...jsonOf(delivery), attempts: attempts.map(attemptJson) },
-          lines: [lineOf(delivery), ...attemptTable(attempts, 'No attempts')],
-        };
-      }),
-    );
-  group
-    .command('resend <batch>')
-    .description('call the webhook of a batch again, with the same event id')
-    .action(
-      report(async (batchId: string) => {
-        const services = {
-          batches: batches(),
-          batchWorkflow: batchWorkflow(),
-          clock,
-          deliveries: deliveries(),
-        };
-        const delivery = await resendWebhook(services, await ownerOf(batchId));
-        return { json: jsonOf(delivery), lines: [lineOf(delivery)] };
-      }),
-    );
-  group
-    .command('replace-secret <batch>')
+  operation(group, 'deliveries <batch>', showDeliveries).description(
+    'show every attempt to call the webhook of a batch',
+  );
+  operation(group, 'resend <batch>', resend).description(
+    'call the webhook of a batch again, with the same event id',
+  );
+  operation(group, 'replace-secret <batch>', replaceSecret)
     .description('sign the further calls of a batch with another secret as well')
     .requiredOption('--file <file>', 'the file with the new secret; a newline at its end is no part of it')
-    .addHelpText('after', replaceHelp)
-    .action(report(replaceSecret));
-  addVerification(group, clientReport);
-  addListener(group, { report, clientReport, secretsOf });
+    .addHelpText('after', replaceHelp);
+  addVerification(group);
+  addListener(group, secretsOf);
   return group;
+}
+
+async function showDeliveries(batchId: string): Promise<Result> {
+  const owner = await ownerOf(batchId);
+  const [delivery, attempts] = await Promise.all([deliveries().get(owner), deliveries().attempts(owner)]);
+  if (delivery === undefined) throw new Error(await reasonForNone(owner));
+  return {
+    json: { ...jsonOf(delivery), attempts: attempts.map(attemptJson) },
+    lines: [lineOf(delivery), ...attemptTable(attempts, 'No attempts')],
+  };
+}
+
+async function resend(batchId: string): Promise<Result> {
+  const services = { batches: batches(), batchWorkflow: batchWorkflow(), clock, deliveries: deliveries() };
+  const delivery = await resendWebhook(services, await ownerOf(batchId));
+  return { json: jsonOf(delivery), lines: [lineOf(delivery)] };
 }
 
 const replaceHelp = `

@@ -13,37 +13,33 @@ import {
 import type { DeletedCounts, Workspace, WorkspaceChanges } from '#domain/workspaces/workspace.ts';
 import { createWorkspace, type DeletionProgress, deleteWorkspace } from '#domain/workspaces/workspaces.ts';
 import { clock, workspaceDeletion, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { UsageError } from '../failures.ts';
+import { operatorServices } from '../operator-services.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { formatCount, type ProgressLine, progressLine } from './progress-line.ts';
-import type { Report, Result } from './result.ts';
+import { operation, type Result } from './report.ts';
 import { tableWith } from './text-table.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
 
-interface UpdateOptions {
+type Switches = { [name in 'whitelist' | 'enabled' | 'titles' | 'openai']?: 'on' | 'off' };
+
+interface UpdateOptions extends Switches {
   name?: string;
-  whitelist?: 'on' | 'off';
   limits?: Workspace['limits'];
-  enabled?: 'on' | 'off';
-  titles?: 'on' | 'off';
-  openai?: 'on' | 'off';
   retentionDays?: number | 'off';
   limit?: OwnLimits;
 }
 
 type OwnLimits = NonNullable<WorkspaceChanges['ownLimits']>;
 
-export function workspaceCommands(report: Report): Command {
+export function workspaceCommands(): Command {
   const group = new Command('workspaces').description('Tenants: each has its own keys, agents and chats.');
-  group
-    .command('create')
+  operation(group, 'create', create)
     .description('create a workspace')
     .requiredOption('--name <name>', 'a name for operators', readName)
-    .option('--whitelist', 'only listed external users may chat')
-    .action(report(create));
-  group
-    .command('update <workspace>')
+    .option('--whitelist', 'only listed external users may chat');
+  operation(group, 'update <workspace>', update)
     .description('change a workspace')
     .option('--name <name>', 'another name', readName)
     .addOption(onOff('--whitelist <on|off>', 'only listed external users may chat'))
@@ -68,33 +64,41 @@ export function workspaceCommands(report: Report): Command {
       '--retention-days <days|off>',
       'deletes chats that are unused for so many days, for ever; off (the default): never',
       retentionDays,
-    )
-    .action(report(update));
-  group
-    .command('delete <workspace>')
+    );
+  operation(group, 'delete <workspace>', deleteConfirmed)
     .description('delete a workspace with everything that is stored for it')
     .requiredOption('--confirm <name>', "the workspace's name, to confirm that all of it is deleted for ever")
-    .addHelpText('after', deleteHelp)
-    .action(report(deleteConfirmed));
-  group.command('get').description('show a workspace').argument('<workspace>').action(report(get));
-  group.command('list').description('list workspaces').action(report(list));
+    .addHelpText('after', deleteHelp);
+  operation(group, 'get', get).description('show a workspace').argument('<workspace>');
+  operation(group, 'list', list).description('list workspaces');
   return group;
 }
 
 async function create({ name, whitelist }: { name: string; whitelist?: true }): Promise<Result> {
-  const services = { clock, identifiers, workspaces: workspaces() };
-  return resultOf(
-    await createWorkspace(services, { name, whitelistEnabled: whitelist === true, limits: 'default' }),
-  );
+  const whitelistEnabled = whitelist === true;
+  return resultOf(await createWorkspace(operatorServices(), { name, whitelistEnabled, limits: 'default' }));
 }
 
 async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {
-  const changes = changesOf(options);
-  if (Object.keys(changes).length === 0)
+  const { name, limits, limit, retentionDays } = options;
+  const isOn = (value: 'on' | 'off' | undefined) => value && value === 'on';
+  const given = {
+    name,
+    whitelistEnabled: isOn(options.whitelist),
+    limits,
+    enabled: isOn(options.enabled),
+    titlesEnabled: isOn(options.titles),
+    openAiEnabled: isOn(options.openai),
+    retentionDays: retentionDays === 'off' ? null : retentionDays,
+    ownLimits: limit,
+  };
+  const changes = Object.entries(given).filter(([, value]) => value !== undefined);
+  if (changes.length === 0)
     throw new UsageError(
       'Nothing to change: give --name, --whitelist, --limits, --limit, --enabled, --titles, --openai or --retention-days',
     );
-  return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
+  const changed = await workspaces().update(workspaceId, Object.fromEntries(changes));
+  return resultOf(found(workspaceId, changed));
 }
 
 const deleteHelp = `
@@ -122,10 +126,8 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
     throw error;
   });
   if (deleted === undefined) throw new Error(`Workspace ${workspaceId} not found`);
-  return {
-    json: { id: workspaceId, deleted: true, ...deleted },
-    lines: [`Deleted ${workspaceId}: ${describeCounts(deleted)}`],
-  };
+  const lines = [`Deleted ${workspaceId}: ${describeCounts(deleted)}`];
+  return { json: { id: workspaceId, deleted: true, ...deleted }, lines };
 }
 
 const describeCounts = ({ items, objects }: DeletedCounts): string =>
@@ -158,23 +160,22 @@ function found(workspaceId: string, workspace: Workspace | undefined): Workspace
 
 async function list(): Promise<Result> {
   const all = await workspaces().list();
-  return {
-    json: { workspaces: all.map(jsonOf) },
-    lines: tableOf(all, 'No workspaces'),
-  };
+  return { json: { workspaces: all.map(jsonOf) }, lines: tableOf(all, 'No workspaces') };
 }
 
-const classOfName = new Map(rateClasses.map((rateClass) => [limitName(rateClass), rateClass]));
-const limitNames: readonly string[] = [...classOfName.keys(), 'open-batches'];
+const limitOfName = new Map<string, keyof OwnLimits>([
+  ...rateClasses.map((rateClass) => [limitName(rateClass), rateClass] as const),
+  ['open-batches', 'openBatches'],
+]);
+const limitNames = [...limitOfName.keys()];
 
 function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
-  const [, given, value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
-  if (given === 'open-batches')
-    return { ...previous, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
-  const rateClass = classOfName.get(given ?? '');
-  if (rateClass === undefined)
+  const [, given = '', value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
+  const name = limitOfName.get(given);
+  if (name === undefined)
     throw new InvalidArgumentError(`It must be NAME=LIMIT with one of ${limitNames.join(', ')} as NAME.`);
-  return { ...previous, [rateClass]: value === 'default' ? 'stage' : valid(rateLimit, value) };
+  const form: z.ZodType = name === 'openBatches' ? openBatchesLimit : rateLimit;
+  return { ...previous, [name]: value === 'default' ? 'stage' : valid(form, value) };
 }
 
 /**
@@ -183,14 +184,12 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
  */
 const [minDays, maxDays] = [1, 3650];
 
-function retentionDays(text: string): number | 'off' {
-  if (text === 'off') return text;
-  const days = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (days >= minDays && days <= maxDays) return days;
-  throw new InvalidArgumentError(
-    `It must be off, or whole days from ${minDays} (a repeated request finds its chat for a day) to ${maxDays} (ten years).`,
-  );
-}
+const readDays = wholeNumber(
+  `off, or whole days from ${minDays} (a repeated request finds its chat for a day) to ${maxDays} (ten years)`,
+  minDays,
+  maxDays,
+);
+const retentionDays = (text: string): number | 'off' => (text === 'off' ? text : readDays(text));
 
 function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
   const parsed = schema.safeParse(value);
@@ -199,28 +198,6 @@ function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
 }
 
 const readName = (name: string): string => valid(text(256), name);
-
-function changesOf({
-  name,
-  whitelist,
-  limits,
-  enabled,
-  titles,
-  openai,
-  limit,
-  retentionDays,
-}: UpdateOptions): WorkspaceChanges {
-  return {
-    ...(name !== undefined && { name }),
-    ...(whitelist !== undefined && { whitelistEnabled: whitelist === 'on' }),
-    ...(limits !== undefined && { limits }),
-    ...(enabled !== undefined && { enabled: enabled === 'on' }),
-    ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
-    ...(openai !== undefined && { openAiEnabled: openai === 'on' }),
-    ...(retentionDays !== undefined && { retentionDays: retentionDays === 'off' ? null : retentionDays }),
-    ...(limit !== undefined && { ownLimits: limit }),
-  };
-}
 
 const resultOf = (workspace: Workspace): Result => ({ json: jsonOf(workspace), lines: tableOf([workspace]) });
 

@@ -31,6 +31,9 @@ const callsOf = (
   transitions: 0,
 });
 
+const callsOfMessage = (updates: number, units: Units): OperationCalls =>
+  callsOf('SendMessage', { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: updates }, units);
+
 /** The calls of a batch. The calls that are listed here are the same for each number of requests. */
 const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): OperationCalls => ({
   invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
@@ -56,23 +59,12 @@ const batchWithWebhook = callsOfBatch(
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
   'create-chat': callsOf('CreateChat', { BatchGetItem: 1, TransactWriteItems: 1, UpdateItem: 2 }, [3, 18]),
-  'send-message, first of a chat': callsOf(
-    'SendMessage',
-    { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 5 },
-    [4, 7],
-  ),
+  // The call for the title is counted apart, because the title may end after the reply.
+  'send-message, first of a chat': callsOfMessage(6, [4, 8]),
   // The calls without the cache of histories, which pauses in a stage with many environments. With the cache there is
   // no query.
-  'send-message, streamed': callsOf(
-    'SendMessage',
-    { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
-    [4, 6],
-  ),
-  'send-message, plain': callsOf(
-    'SendMessage',
-    { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
-    [4, 6],
-  ),
+  'send-message, streamed': callsOfMessage(4, [4, 6]),
+  'send-message, plain': callsOfMessage(4, [4, 6]),
   'list-models': callsOf('ListModels', { GetItem: 2, Query: 1, UpdateItem: 1 }, [3, 1]),
   'get-model': callsOf('GetModel', { GetItem: 2, UpdateItem: 1 }, [2, 1]),
   // Nothing of the conversation is stored.

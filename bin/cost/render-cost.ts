@@ -13,7 +13,13 @@ const million = 1e6;
 const { maximumFailedWrites, memoryGigabytes, minimumFailedWrites, modelSeconds } = assumptions;
 const { responseBytes, storedBytesPerTurn, usualConcurrency } = assumptions;
 
+const { idlePass, deletedChat, usedChatReadUnits } = retention;
+const unitDollars = ({ readUnits, writeUnits }: typeof idlePass | typeof deletedChat): number =>
+  readUnits * priceOf('readUnit') + writeUnits * priceOf('writeUnit');
+
 const firewallMonth = (rules: number): number => priceOf('firewall') + rules * priceOf('firewallRule');
+
+const storedGigabytes = (million * storedBytesPerTurn) / 1e9;
 
 /** Two significant digits. */
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
@@ -23,9 +29,7 @@ const figures: Readonly<Record<string, string | number>> = {
   ...assumptions,
   ...tables,
   modelWait: money(million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond')),
-  storage: money(
-    ((million * storedBytesPerTurn) / 1e9) * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte')),
-  ),
+  storage: money(storedGigabytes * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'))),
   breakEven: money(breakEvenConcurrency()),
   // The time after its only reply at which an environment has cost as much as a Lambda function.
   idleSeconds: (secondsOf('SendMessage') * (1 / breakEvenConcurrency() - 1)).toFixed(1),
@@ -45,31 +49,21 @@ const figures: Readonly<Record<string, string | number>> = {
   firewallsMonth: money(firewallMonth(firewallRules.firewall) + firewallMonth(firewallRules.originFirewall)),
   firewallRequests: money(million * priceOf('firewallRequest')),
   firewallsRequests: money(2 * million * priceOf('firewallRequest')),
-  retentionReads: retention.idlePass.readUnits,
-  retentionDollars: money(
-    1000 *
-      daysPerMonth *
-      (retention.idlePass.readUnits * priceOf('readUnit') +
-        retention.idlePass.writeUnits * priceOf('writeUnit')),
-  ),
-  usedChatReads: retention.usedChatReadUnits,
-  usedChatsDollars: money(million * daysPerMonth * retention.usedChatReadUnits * priceOf('readUnit')),
-  deletedChatReads: retention.deletedChat.readUnits,
-  deletedChatWrites: retention.deletedChat.writeUnits,
-  deletedChatsDollars: money(
-    million *
-      (retention.deletedChat.readUnits * priceOf('readUnit') +
-        retention.deletedChat.writeUnits * priceOf('writeUnit')),
-  ),
+  retentionReads: idlePass.readUnits,
+  retentionDollars: money(1000 * daysPerMonth * unitDollars(idlePass)),
+  usedChatReads: usedChatReadUnits,
+  usedChatsDollars: money(million * daysPerMonth * usedChatReadUnits * priceOf('readUnit')),
+  deletedChatReads: deletedChat.readUnits,
+  deletedChatWrites: deletedChat.writeUnits,
+  deletedChatsDollars: money(million * unitDollars(deletedChat)),
 };
 
 /** The complete text of docs/cost.md: the template with a figure or table for each `{{name}}`. */
-export const renderCost = (): string =>
-  readFileSync(join(import.meta.dirname, 'cost.md.template'), 'utf8').replaceAll(
-    /\{\{(\w+)\}\}/g,
-    (_, name: string) => {
-      const figure = figures[name];
-      if (figure === undefined) throw new Error(`cost.md.template names an unknown figure: ${name}`);
-      return typeof figure === 'number' ? figure.toLocaleString('en-US') : figure;
-    },
-  );
+export function renderCost(): string {
+  const template = readFileSync(join(import.meta.dirname, 'cost.md.template'), 'utf8');
+  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => {
+    const figure = figures[name];
+    if (figure === undefined) throw new Error(`cost.md.template names an unknown figure: ${name}`);
+    return typeof figure === 'number' ? figure.toLocaleString('en-US') : figure;
+  });
+}

@@ -30,16 +30,20 @@ const messagesOfNewChats: Mix = [
 const batch = batchOf(1000);
 const batches: Mix = [[1000, batch]];
 
-const dollarsOfMix = (mix: Mix, concurrency?: number): number =>
-  mix.reduce((sum, [times, calls]) => sum + times * totalOf(dollarsOf(calls, concurrency)), 0);
+/** @param share by default the sum of all */
+const dollarsOfMix = (mix: Mix, concurrency?: number, share?: (typeof shares)[number]): number =>
+  mix.reduce((sum, [times, calls]) => {
+    const dollars = dollarsOf(calls, concurrency);
+    return sum + times * (share === undefined ? totalOf(dollars) : dollars[share]);
+  }, 0);
 
 const causeLine = (name: string, mix: Mix, concurrency?: number): string[] => [
   name,
-  ...shares.map((share) =>
-    money(mix.reduce((sum, [times, calls]) => sum + times * dollarsOf(calls, concurrency)[share], 0)),
-  ),
-  money(dollarsOfMix(mix, concurrency)),
+  ...[...shares, undefined].map((share) => money(dollarsOfMix(mix, concurrency, share))),
 ];
+
+const polls = `polls of Lambda on ${fixedCosts.polledQueues} empty queues, ${daysPerMonth} days`;
+const dollarsOfRun = (calls: OperationCalls): number => totalOf(dollarsOf(calls, undefined, 0));
 
 /** What is paid even if the service is idle, with its count and the dollars of one. */
 const idleMonth: [what: string, count: number, dollars: number][] = [
@@ -48,27 +52,12 @@ const idleMonth: [what: string, count: number, dollars: number][] = [
   ['dashboard; the first three of an account are free', fixedCosts.dashboards, priceOf('dashboard')],
   ['KMS keys', fixedCosts.keys, priceOf('key')],
   ['secrets', fixedCosts.secrets, priceOf('secret')],
-  [
-    `polls of Lambda on ${fixedCosts.polledQueues} empty queues, ${daysPerMonth} days`,
-    idlePolls,
-    priceOf('queueRequest'),
-  ],
-  ['runs of the reconciler, every minute', reconcilerRuns, totalOf(dollarsOf(reconcilerCalls, undefined, 0))],
-  [
-    'runs of the deletion of unused chats, every hour',
-    retentionRuns,
-    totalOf(dollarsOf(retentionCalls, undefined, 0)),
-  ],
+  [polls, idlePolls, priceOf('queueRequest')],
+  ['runs of the reconciler, every minute', reconcilerRuns, dollarsOfRun(reconcilerCalls)],
+  ['runs of the deletion of unused chats, every hour', retentionRuns, dollarsOfRun(retentionCalls)],
 ];
 
-const operationHead = [
-  'operation',
-  'requests to DynamoDB',
-  'read units',
-  'write units',
-  'others',
-  'transitions',
-];
+const unitTitles = ['requests to DynamoDB', 'read units', 'write units', 'others', 'transitions'];
 
 const operationCells = (name: string, calls: OperationCalls): string[] => [
   name,
@@ -88,12 +77,8 @@ const listOf = (counts: OperationCalls['requests']): string =>
 function monthLine(count: number): string[] {
   const dollarsAt = (concurrency?: number) => money((count / million) * dollarsOfMessages(concurrency));
   const even = evenConcurrency(count);
-  return [
-    whole(count),
-    dollarsAt(),
-    ...concurrencies.map(dollarsAt),
-    `${dollarsAt(even)} (${even.toPrecision(2)})`,
-  ];
+  const evenly = `${dollarsAt(even)} (${even.toPrecision(2)})`;
+  return [whole(count), dollarsAt(), ...concurrencies.map(dollarsAt), evenly];
 }
 
 const rateLine = (name: string, factor: number): string[] => [
@@ -102,21 +87,19 @@ const rateLine = (name: string, factor: number): string[] => [
   money(breakEvenConcurrency(factor)),
 ];
 
+const concurrencyTitles = concurrencies.map((each) => `\`all\`, concurrency ${each}`);
+const titled = 'the same in new chats of five messages, each with a title';
+const idleDollars = idleMonth.reduce((sum, [, count, dollars]) => sum + count * dollars, 0);
+
 /** The tables of the page, by their names in cost.md.template. */
 export const tables = {
   summaryTable: markdownTable([
     ['what', '`all`', '`uploads`'],
     ['a million streamed messages in existing chats', ...bySetting((each) => dollarsOfMix(messages, each))],
-    [
-      'the same in new chats of five messages, each with a title',
-      ...bySetting((each) => dollarsOfMix(messagesOfNewChats, each)),
-    ],
+    [titled, ...bySetting((each) => dollarsOfMix(messagesOfNewChats, each))],
     ['a batch of 1,000 requests', ...bySetting((each) => totalOf(dollarsOf(batch, each)))],
     ['a million requests in such batches', ...bySetting((each) => dollarsOfMix(batches, each))],
-    [
-      'an idle month',
-      ...bySetting(() => idleMonth.reduce((sum, [, count, dollars]) => sum + count * dollars, 0)),
-    ],
+    ['an idle month', ...bySetting(() => idleDollars)],
   ]),
   causeTable: markdownTable([
     ['', ...shares, 'sum'],
@@ -127,12 +110,7 @@ export const tables = {
     causeLine('a million requests in batches', batches),
   ]),
   monthTable: markdownTable([
-    [
-      'messages',
-      '`uploads`',
-      ...concurrencies.map((each) => `\`all\`, concurrency ${each}`),
-      '`all`, evenly spread',
-    ],
+    ['messages', '`uploads`', ...concurrencyTitles, '`all`, evenly spread'],
     ...[1e4, 1e6, 1e8].map(monthLine),
   ]),
   rateTable: markdownTable([
@@ -142,14 +120,14 @@ export const tables = {
     rateLine('double', 2),
   ]),
   operationTable: markdownTable([
-    [...operationHead, 'dollars, `all`', 'dollars, `uploads`'],
+    ['operation', ...unitTitles, 'dollars, `all`', 'dollars, `uploads`'],
     ...Object.entries(operations).map(([name, calls]) => [
       ...operationCells(name, calls),
       ...bySetting((each) => million * totalOf(dollarsOf(calls, each))),
     ]),
   ]),
   batchTable: markdownTable([
-    [...operationHead, 'dollars'],
+    ['operation', ...unitTitles, 'dollars'],
     [...operationCells('batch of 1,000', batch), money(totalOf(dollarsOf(batch)))],
   ]),
   idleTable: markdownTable([

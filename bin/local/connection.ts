@@ -3,8 +3,43 @@ import { UnusableFolder } from '#local/data/lock.ts';
 import { readState, writeState } from '#local/data/state-file.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
+/**
+ * The resources of a stack that operators use. Each has an output, a field in connection.json, an environment variable,
+ * and the service that has the resource.
+ */
+export const targetResources = [
+  { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },
+  // The knowledge of agents.
+  { output: 'ContentBucketName', field: 'content_bucket', variable: 'contentBucket', service: 's3' },
+  // Uploaded files.
+  { output: 'FileBucketName', field: 'file_bucket', variable: 'fileBucket', service: 's3' },
+  // Starts to resend a webhook.
+  { output: 'BatchWorkflowArn', field: 'batch_workflow', variable: 'batchWorkflowArn', service: 'sfn' },
+  // `agentctl agents test` invokes it.
+  {
+    output: 'TestAgentFunctionArn',
+    field: 'test_agent_function',
+    variable: 'testAgentFunction',
+    service: 'lambda',
+  },
+  // `agentctl secrets rotate caller` replaces it.
+  { output: 'CallerSecretArn', field: 'caller_secret', variable: 'callerSecret', service: 'secretsmanager' },
+  // How long the gateway caches signed callers.
+  {
+    output: 'AuthorizerCacheSeconds',
+    field: 'authorizer_cache_seconds',
+    variable: 'authorizerCacheSeconds',
+    service: 'secretsmanager',
+  },
+  // Encrypts the addresses and secrets of webhooks.
+  { output: 'WebhookKeyArn', field: 'webhook_key', variable: 'webhookKey', service: 'kms' },
+] as const;
+
+type Resource = (typeof targetResources)[number];
+
 /** The file `<data>/connection.json`, mode 0600: how clients and agentctl reach a local run. */
-export interface Connection {
+export interface Connection
+  extends Partial<Record<Resource['field'] | `${Resource['service']}_endpoint`, string>> {
   /** The format of the data folder's files; undefined is 1. */
   data_format?: number;
   base_url: string;
@@ -21,25 +56,6 @@ export interface Connection {
   /** The data table, for agentctl. */
   data_table: string;
   dynamodb_endpoint: string;
-  /** The bucket with the knowledge of agents, for agentctl. */
-  content_bucket?: string;
-  /** The bucket with uploaded files, for agentctl. */
-  file_bucket?: string;
-  s3_endpoint?: string;
-  /** The workflow that agentctl starts to resend a webhook. */
-  batch_workflow?: string;
-  sfn_endpoint?: string;
-  /** The function that `agentctl agents test` invokes. */
-  test_agent_function?: string;
-  lambda_endpoint?: string;
-  /** The secret that `agentctl secrets rotate caller` replaces. */
-  caller_secret?: string;
-  /** How long the gateway caches signed callers. */
-  authorizer_cache_seconds?: string;
-  secretsmanager_endpoint?: string;
-  /** The key that encrypts the addresses and secrets of webhooks. */
-  webhook_key?: string;
-  kms_endpoint?: string;
   /** The ids that agents may use as `knowledge_base_id`. */
   bedrock_knowledge_bases?: string[];
   /** The models that agents may use after `bedrock:`. */

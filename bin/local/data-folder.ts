@@ -26,11 +26,9 @@ export async function emptyDataFolder(folder: string): Promise<void> {
  * everyone read them. If the folder has content and is not a data folder, its own mode does not change.
  */
 export async function makePrivate(folder: string): Promise<void> {
-  const paths = (await readdir(folder))
-    .filter((name) => runFiles.test(name))
-    .map((name) => join(folder, name));
   // closeTree changes the mode of a folder after its content. So a top folder that is private has only private content.
-  for (const path of paths) if (await isOpen(path)) await closeTree(path);
+  for (const name of await readdir(folder))
+    if (runFiles.test(name) && (await isOpen(join(folder, name)))) await closeTree(join(folder, name));
   const names = await contentOf(folder);
   if ((names.length === 0 || isDataFolder(folder, names)) && (await isOpen(folder)))
     await chmod(folder, 0o700);

@@ -3,15 +3,15 @@ import { createAgent, publishAgent } from '#domain/agents/agents.ts';
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { createWorkspace } from '#domain/workspaces/workspaces.ts';
-import { agentStore, apiKeys, chats, clock, newChats, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { agentStore, apiKeys, chats, clock, newChats } from '#runtime/composition/services.ts';
+import { operatorServices } from '../operator-services.ts';
 import type { Connection } from './connection.ts';
 
 type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'>;
 
 /** Creates a workspace without rate limits, with an API key, a published agent and a chat with the agent. */
 export async function createDemoWorkspace(): Promise<Demo> {
-  const services = { agents: agentStore(), apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
+  const services = operatorServices();
   const workspace = await createWorkspace(services, {
     name: 'Demo',
     whitelistEnabled: false,
@@ -37,12 +37,7 @@ export async function createDemoWorkspace(): Promise<Demo> {
     name: 'Demo chat',
     externalUserId: null,
   });
-  return {
-    api_key: apiKey,
-    workspace_id: workspace.id,
-    agent_id: agent.id,
-    chat_id: chat.id,
-  };
+  return { api_key: apiKey, workspace_id: workspace.id, agent_id: agent.id, chat_id: chat.id };
 }
 
 /** Whether the demo workspace of an earlier run still exists and its key is usable. */

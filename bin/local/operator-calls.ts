@@ -7,14 +7,12 @@ import { agentResource } from '#domain/agents/agent.ts';
 import { createAgent, findAgent, publishAgent, rollBackAgent, updateAgent } from '#domain/agents/agents.ts';
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import type { CallResult, SiteCalls } from '#local/site/serve-site.ts';
-import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
-import { identifiers } from '#runtime/environment/invocation-context.ts';
+import { agentStore, apiKeys, clock } from '#runtime/composition/services.ts';
 import { checkedAgent, rejectUnlisted } from '../agentctl/read-agent.ts';
 import { describeFailure, isBug, Mistakes } from '../failures.ts';
+import { operatorServices as services } from '../operator-services.ts';
 import { printError } from '../terminal.ts';
 import { testAgent } from '../test-agent.ts';
-
-const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
 
 /** The workspace of an API key: the playground knows no other. */
 async function workspaceOf(apiKey: string): Promise<string> {
@@ -40,11 +38,14 @@ const where = 'The agent';
 const ofKey = z.object({ api_key: z.string() });
 const ofAgent = z.object({ agent_id: uuid });
 
-/** An operation of operators: its input, and what it does. */
-const operation = <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promise<object>) => ({
-  schema,
-  run: (input: unknown) => run(input as Input),
-});
+/** An operation of operators, which checks its input. */
+const operation =
+  <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promise<object>) =>
+  async (input: unknown): Promise<object> => {
+    const parsed = schema.safeParse(input, { reportInput: true });
+    if (parsed.success) return run(parsed.data);
+    throw new Mistakes(parsed.error.issues.map((issue) => describeIssue(issue, 'The body')));
+  };
 
 /**
  * The operations of the playground's page of agents. Each has the name of the command of agentctl that does the same.
@@ -83,13 +84,7 @@ export const operatorCalls = (token: string): SiteCalls => ({
   async call(name, input) {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined;
     if (found === undefined) return failed(404, [`There is no operation ${name}`]);
-    const { data, error } = found.schema.safeParse(input, { reportInput: true });
-    if (error)
-      return failed(
-        400,
-        error.issues.map((issue) => describeIssue(issue, 'The body')),
-      );
-    return found.run(data).then((body) => ({ status: 200, body }), failureOf);
+    return found(input).then((body) => ({ status: 200, body }), failureOf);
   },
 });
 

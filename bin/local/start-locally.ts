@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/urls.ts';
@@ -6,18 +7,19 @@ import { chooseDynamoDb, thisPlatform } from '#local/dynamodb/choose-dynamodb.ts
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { awsTime, type StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { listenOnLoopback } from '#local/wire/listen-on-loopback.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { useBedrock } from '../agentctl/read-agent.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
-import { targetResources, useLocalResources, useLocalTable } from '../operator.ts';
+import { useLocalResources, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
 import { readPort, wholeNumber } from '../whole-number.ts';
-import { checkPort } from './check-port.ts';
 import {
   type Connection,
   dataFormat,
   readConnection,
   rejectOtherFormats,
+  targetResources,
   writeConnection,
 } from './connection.ts';
 import { emptyDataFolder, makePrivate } from './data-folder.ts';
@@ -164,7 +166,8 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     }),
     async prepare() {
       // The port is checked before the synthesis, which may take a minute.
-      await checkPort(options.port);
+      const checked = await listenOnLoopback(createServer(), { port: options.port });
+      await checked.close();
       await chooseDynamoDb(thisPlatform);
       if (options.reset) await emptyDataFolder(options.data);
       await rejectOtherFormats(options.data);
@@ -225,14 +228,12 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
 /** What agentctl uses of the run, by the fields of connection.json. */
 const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connection> =>
   Object.fromEntries(
-    targetResources.flatMap(({ output, field, service }) =>
-      outputs[output] === undefined
-        ? []
-        : [
-            [field, outputs[output]],
-            [`${service}_endpoint`, endpoints[service]],
-          ],
-    ),
+    targetResources
+      .filter(({ output }) => outputs[output] !== undefined)
+      .flatMap(({ output, field, service }) => [
+        [field, outputs[output]],
+        [`${service}_endpoint`, endpoints[service]],
+      ]),
   );
 
 /** What the playground's operations need besides the table. */
@@ -242,14 +243,8 @@ function useOperatorTarget(connection: Connection): void {
 }
 
 /** The text and the lines before it fit a terminal of 24 rows and 80 columns. */
-function greeting({
-  base_url,
-  api_key,
-  operator_token,
-  workspace_id,
-  agent_id,
-  chat_id,
-}: Connection): string {
+function greeting(connection: Connection): string {
+  const { base_url, api_key, operator_token, workspace_id, agent_id, chat_id } = connection;
   const server = process.env.OPENAI_BASE_URL;
   return `
 Next: open this address in a browser, and chat with the demo agent.

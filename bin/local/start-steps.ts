@@ -1,16 +1,12 @@
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
-export interface StartSteps {
-  start(step: string): void;
-  /** After this call, others may print. */
-  end(): void;
-}
+export type StartSteps = ReturnType<typeof startSteps>;
 
 /**
  * Prints each step of a start with the seconds since the start began. On a terminal the number is updated every second,
  * so that a slow step does not look stuck.
  */
-export function startSteps(terminal: Terminal = process.stdout): StartSteps {
+export function startSteps(terminal: Terminal = process.stdout) {
   const startedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
   const end = () => {
@@ -19,13 +15,13 @@ export function startSteps(terminal: Terminal = process.stdout): StartSteps {
     timer = undefined;
   };
   return {
-    start(step) {
+    start(step: string): void {
       end();
       const line = () => `[${((performance.now() - startedAt) / 1000).toFixed(1)} s] ${step}`;
-      if (!terminal.isTTY) return terminal.write(`${line()}\n`);
-      terminal.write(line());
-      timer = setInterval(() => terminal.write(`\r${line()}`), 1000);
+      terminal.write(terminal.isTTY ? line() : `${line()}\n`);
+      if (terminal.isTTY) timer = setInterval(() => terminal.write(`\r${line()}`), 1000);
     },
+    /** After this call, others may print. */
     end,
   };
 }

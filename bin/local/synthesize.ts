@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { bugReport } from '../failures.ts';
 import { closeTree } from './data-folder.ts';
 
@@ -73,19 +74,14 @@ async function filesOf(source: string): Promise<string[]> {
 }
 
 async function runApp(folder: string, context: string): Promise<void> {
-  const child = spawn(process.execPath, [join(project, 'bin/app.ts')], {
-    // The app gets no Region, because in other Regions than us-east-1 it has a further stack.
-    env: { ...process.env, CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context, CDK_DEFAULT_REGION: undefined },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.on('data', (chunk) => {
-    errors += chunk;
-  });
-  const { promise, resolve: exited, reject } = Promise.withResolvers<number | null>();
-  child.once('error', reject);
-  child.once('close', exited);
-  if ((await promise) === 0) return;
+  // The app gets no Region, because in other Regions than us-east-1 it has a further stack.
+  const variables = { CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context, CDK_DEFAULT_REGION: undefined };
+  const options = { env: { ...process.env, ...variables }, maxBuffer: Number.POSITIVE_INFINITY };
+  const errors = await promisify(execFile)(process.execPath, [join(project, 'bin/app.ts')], options).then(
+    () => undefined,
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+  if (errors === undefined) return;
   const problems = errors.split('\n').filter((line) => line.startsWith('Settings: '));
   if (problems.length > 0) throw new Error(problems.join('\n'));
   const [, damaged] = /^SyntaxError: (.*cdk\.json: .+)$/m.exec(errors) ?? [];

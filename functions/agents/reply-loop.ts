@@ -139,8 +139,8 @@ export class ReplyLoop {
     const { checkReply, repairRequest } = await import('#domain/chats/reply-form.ts');
     const text = textOf(response).trim();
     const checked = checkReply(agent.form, text);
-    if ('pieces' in checked) {
-      for (const piece of checked.pieces) this.emit({ type: 'text', text: piece });
+    if ('deltas' in checked) {
+      for (const delta of checked.deltas) this.emit({ type: 'text', text: delta });
       return completeReply;
     }
     const { problem } = checked;
@@ -164,9 +164,9 @@ export class ReplyLoop {
   private readResponse(
     stream: AsyncIterable<LanguageModelV4StreamPart>,
     calls: ToolCalls | undefined,
-    isHeld: boolean,
+    isBuffered: boolean,
   ): Promise<ModelResponse> {
-    const replyBytes = Math.min(this.task.budget.limits.replyBytes, isHeld ? formBytes : Infinity);
+    const replyBytes = Math.min(this.task.budget.limits.replyBytes, isBuffered ? formBytes : Infinity);
     this.text.startParagraph();
     return readModelResponse(
       stream,
@@ -174,7 +174,7 @@ export class ReplyLoop {
       {
         // The text of a reply with a form is emitted when it was checked.
         text: (delta) =>
-          this.emit(isHeld ? { type: 'progress' } : { type: 'text', text: this.text.append(delta) }),
+          this.emit(isBuffered ? { type: 'progress' } : { type: 'text', text: this.text.append(delta) }),
         progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
       },

@@ -841,6 +841,10 @@ export interface ResponseOutputTextCompletedEvent {
    * Why the reply was cut short without an error: `max_output_tokens` if it reached the token limit of its agent or the maximum length of a reply, `stopped` if a client has stopped it. New values may be added.
    */
   incomplete?: string;
+  /**
+   * The model that has replied, if it is not that of `response.created` but one of the fallback models of the agent.
+   */
+  model?: string;
 }
 /**
  * The reply has failed. No other event follows.

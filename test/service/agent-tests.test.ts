@@ -84,7 +84,7 @@ describe('agentctl agents test', () => {
       {
         name: 'operators',
         counts: { ...noCounts, tests: 2 },
-        calls: { calls: 2, promptTokens: 22, completionTokens: 14 },
+        calls: { calls: 2, promptTokens: 22, completionTokens: 14, cachedTokens: 0, writtenTokens: 0 },
       },
     ]);
   });

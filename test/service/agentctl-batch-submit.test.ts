@@ -87,6 +87,26 @@ describe('agentctl batch', () => {
     expect(history.body.data[0]?.content).toBe('line\u2028separator');
   });
 
+  it('submits requests whose replies fit a schema, and no other one after an interruption', async () => {
+    const schema = join(folder, 'numbers.json');
+    await writeFile(schema, '{"type":"array","items":{"type":"integer"}}');
+    await writeLines(messages(2));
+    model.onCall = (call) => {
+      call.chunk('[1, 2]');
+      call.finish();
+    };
+    const { submitted } = await agentctl.json<Submission>(...submitArgs('--schema', schema, '--wait'));
+    const { body } = await tenant.client.get<BatchResultResource[]>(
+      `/batches/${submitted[0]?.batch_id}/results`,
+    );
+    expect(body.data.map(({ response_content }) => response_content)).toEqual(['[1, 2]', '[1, 2]']);
+    const other = await agentctl.run(...submitArgs());
+    expect([other.code, other.stderr]).toEqual([
+      1,
+      expect.stringContaining('was submitted with another schema'),
+    ]);
+  });
+
   it.each([
     ['plain', 'x'.repeat(200_000), 33],
     // A quotation mark has one byte in the message, two in the body, and four in the function's payload.

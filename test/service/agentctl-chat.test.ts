@@ -1,4 +1,7 @@
 import { existsSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
@@ -136,6 +139,18 @@ describe('agentctl chat with a message', () => {
     expect(contentsOf(await tenant.history(chat))).toEqual(['Again', 'Hello']);
     const stranger = await agentctl.run(...chatArgs('--chat', String(chat.id), 'Mine?'));
     expect([stranger.code, stranger.stderr]).toEqual([1, 'Chat not found (code 10003)\n']);
+  });
+
+  it('prints a reply that fits a schema', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'agentctl-chat-')), 'number.json');
+    await writeFile(file, '{"type":"object","properties":{"age":{"type":"integer"}},"required":["age"]}');
+    const called = callFor('How old?');
+    const running = agentctl.start(chatArgs('--schema', file, 'How old?'));
+    const call = await called;
+    expect(call.body).toMatchObject({ response_format: { json_schema: { name: 'number' } } });
+    call.chunk('{"age": 7}');
+    call.finish();
+    expect(await running.ended).toMatchObject({ code: 0, stdout: '{"age": 7}\n' });
   });
 
   it('prints the events with --json', async () => {

@@ -68,8 +68,9 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   if (sum === undefined) throw new Error('The reply has no usage');
   expect(sum.total_calls).toBe(3);
   // One turn and three requests of a batch. The fourth request and the second turn failed.
-  const ofFirst = { calls: 4, promptTokens: 40, completionTokens: 8 };
+  const ofFirst = { ...noModelUsage, calls: 4, promptTokens: 40, completionTokens: 8 };
   const ofSecond = {
+    ...noModelUsage,
     calls: 3,
     promptTokens: sum.total_prompt_tokens,
     completionTokens: sum.total_completion_tokens,
@@ -97,9 +98,10 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   });
   const { lines: byModel } = await usageOf(workspaceId, 'model');
   expect(byModel).toEqual({
-    'openai:test': { ...noCounts, calls: 5, promptTokens: 50, completionTokens: 10 },
+    'openai:test': { ...noCounts, ...noModelUsage, calls: 5, promptTokens: 50, completionTokens: 10 },
     demo: {
       ...noCounts,
+      ...noModelUsage,
       calls: 2,
       promptTokens: ofSecond.promptTokens - 10,
       completionTokens: ofSecond.completionTokens - 2,

@@ -4,6 +4,7 @@ import { routes } from '#contract/routes.ts';
 import { chatRoutes } from '#lib/chat-routes.ts';
 import { usualAuthorizers } from '#lib/concurrency.ts';
 import { parseSettings } from '#lib/settings.ts';
+import { unknownKeyAttacks } from '#support/unknown-keys.ts';
 import { assumptions } from '../../bin/cost/assumptions.ts';
 import { batchOf } from '../../bin/cost/batch-of.ts';
 import { dollarsOf, dollarsOfMessages } from '../../bin/cost/dollars-of.ts';
@@ -16,7 +17,6 @@ import {
 } from '../../bin/cost/functions.ts';
 import { type OperationName, operations } from '../../bin/cost/operations.ts';
 import { renderCost } from '../../bin/cost/render-cost.ts';
-import { unknownKeyAttacks } from '../../bin/cost/unknown-keys.ts';
 
 it('what unknown keys can cost is in docs/limits.md', () => {
   const settings = parseSettings({ firewall: {} });

@@ -1,52 +1,567 @@
-import { expect, test } from 'vitest';
-import { isStrict, problemOfData, problemOfSchema, smallestInstance } from '#contract/json-schema.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  isStrict,
+  type JsonSchema,
+  problemOfData,
+  problemOfSchema,
+  smallestInstance,
+} from '#contract/json-schema.ts';
+import { clientSchemas } from '#support/client-schemas.ts';
+import { schemaCases, withOldTuples } from '#support/json-schema-cases.ts';
 
-const person = {
-  type: 'object',
-  properties: { name: { type: 'string' }, age: { type: 'integer' }, 'a/b': { items: { type: 'null' } } },
-  required: ['name', 'age'],
-  additionalProperties: { type: 'boolean' },
+/** Own keys as JSON has them: `__proto__` too. */
+const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
+const nested = (levels: number, open: string, inner: string, close: string) =>
+  json(open.repeat(levels) + inner + close.repeat(levels));
+const problemAt = (schema: JsonSchema) => {
+  const { place, problem } = problemOfSchema(schema) ?? {};
+  return place && `${place} ${problem}`;
 };
 
-test('problems name the place in the data', () => {
-  expect(problemOfSchema(person)).toBeUndefined();
-  expect(problemOfData(person, { name: 'Ada', age: 1 })).toBeUndefined();
-  expect(problemOfData(person, 1)).toBe('must be object');
-  expect(problemOfData(person, { name: 'Ada', age: 1.5 })).toBe('/age must be integer');
-  expect(problemOfData(person, { name: 'Ada' })).toBe('must have the property age');
-  expect(problemOfData(person, { name: 'Ada', age: 1, secret: 2 })).toBe('/* must be boolean');
-  expect(problemOfData(person, { name: 'Ada', age: 1, 'a/b': [null, 1] })).toBe('/a~1b/1 must be null');
-});
+/** Generous: the bound in the design is 0.3 s, on a machine that does nothing else. */
+const mostSeconds = 1;
+function secondsOf(run: () => unknown): number {
+  const start = process.cpuUsage();
+  run();
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 1e6;
+}
 
-test('a schema is rejected with the place', () => {
-  expect(problemOfSchema({ properties: { a: { if: {} } } })).toEqual({
-    place: '#/properties/a/if',
-    problem: 'is not supported',
+describe('data', () => {
+  const fitting: [keyword: string, schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
+    ['type', { type: 'integer' }, 1.0, 1.5, 'must be integer'],
+    ['types', { type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
+    [
+      'enum',
+      { enum: [1, { a: 1, b: [2] }] },
+      { b: [2], a: 1 },
+      { a: 1, b: 2 },
+      'must be one of the allowed values',
+    ],
+    ['enum of true', { enum: [1] }, 1, true, 'must be one of the allowed values'],
+    ['const', { const: null }, null, false, 'must be the allowed value'],
+    ['minimum', { minimum: 2 }, 2, 1.9, 'must be at least 2'],
+    ['maximum', { maximum: 2 }, 2, 2.1, 'must be at most 2'],
+    ['exclusiveMinimum', { exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
+    ['exclusiveMaximum', { exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
+    ['multipleOf', { multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
+    ['multipleOf an integer', { multipleOf: 3 }, -9, 7.5, 'must be a multiple of 3'],
+    ['multipleOf of large numbers', { multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
+    ['minLength', { minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
+    ['maxLength', { maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
+    ['minItems', { minItems: 2 }, [1, 1], [1], 'must have at least 2 items'],
+    ['maxItems', { maxItems: 1 }, [1], [1, 1], 'must have at most 1 items'],
+    ['minProperties', { minProperties: 1 }, { a: 1 }, {}, 'must have at least 1 properties'],
+    ['maxProperties', { maxProperties: 1 }, { a: 1 }, { a: 1, b: 1 }, 'must have at most 1 properties'],
+    [
+      'uniqueItems',
+      { uniqueItems: true },
+      [1, true, '1', [1]],
+      [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+      'must not have equal items',
+    ],
+    [
+      'uniqueItems: false',
+      { uniqueItems: false, maxItems: 2 },
+      [1, 1],
+      [1, 1, 1],
+      'must have at most 2 items',
+    ],
+    ['required', { required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
+    ['properties', { properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
+    [
+      'additionalProperties',
+      { properties: { a: true }, additionalProperties: false },
+      { a: 1 },
+      { b: 1 },
+      'must not have further properties',
+    ],
+    [
+      'additionalProperties with a schema',
+      { additionalProperties: { items: { type: 'null' } } },
+      { a: [null] },
+      { secret: [null, 1] },
+      '/*/1 must be null',
+    ],
+    [
+      'propertyNames',
+      { propertyNames: { maxLength: 1 } },
+      { a: 1 },
+      { secret: 1 },
+      'has a property whose name must have at most 1 characters',
+    ],
+    ['items', { items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
+    [
+      'prefixItems',
+      { prefixItems: [true, { type: 'string' }], items: false },
+      [1, 'a'],
+      [1, 'a', 2],
+      '/2 is not allowed',
+    ],
+    ['items of draft 7', { items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
+    [
+      'additionalItems of draft 7',
+      { items: [true], additionalItems: { type: 'null' } },
+      [1, null],
+      [1, 1],
+      '/1 must be null',
+    ],
+    [
+      'anyOf',
+      { anyOf: [{ type: 'string' }, { minimum: 2 }] },
+      'a',
+      1,
+      'must match at least one of the alternatives',
+    ],
+    [
+      'oneOf',
+      { oneOf: [{ type: 'integer' }, { minimum: 2 }] },
+      1,
+      2,
+      'must match exactly one of the alternatives',
+    ],
+    ['allOf', { allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
+    ['not', { not: { type: 'null' } }, 1, null, 'must not match the excluded schema'],
+    [
+      '$ref',
+      { properties: { a: { $ref: '#/$defs/b~1~0', minimum: 2 } }, $defs: { 'b/~': { type: 'integer' } } },
+      { a: 2 },
+      { a: 1 },
+      '/a must be at least 2',
+    ],
+    [
+      '$ref to the root',
+      { type: 'array', items: { $ref: '#' } },
+      [[], [[]]],
+      [[], [1]],
+      '/1/0 must be array',
+    ],
+    [
+      'definitions',
+      { additionalProperties: { $ref: '#/definitions/a' }, definitions: { a: { type: 'null' } } },
+      { b: null },
+      { b: 1 },
+      '/* must be null',
+    ],
+    [
+      'pattern and format, which are not checked',
+      { pattern: '^a$', format: 'email', type: 'string' },
+      'b',
+      1,
+      'must be string',
+    ],
+  ];
+  test.each(fitting)('%s', (_keyword, schema, fits, wrong, problem) => {
+    expect(problemOfSchema(schema)).toBeUndefined();
+    expect(problemOfData(schema, fits)).toBeUndefined();
+    expect(problemOfData(schema, wrong)).toBe(problem);
+  });
+
+  test('limits are for data of their type alone', () => {
+    const limits = {
+      minimum: 5,
+      multipleOf: 2,
+      minLength: 5,
+      minItems: 5,
+      minProperties: 5,
+      required: ['a'],
+      items: false,
+    };
+    for (const data of [null, true]) expect(problemOfData(limits, data)).toBeUndefined();
+    expect(problemOfData({ minLength: 5, items: false, required: ['a'] }, 4)).toBeUndefined();
+    expect(problemOfData({ minimum: 5, minProperties: 5 }, [])).toBeUndefined();
+  });
+
+  test.each(['__proto__', 'toString', 'constructor'])('%s is a name as any other', (name) => {
+    const key = JSON.stringify(name);
+    const schema = json(
+      `{"type":"object","properties":{${key}:{"type":"null"}},"required":[${key}],"additionalProperties":false}`,
+    );
+    expect(problemOfSchema(schema)).toBeUndefined();
+    expect(problemOfData(schema, {})).toBe(`must have the property ${name}`);
+    expect(problemOfData(schema, json(`{${key}:1}`))).toBe(`/${name} must be null`);
+    expect(problemOfData(schema, json(`{${key}:null}`))).toBeUndefined();
+    expect(problemOfData({ additionalProperties: false }, json(`{${key}:1}`))).toBe(
+      'must not have further properties',
+    );
+    expect(problemOfData({ properties: {} }, json(`{${key}:1}`))).toBeUndefined();
+    expect(problemOfData(json(`{"enum":[{${key}:1}]}`), json(`{${key}:1}`))).toBeUndefined();
+    expect(problemOfData(json(`{"enum":[{${key}:1}]}`), {})).toBe('must be one of the allowed values');
+    expect(problemOfSchema(json(`{${key}:1}`))).toEqual({ place: `#/${name}`, problem: 'is not supported' });
+    expect(problemAt({ $ref: `#/$defs/${name}`, $defs: {} })).toContain('#/$ref');
+    expect(smallestInstance(schema)).toEqual(json(`{${key}:null}`));
+  });
+
+  test('data has at most 512 levels', () => {
+    const schema = { items: { $ref: '#' } };
+    for (const each of [schema, { items: true }, { additionalItems: true, items: [] }]) {
+      expect(problemOfData(each, nested(512, '[', '', ']'))).toBeUndefined();
+      expect(problemOfData(each, nested(513, '[', '', ']'))).toBe('is nested too deeply');
+      expect(problemOfData(each, nested(60_000, '[', '', ']'))).toBe('is nested too deeply');
+    }
+    const alternatives = { additionalProperties: { oneOf: [{ oneOf: [{ oneOf: [{ $ref: '#' }] }] }] } };
+    expect(problemOfData(alternatives, nested(512, '{"a":', '1', '}'))).toContain('is nested too deeply');
+    expect(problemOfData({}, nested(60_000, '{"a":', '1', '}'))).toBe('is nested too deeply');
   });
 });
 
-test('an instance fits', () => {
-  expect(smallestInstance(person)).toEqual({ name: '', age: 0 });
-  const tree: Record<string, unknown> = {
+describe('schemas', () => {
+  test.each([
+    ['if', {}],
+    ['patternProperties', {}],
+    ['dependentSchemas', {}],
+    ['unevaluatedProperties', false],
+    ['contains', {}],
+    ['$anchor', 'a'],
+    ['$dynamicRef', '#'],
+    ['nullable', true],
+    ['additionalItems', true],
+    ['$id', 'a'],
+  ])('%s is not supported', (keyword, value) => {
+    expect(problemAt({ properties: { 'a/b': { [keyword]: value } } })).toBe(
+      `#/properties/a~1b/${keyword} is not supported`,
+    );
+  });
+
+  test.each<JsonSchema>([
+    { type: 'strin' },
+    { type: [] },
+    { type: ['null', 'null'] },
+    { type: null },
+    { enum: [] },
+    { enum: 'a' },
+    { properties: [] },
+    { properties: null },
+    { $defs: 1 },
+    { required: [1] },
+    { required: 'a' },
+    { additionalProperties: null },
+    { additionalProperties: [] },
+    { propertyNames: 'a' },
+    { not: [true] },
+    { items: 1 },
+    { prefixItems: [] },
+    { prefixItems: {} },
+    { anyOf: [] },
+    { oneOf: true },
+    { allOf: {} },
+    { minLength: -1 },
+    { maxItems: 1.5 },
+    { minProperties: '1' },
+    { minimum: '1' },
+    { maximum: null },
+    { exclusiveMinimum: true },
+    { multipleOf: 0 },
+    { multipleOf: -1 },
+    { uniqueItems: 1 },
+    { $ref: 1 },
+  ])('%j is malformed', (schema) => {
+    const [keyword] = Object.keys(schema);
+    expect(problemAt({ properties: { a: schema } })).toBe(`#/properties/a/${keyword} is malformed`);
+  });
+
+  test('a schema in a schema is an object, true or false', () => {
+    expect(problemAt({ properties: { a: null } })).toBe('#/properties/a is malformed');
+    expect(problemAt({ anyOf: [true, {}, 'a'] })).toBe('#/anyOf/2 is malformed');
+    expect(problemAt({ $defs: { 'a/~': [] } })).toBe('#/$defs/a~1~0 is malformed');
+  });
+
+  test('annotations are accepted, and $id at the root', () => {
+    const annotations = {
+      title: 'A',
+      description: 'B',
+      default: [{ if: 1 }],
+      examples: [],
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      $comment: '',
+      deprecated: true,
+      readOnly: true,
+      writeOnly: false,
+      format: 'date',
+      pattern: '(',
+      contentEncoding: 'base64',
+      contentMediaType: 'text/plain',
+      discriminator: { propertyName: 'a', mapping: { x: '#/$defs/X' } },
+    };
+    expect(
+      problemOfSchema({ ...annotations, $id: 'https://example.com', properties: { a: annotations } }),
+    ).toBeUndefined();
+  });
+
+  test.each([
+    '#/$defs/b',
+    '#/$defs/a/properties/x',
+    '#/properties/a',
+    'https://example.com',
+    '#a',
+    '',
+    '/$defs/a',
+    '#/$defs',
+  ])('the reference %s leads nowhere', ($ref) => {
+    expect(problemAt({ $defs: { a: { properties: { x: true } } }, not: { $ref } })).toBe(
+      '#/not/$ref leads to no schema in $defs',
+    );
+  });
+
+  test.each<[JsonSchema, string]>([
+    [{ $ref: '#' }, '#/$ref'],
+    [{ allOf: [{ $ref: '#' }] }, '#/allOf/0/$ref'],
+    [
+      {
+        properties: { a: { $ref: '#/$defs/a' } },
+        $defs: { a: { anyOf: [{ type: 'null' }, { $ref: '#/$defs/b' }] }, b: { not: { $ref: '#/$defs/a' } } },
+      },
+      '#/properties/a/$ref',
+    ],
+    [{ $defs: { a: { oneOf: [{ $ref: '#/$defs/a' }] } } }, '#/$defs/a/oneOf/0/$ref'],
+  ])('%j has an endless reference', (schema, place) => {
+    expect(problemOfSchema(schema)).toEqual({
+      place,
+      problem: 'leads back to itself',
+    });
+  });
+
+  test.each<JsonSchema>([
+    { properties: { a: { $ref: '#' } } },
+    { additionalProperties: { anyOf: [{ $ref: '#' }] } },
+    { items: { $ref: '#' } },
+    { items: [{ $ref: '#' }], additionalItems: { $ref: '#' } },
+    { prefixItems: [{ $ref: '#' }] },
+    { propertyNames: { $ref: '#' } },
+    { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { items: { $ref: '#/$defs/a' } } } },
+  ])('%j may refer to itself', (schema) => {
+    expect(problemOfSchema(schema)).toBeUndefined();
+    expect(problemOfData(schema, [{ a: [{}] }])).toBeUndefined();
+  });
+
+  test('each bound is named', () => {
+    const filled = (bytes: number) => ({ title: 'é'.repeat((bytes - 12) / 2) });
+    expect(problemOfSchema(filled(16_384))).toBeUndefined();
+    expect(problemAt(filled(16_386))).toBe('# has more than 16384 bytes');
+    expect(problemOfSchema(nested(31, '{"not":', 'true', '}'))).toBeUndefined();
+    expect(problemAt(nested(32, '{"not":', 'true', '}'))).toBe('# has more than 32 levels');
+    expect(problemOfSchema({ allOf: Array(1999).fill(true) })).toBeUndefined();
+    expect(problemAt({ allOf: Array(2000).fill(true) })).toBe('# has more than 2000 schemas');
+    expect(problemAt({ default: nested(60_000, '[', '', ']') })).toBe('# is nested too deeply');
+    expect(problemAt(nested(60_000, '{"not":', 'true', '}'))).toBe('# is nested too deeply');
+  });
+});
+
+describe('the work is bounded', () => {
+  const definitions = (count: number, of: (next: string) => unknown, last: unknown) =>
+    Object.fromEntries(
+      Array.from({ length: count + 1 }, (_, index) => [
+        `a${index}`,
+        index === count ? last : of(`#/$defs/a${index + 1}`),
+      ]),
+    );
+  const twice = (keyword: string, count: number, last: unknown = {}): JsonSchema => ({
+    $ref: '#/$defs/a0',
+    $defs: definitions(count, ($ref) => ({ [keyword]: [{ $ref }, { $ref }] }), last),
+  });
+  const text = 'x'.repeat(262_000);
+  const numbers = Array.from({ length: 40_000 }, (_, index) => index);
+  const wide = Object.fromEntries(numbers.slice(0, 20_000).map((index) => [`k${index}`, index]));
+  const slow = 'took too many steps to check';
+  const nothing = undefined;
+  const hostile: [name: string, schema: JsonSchema, data: unknown, problem: string | undefined][] = [
+    ['2^40 references of allOf', twice('allOf', 40), 1, slow],
+    ['2^40 references of anyOf', twice('anyOf', 40, false), 1, slow],
+    ['2^40 references of oneOf', twice('oneOf', 40), text, slow],
+    [
+      '4^14 allOf',
+      { $ref: '#/$defs/a0', $defs: definitions(14, ($ref) => ({ allOf: Array(4).fill({ $ref }) }), {}) },
+      numbers,
+      slow,
+    ],
+    [
+      '2^40 negations',
+      {
+        $ref: '#/$defs/a0',
+        $defs: definitions(40, ($ref) => ({ oneOf: [{ not: { $ref } }, { not: { $ref } }] }), false),
+      },
+      1,
+      slow,
+    ],
+    [
+      '1,900 references in a row',
+      { items: { $ref: '#/$defs/a0' }, $defs: definitions(480, ($ref) => ({ $ref }), { $ref: '#' }) },
+      nested(512, '[', '', ']'),
+      'is nested too deeply',
+    ],
+    ['unique items', { uniqueItems: true }, numbers, nothing],
+    [
+      'unique items at every level',
+      { uniqueItems: true, items: { $ref: '#' } },
+      nested(500, '[', text.slice(0, 1000).replaceAll('x', '1,') + 1, ']'),
+      slow,
+    ],
+    ['unique items, often', { allOf: Array(600).fill({ uniqueItems: true }) }, numbers, slow],
+    [
+      'an enum of 1,000 values for each of many',
+      { items: { enum: numbers.slice(0, 1000) } },
+      numbers.map((index) => index % 1000),
+      nothing,
+    ],
+    [
+      'a large constant for each of many',
+      { items: { const: numbers.slice(0, 2000) } },
+      numbers,
+      '/0 must be the allowed value',
+    ],
+    ['a large constant, often', { anyOf: Array(300).fill({ const: text.slice(0, 30) }) }, numbers, slow],
+    ['a long text, often', { allOf: Array(900).fill({ minLength: 1 }) }, text, slow],
+    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text, nothing],
+    [
+      'long names of references',
+      {
+        allOf: Array(30).fill({ $ref: `#/$defs/${text.slice(0, 250)}` }),
+        $defs: { [text.slice(0, 250)]: { items: true } },
+      },
+      numbers,
+      slow,
+    ],
+    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide, slow],
+    [
+      'many properties',
+      { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } },
+      wide,
+      nothing,
+    ],
+    [
+      'long required lists, often',
+      { items: { required: Array(4000).fill('a') } },
+      numbers.map(() => ({ a: 1 })),
+      slow,
+    ],
+    [
+      'a long list of types',
+      { items: { type: ['null', 'boolean', 'string', 'array', 'object', 'number'] } },
+      numbers,
+      nothing,
+    ],
+  ];
+  test.each(hostile)('%s', (_name, schema, data, problem) => {
+    expect(problemOfSchema(schema)).toBeUndefined();
+    let found: string | undefined;
+    expect(secondsOf(() => (found = problemOfData(schema, data)))).toBeLessThan(mostSeconds);
+    expect(found?.replace(/^(\/0)+ /, '')).toBe(problem?.replace(/^(\/0)+ /, ''));
+    expect(secondsOf(() => smallestInstance(schema))).toBeLessThan(mostSeconds);
+  });
+
+  test('a schema is checked in a moment', () => {
+    const chain = { $defs: definitions(500, ($ref) => ({ $ref }), { $ref: '#/$defs/a0' }) };
+    for (const schema of [twice('allOf', 150), chain, { allOf: Array(2000).fill({}) }, { title: text }])
+      expect(secondsOf(() => problemOfSchema(schema))).toBeLessThan(mostSeconds);
+    expect(problemOfSchema(chain)?.problem).toContain('leads back to itself');
+  });
+});
+
+test('the verdicts are those of jsonschema for Python', () => {
+  const digits = readFileSync(join(import.meta.dirname, '../support/json-schema-verdicts.txt'), 'utf8');
+  const bits = [...digits.replaceAll('\n', '')].flatMap((digit) => [
+    ...Number.parseInt(digit, 16).toString(2).padStart(4, '0'),
+  ]);
+  const cases = [...schemaCases()];
+  const different = cases.filter(({ schema, data }, index) => {
+    const fits = bits[index] === '1';
+    return (
+      problemOfSchema(schema) !== undefined ||
+      (problemOfData(schema, data) === undefined) !== fits ||
+      (problemOfData(withOldTuples(schema) as JsonSchema, data) === undefined) !== fits
+    );
+  });
+  expect(different.slice(0, 3)).toEqual([]);
+  expect([cases.length, bits.filter((bit) => bit === '1').length]).toEqual([24_000, 13_960]);
+});
+
+test('most instances of the seeded schemas are found, and fit', () => {
+  const schemas = [...schemaCases()].filter((_, index) => index % 20 === 0).map(({ schema }) => schema);
+  const found = schemas.filter((schema) => {
+    const instance = smallestInstance(schema);
+    if (instance !== undefined) expect(problemOfData(schema, instance)).toBeUndefined();
+    return instance !== undefined;
+  });
+  expect(schemas.length).toBe(1200);
+  expect(found.length).toBeGreaterThan(900);
+});
+
+describe('schemas of client libraries', () => {
+  test.each(clientSchemas)('$name', ({ schema, rejected, strict }) => {
+    expect(problemAt(schema)).toBe(rejected);
+    if (rejected !== undefined) return;
+    expect(isStrict(schema)).toBe(strict === true);
+    expect(problemOfData(schema, smallestInstance(schema))).toBeUndefined();
+  });
+
+  test('36 of them, of which 32 are accepted', () => {
+    expect(clientSchemas.length).toBe(36);
+    expect(clientSchemas.filter(({ rejected }) => rejected === undefined).length).toBe(32);
+  });
+});
+
+test('a strict schema closes every object and requires every property', () => {
+  const person = {
     type: 'object',
-    properties: {
-      left: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
-      right: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
-    },
-    required: ['left', 'right'],
+    properties: { a: { type: 'string' } },
+    required: ['a'],
     additionalProperties: false,
   };
-  expect(problemOfSchema(tree)).toBeUndefined();
-  expect(smallestInstance(tree)).toEqual({ left: null, right: null });
-  expect(isStrict(tree)).toBe(true);
-  expect(isStrict(person)).toBe(false);
-  for (const schema of [
-    { type: 'array', items: { enum: ['a', 'b', 'c'] }, minItems: 3, uniqueItems: true },
-    { type: 'number', exclusiveMinimum: 2.5, exclusiveMaximum: 2.6 },
-    { type: 'integer', minimum: 7, multipleOf: 5 },
-    { type: 'string', minLength: 5 },
-    { oneOf: [{ type: 'string' }, { type: 'string', minLength: 1 }] },
-    { type: 'object', minProperties: 2 },
-  ])
-    expect(problemOfData(schema, smallestInstance(schema)), JSON.stringify(schema)).toBeUndefined();
+  expect(isStrict(person)).toBe(true);
+  for (const change of [
+    { required: [] },
+    { additionalProperties: true },
+    { additionalProperties: {} },
+    { additionalProperties: undefined },
+  ]) {
+    const other = { ...person, ...change };
+    expect(isStrict(other)).toBe(false);
+    expect(isStrict({ ...person, properties: { a: other } })).toBe(false);
+    expect(isStrict({ ...person, properties: { a: { anyOf: [other] } } })).toBe(false);
+    expect(isStrict({ ...person, $defs: { b: other } })).toBe(false);
+  }
+  for (const child of [true, {}, { oneOf: [person] }, { allOf: [person] }, { type: 'string', not: person }])
+    expect(isStrict({ ...person, properties: { a: child } }), JSON.stringify(child)).toBe(false);
+});
+
+test.each<[JsonSchema, unknown]>([
+  [{ type: 'null' }, null],
+  [{ type: 'boolean' }, false],
+  [{ type: 'integer', minimum: 7, multipleOf: 5 }, 10],
+  [{ type: 'integer', exclusiveMaximum: -3 }, -4],
+  [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 }, 0.5],
+  [{ type: 'string', minLength: 3 }, 'xxx'],
+  [{ enum: ['a', 1] }, 'a'],
+  [{ const: { a: 1 } }, { a: 1 }],
+  [{ type: 'array' }, []],
+  [{ type: 'array', items: { enum: ['a', 'b'] }, minItems: 2, uniqueItems: true }, ['a', 'b']],
+  [{ type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'integer' }, minItems: 2 }, ['', 0]],
+  [{ type: 'object', properties: { a: { type: 'string' }, b: {} }, required: ['a'] }, { a: '' }],
+  [{ type: 'object', properties: { a: { type: 'null' } }, minProperties: 1 }, { a: null }],
+  [{ allOf: [{ type: 'string' }, { minLength: 2 }], maxLength: 2 }, 'xx'],
+  [{ oneOf: [{ type: 'string' }, { type: 'string', minLength: 1 }] }, ''],
+  [{ anyOf: [false, { type: 'null' }] }, null],
+  [
+    {
+      type: 'object',
+      properties: {
+        l: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
+        r: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
+      },
+      required: ['l', 'r'],
+    },
+    { l: null, r: null },
+  ],
+  [{ type: 'array', items: { $ref: '#' }, minItems: 1 }, undefined],
+  [{ type: 'string', not: {} }, undefined],
+  [{ type: 'string', minLength: 1e9 }, undefined],
+  [{ type: 'array', minItems: 1e9 }, undefined],
+])('the smallest instance of %j', (schema, instance) => {
+  expect(problemOfSchema(schema)).toBeUndefined();
+  expect(smallestInstance(schema)).toEqual(instance);
 });

@@ -3,28 +3,26 @@ import { describeProgress, progressLine } from '../../bin/agentctl/progress-line
 
 describe('a line of progress', () => {
   it('tells share, count, rate and time left', () => {
-    const progress = { done: 250, total: 1000, from: 0, counted: '2,500 requests', count: 2500 };
+    const progress = { done: 2500, total: 10_000, from: 0, counted: '2,500 requests' };
     expect(describeProgress(progress, 10)).toBe('[###.........]   25%  2,500 requests  250/s  30 s left');
   });
 
   it('counts rate and time left from where this run began', () => {
-    const progress = { done: 600, total: 1000, from: 500, counted: '10 requests', count: 10 };
-    expect(describeProgress(progress, 20)).toContain('0.5/s  2 min left');
-    expect(describeProgress({ ...progress, done: 500, count: 0 }, 20)).toBe(
-      '[######......]   50%  10 requests',
-    );
+    const progress = { done: 600, total: 1000, from: 500, counted: '10 requests' };
+    expect(describeProgress(progress, 20)).toContain('5.0/s  2 min left');
+    expect(describeProgress({ ...progress, done: 500 }, 20)).toBe('[######......]   50%  10 requests');
   });
 
   it('tells hours, and nothing left at the end', () => {
-    const progress = { done: 1, total: 7300, from: 0, counted: 'x', count: 1 };
+    const progress = { done: 1, total: 7300, from: 0, counted: 'x' };
     expect(describeProgress(progress, 1)).toContain('2 h 2 min left');
     expect(describeProgress({ ...progress, done: 7300 }, 1)).not.toContain('left');
-    expect(describeProgress({ done: 0, total: 0, from: 0, counted: 'x', count: 0 }, 0)).toContain('100%');
+    expect(describeProgress({ done: 0, total: 0, from: 0, counted: 'x' }, 0)).toContain('100%');
   });
 });
 
 describe('where it is drawn', () => {
-  const progress = { done: 10, total: 10, from: 0, counted: '10 requests', count: 10 };
+  const progress = { done: 10, total: 10, from: 0, counted: '10 requests' };
   const terminal = (isTTY: boolean) => {
     let written = '';
     const write = (text: string): boolean => {
@@ -58,7 +56,7 @@ describe('where it is drawn', () => {
     };
     const line = progressLine({ isTTY: false, columns: 0, write }, () => seconds * 1000);
     for (const done of [10, 20, 30, 40]) {
-      line.show({ done, total: 40, from: 0, counted: `${done} requests`, count: done });
+      line.show({ done, total: 40, from: 0, counted: `${done} requests` });
       seconds += 5;
     }
     line.log('Too many requests');
@@ -68,8 +66,8 @@ describe('where it is drawn', () => {
 
   it('never goes back', () => {
     const { line, written } = terminal(true);
-    line.show({ done: 5, total: 5, from: 0, counted: '', count: 0 });
-    line.show({ done: 4, total: 5, from: 0, counted: '', count: 0 });
+    line.show({ done: 5, total: 5, from: 0, counted: '' });
+    line.show({ done: 4, total: 5, from: 0, counted: '' });
     line.log('');
     expect(written()).not.toContain('80%');
   });

@@ -36,7 +36,7 @@ function responseOf(texts: readonly string[]): LanguageModelV4StreamPart[] {
   ];
 }
 
-/** A reply in the form. The model returns the responses, each as pieces of text. */
+/** A reply in the form. The model returns the responses, each as deltas of text. */
 async function reply(responses: readonly (readonly string[])[], modelCalls = 10) {
   const calls: LanguageModelV4CallOptions[] = [];
   const retried: string[] = [];
@@ -75,19 +75,19 @@ async function reply(responses: readonly (readonly string[])[], modelCalls = 10)
   return { end, texts, types: parts.map(({ type }) => type), calls, retried };
 }
 
-it('emits progress for each piece of the model, and the text after its end', async () => {
+it('emits progress for each delta of the model, and the text after its end', async () => {
   const { types, texts, end } = await reply([['["o', 'ne', '"]']]);
   expect(types).toEqual(['call start', 'progress', 'progress', 'progress', 'call end', 'text']);
   expect(texts).toEqual(['["one"]']);
   expect(end).toEqual({ reason: 'stop', cutShort: null, incomplete: null });
 });
 
-it('is emitted in pieces that end between two characters', async () => {
+it('is emitted in deltas that end between two characters', async () => {
   const text = `["${'a'.repeat(3997)}😀${'b'.repeat(4000)}"]`;
   const { texts } = await reply([[text]]);
   expect(texts.join('')).toBe(text);
   expect(texts.map(({ length }) => length)).toEqual([4001, 4000, 2]);
-  expect(texts.every((piece) => piece.isWellFormed())).toBe(true);
+  expect(texts.every((delta) => delta.isWellFormed())).toBe(true);
 });
 
 it('takes the last call of the budget for a repair, and has none without one', async () => {

@@ -1,6 +1,6 @@
 /** @import { AgentDefinition } from './types.d.ts' */
 import { orderedJson } from './agent-text.js';
-import { element, field, messageOf } from './dom.js';
+import { field, html, messageOf } from './dom.js';
 
 /** What a new agent starts with. @type {AgentDefinition} */
 export const newDefinition = {
@@ -22,26 +22,19 @@ export const newDefinition = {
  */
 export function createAgentForm(onInput) {
   const input = (/** @type {import('./dom.js').Properties} */ properties) =>
-    element('input', { autocomplete: 'off', spellcheck: 'false', input: onInput, ...properties });
+    html.input({ autocomplete: 'off', spellcheck: 'false', input: onInput, ...properties });
   const fields = {
     name: input({ maxlength: 256, dir: 'auto' }),
     llm_model: input({ placeholder: 'openai:gpt-5-mini' }),
     description: input({ dir: 'auto' }),
-    system_prompt: element('textarea', { dir: 'auto', input: onInput }),
-    others: element('textarea', { class: 'code-field', spellcheck: 'false', input: onInput }),
+    system_prompt: html.textarea({ dir: 'auto', input: onInput }),
+    others: html.textarea({ class: 'code-field', spellcheck: 'false', input: onInput }),
   };
+  const hint = 'demo ignores the prompt. README, “A real model”, has others.';
+  const model = field('Model', fields.llm_model, html.span({ class: 'hint' }, hint));
   return {
     nodes: [
-      element(
-        'div',
-        { class: 'two-fields' },
-        field('Name', fields.name),
-        field(
-          'Model',
-          fields.llm_model,
-          element('span', { class: 'hint' }, 'demo ignores the prompt. README, “A real model”, has others.'),
-        ),
-      ),
+      html.div({ class: 'two-fields' }, field('Name', fields.name), model),
       field('Description', fields.description),
       field('Instructions (system_prompt)', fields.system_prompt),
       field('Tools, questions and settings, as JSON', fields.others),

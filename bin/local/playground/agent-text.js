@@ -1,7 +1,7 @@
 /** @import { AgentDefinition } from './types.d.ts' */
 
 import { diffLines } from '/jsdiff/diff/line.js';
-import { element } from './dom.js';
+import { html } from './dom.js';
 
 /** Milliseconds. Two long texts without a common line take longer than a person waits. */
 const timeout = 500;
@@ -39,11 +39,10 @@ export function textOf({ name, description, llm_model, system_prompt, ...others 
  * @param {string} after
  */
 export function differenceOf(before, after) {
-  if (before === after) return element('p', { class: 'hint' }, 'There is no difference.');
+  if (before === after) return html.p({ class: 'hint' }, 'There is no difference.');
   const changes = diffLines(before, after, { timeout });
-  if (changes === undefined) return element('p', { class: 'hint' }, 'The texts have too little in common.');
-  return element(
-    'pre',
+  if (changes === undefined) return html.p({ class: 'hint' }, 'The texts have too little in common.');
+  return html.pre(
     { class: 'difference', tabindex: 0, 'aria-label': 'Difference' },
     ...changes.flatMap(({ value, added, removed }) =>
       value
@@ -59,6 +58,6 @@ export function differenceOf(before, after) {
  * @param {{ added: boolean, removed: boolean }} change
  */
 function lineOf(line, { added, removed }) {
-  if (added) return element('ins', {}, `+ ${line}`);
-  return removed ? element('del', {}, `- ${line}`) : element('span', {}, `  ${line}`);
+  if (added) return html.ins(`+ ${line}`);
+  return removed ? html.del(`- ${line}`) : html.span(`  ${line}`);
 }

@@ -1,5 +1,5 @@
 /** @import { AgentTest } from './types.d.ts' */
-import { element, field, fill, messageOf, onEnter } from './dom.js';
+import { field, fill, html, messageOf, onEnter, submitButton } from './dom.js';
 import { createReply } from './messages.js';
 import { operate } from './operator.js';
 
@@ -10,56 +10,40 @@ import { operate } from './operator.js';
  *   `save` saves the draft and returns the id of its agent; undefined if it has mistakes
  */
 export function createTrial({ save, publishedNumber }) {
-  const message = element('textarea', {
-    required: true,
-    dir: 'auto',
-    keydown: onEnter(() => form.requestSubmit()),
-  });
-  const submitButton = element('button', { type: 'submit', class: 'button primary' }, 'Try it');
-  const columns = element('div', { class: 'columns', 'aria-live': 'polite' });
+  const keydown = onEnter(() => form.requestSubmit());
+  const message = html.textarea({ required: true, dir: 'auto', keydown });
+  const tryButton = submitButton('Try it');
+  const columns = html.div({ class: 'columns', 'aria-live': 'polite' });
 
   async function run() {
     const agentId = await save();
     if (agentId === undefined) return;
     const number = publishedNumber();
-    const trials = [
-      trialOf(agentId, message.value, 'draft', 'Draft'),
-      ...(number === undefined
-        ? []
-        : [trialOf(agentId, message.value, 'published', `Version ${number}, published`)]),
-    ];
+    const trials = [trialOf(agentId, message.value, 'draft', 'Draft')];
+    if (number !== undefined)
+      trials.push(trialOf(agentId, message.value, 'published', `Version ${number}, published`));
     fill(columns, ...trials.map(({ node }) => node));
     await Promise.all(trials.map(({ ended }) => ended));
   }
 
-  const form = element(
-    'form',
+  const hint = 'Saves the draft first. Makes no chat; counts as usage of the kind “test”.';
+  const form = html.form(
     {
       class: 'trial',
-      async submit(event) {
-        event.preventDefault();
-        if (submitButton.disabled) return;
-        submitButton.disabled = true;
+      async submit() {
+        if (tryButton.disabled) return;
+        tryButton.disabled = true;
         await run();
-        submitButton.disabled = false;
+        tryButton.disabled = false;
       },
     },
     field('Test message', message),
-    element(
-      'p',
-      { class: 'form-end' },
-      submitButton,
-      element(
-        'span',
-        { class: 'hint' },
-        'Saves the draft first. Makes no chat; counts as usage of the kind “test”.',
-      ),
-    ),
+    html.p({ class: 'form-end' }, tryButton, html.span({ class: 'hint' }, hint)),
   );
   return { nodes: [form, columns] };
 }
 
-const noRating = () => element('span', {});
+const noRating = () => html.span();
 
 /**
  * @param {string} agent_id
@@ -72,7 +56,7 @@ function trialOf(agent_id, message, version, title) {
     reply.setNote('A test has one message. Publish the agent, and fill in its form in a chat.'),
   );
   reply.setNote('The reply is in progress …');
-  const node = element('section', { 'aria-label': title }, element('h3', {}, title), reply.node);
+  const node = html.section({ 'aria-label': title }, html.h3(title), reply.node);
   const show = (/** @type {AgentTest} */ tested) => {
     reply.show(tested.reply, tested.milliseconds / 1000);
     reply.setNote(tested.provider ?? '');

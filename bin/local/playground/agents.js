@@ -3,7 +3,18 @@ import { createAgentForm, newDefinition } from './agent-form.js';
 import { differenceOf, textOf } from './agent-text.js';
 import { createTrial } from './agent-trial.js';
 import { confirmAction } from './dialogs.js';
-import { button, byId, element, field, fill, linkItem, messageOf, onceAFrame, shortTime } from './dom.js';
+import {
+  button,
+  byId,
+  field,
+  fill,
+  html,
+  linkItem,
+  messageOf,
+  onceAFrame,
+  shortTime,
+  submitButton,
+} from './dom.js';
 import { OperationFailed, ofKey, operate } from './operator.js';
 
 /** Agents as their operator sees them: write a draft, try it, compare it, publish it, and go back. */
@@ -31,15 +42,13 @@ export class Agents {
     const key = id ?? '';
     this.#openKey = key;
     const page = this.#pages.get(key);
-    if (page?.isChanged === true) {
-      // A node that is inserted anew loses the focus.
-      if (!this.#view.contains(page.node)) fill(this.#view, page.node);
-      await this.#loadList(id);
-      return;
-    }
+    // A node that is inserted anew loses the focus.
+    const isChanged = page?.isChanged === true;
+    if (isChanged && !this.#view.contains(page.node)) fill(this.#view, page.node);
     await this.#loadList(id);
-    const agent =
-      id === undefined ? undefined : /** @type {EditedAgent} */ (await operate('get', { agent_id: id }));
+    if (isChanged) return;
+    /** @type {EditedAgent | undefined} */
+    const agent = id === undefined ? undefined : await operate('get', { agent_id: id });
     if (this.#openKey !== key) return;
     const opened = new AgentPage(agent, (saved, isPublished) => {
       this.#pages.delete(key);
@@ -56,11 +65,8 @@ export class Agents {
   /** @param {string | undefined} openId */
   async #loadList(openId) {
     const { agents } = /** @type {{ agents: AgentSummary[] }} */ (await operate('list', ofKey()));
-    fill(
-      this.#list,
-      ...agents.map((agent) => itemOf(agent, agent.id === openId)),
-      agents.length === 0 && element('li', { class: 'hint' }, 'No agent yet.'),
-    );
+    const items = agents.map((agent) => itemOf(agent, agent.id === openId));
+    fill(this.#list, ...items, agents.length === 0 && html.li({ class: 'hint' }, 'No agent yet.'));
   }
 }
 
@@ -82,14 +88,21 @@ class AgentPage {
   #form;
   /** The text of the saved draft. */
   #savedText = '';
-  #heading = element('h1', {});
-  #state = element('span', { class: 'hint', role: 'status' });
-  #mistakes = element('div', { class: 'error', role: 'alert', hidden: true });
+  #heading = html.h1();
+  #state = html.span({ class: 'hint', role: 'status' });
+  #mistakes = html.div({ class: 'error', role: 'alert', hidden: true });
   #publish = button('Publish', () => this.#publishDraft(), { class: 'button' });
-  #compared = element('select', { change: () => this.#drawDifference() });
-  #difference = element('div', {});
-  #versions = element('ol', { class: 'versions' });
-  #published = element('div', { class: 'page-part' });
+  #compared = html.select({ change: () => this.#drawDifference() });
+  #difference = html.div();
+  #versions = html.ol({ class: 'versions' });
+  #published = html.div(
+    { class: 'page-part' },
+    html.h2('Difference'),
+    field('From', this.#compared),
+    this.#difference,
+    html.h2('Versions'),
+    this.#versions,
+  );
   node;
 
   /**
@@ -100,43 +113,18 @@ class AgentPage {
     this.#onSaved = onSaved;
     this.#form = createAgentForm(onceAFrame(() => this.#drawDraft()));
     this.#form.fill(agent?.definition ?? newDefinition);
-    const trial = createTrial({
-      save: () => this.#save(),
-      publishedNumber: () => this.#publishedVersion?.number,
-    });
-    fill(
-      this.#published,
-      element('h2', {}, 'Difference'),
-      field('From', this.#compared),
-      this.#difference,
-      element('h2', {}, 'Versions'),
-      this.#versions,
-    );
-    this.node = element(
-      'div',
+    const publishedNumber = () => this.#publishedVersion?.number;
+    const trial = createTrial({ save: () => this.#save(), publishedNumber });
+    this.node = html.div(
       { class: 'page agent' },
       this.#heading,
-      element(
-        'form',
-        {
-          class: 'page-part',
-          'aria-label': 'Draft',
-          submit: (event) => {
-            event.preventDefault();
-            void this.#save();
-          },
-        },
+      html.form(
+        { class: 'page-part', 'aria-label': 'Draft', submit: () => this.#save() },
         ...this.#form.nodes,
         this.#mistakes,
-        element(
-          'p',
-          { class: 'form-end' },
-          element('button', { type: 'submit', class: 'button primary' }, 'Save the draft'),
-          this.#publish,
-          this.#state,
-        ),
+        html.p({ class: 'form-end' }, submitButton('Save the draft'), this.#publish, this.#state),
       ),
-      element('h2', {}, 'Try it'),
+      html.h2('Try it'),
       ...trial.nodes,
       this.#published,
     );
@@ -167,32 +155,22 @@ class AgentPage {
     const versions = agent?.versions ?? [];
     fill(this.#heading, agent?.definition.name ?? 'New agent');
     this.#published.hidden = versions.length === 0;
-    fill(
-      this.#compared,
-      ...versions.map(({ number, published }) =>
-        element(
-          'option',
-          { value: number, selected: published },
-          `Version ${number}${published ? ', published' : ''}`,
-        ),
-      ),
-    );
+    const options = versions.map(({ number, published }) => {
+      const label = `Version ${number}${published ? ', published' : ''}`;
+      return html.option({ value: number, selected: published }, label);
+    });
+    fill(this.#compared, ...options);
     fill(this.#versions, ...versions.map((version) => this.#versionItem(version)));
     this.#drawDraft();
   }
 
   /** @param {EditedAgent['versions'][number]} version */
   #versionItem({ number, published_at, published, copy_of }) {
-    const facts = [
-      shortTime(published_at),
-      copy_of !== null && `copy of version ${copy_of}`,
-      published && 'published',
-    ];
-    return element(
-      'li',
-      {},
-      element('strong', {}, `Version ${number}`),
-      element('span', { class: 'hint' }, facts.filter(Boolean).join(' · ')),
+    const copy = copy_of !== null && `copy of version ${copy_of}`;
+    const facts = [shortTime(published_at), copy, published && 'published'];
+    return html.li(
+      html.strong(`Version ${number}`),
+      html.span({ class: 'hint' }, facts.filter(Boolean).join(' · ')),
       !published && button(`Go back to version ${number}`, () => this.#goBack(number)),
     );
   }
@@ -203,16 +181,10 @@ class AgentPage {
     const published = this.#publishedVersion;
     const isPublished = published !== undefined && textOf(published.definition) === this.#savedText;
     this.#publish.hidden = this.#agent === undefined;
-    fill(
-      this.#state,
-      text !== this.#savedText
-        ? 'Not saved'
-        : this.#agent === undefined
-          ? ''
-          : isPublished
-            ? `Saved, and published as version ${published.number}`
-            : 'Saved, not published',
-    );
+    if (text !== this.#savedText) fill(this.#state, 'Not saved');
+    else if (this.#agent === undefined) fill(this.#state);
+    else if (isPublished) fill(this.#state, `Saved, and published as version ${published.number}`);
+    else fill(this.#state, 'Saved, not published');
     this.#drawDifference();
   }
 
@@ -271,8 +243,8 @@ class AgentPage {
     } catch (error) {
       const reasons = error instanceof OperationFailed ? error.reasons : [messageOf(error)];
       this.#mistakes.hidden = false;
-      const items = reasons.map((reason) => element('li', {}, reason));
-      fill(this.#mistakes, element('ul', { class: 'mistakes' }, ...items));
+      const items = reasons.map((reason) => html.li(reason));
+      fill(this.#mistakes, html.ul({ class: 'mistakes' }, ...items));
       return undefined;
     }
   }

@@ -6,15 +6,13 @@ export const baseUrl = `${location.origin}/api/v1`;
 /** A backlog of events is read in tasks of this many milliseconds, so that the page responds in between. */
 const taskMilliseconds = 20;
 
-/** @type {((request: SentRequest) => void)[]} */
-const observers = [];
+/** Gets each request, when it is sent and when its response starts. @type {(request: SentRequest) => void} */
+let report = () => {};
 
-/**
- * Calls the function for each request, when it is sent and when its response starts.
- *
- * @param {(request: SentRequest) => void} observer
- */
-export const onRequest = (observer) => void observers.push(observer);
+/** @param {(request: SentRequest) => void} observer */
+export function onRequest(observer) {
+  report = observer;
+}
 
 /** A response with an error, or no response. */
 export class RequestFailed extends Error {
@@ -42,10 +40,7 @@ export class RequestFailed extends Error {
  * @param {RequestOptions} [options]
  * @returns {Promise<Envelope<Data>>}
  */
-export async function call(method, path, options) {
-  const response = await request(method, path, options);
-  return await response.json();
-}
+export const call = async (method, path, options) => (await request(method, path, options)).json();
 
 /**
  * @param {string} method
@@ -62,20 +57,14 @@ export async function request(method, path, { query = {}, body, file, signal, id
     path: search === '' ? path : `${path}?${search}`,
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(file !== undefined && { file }),
-    status: undefined,
-    milliseconds: undefined,
-    requestId: undefined,
   };
-  const report = () => {
-    for (const observer of observers) observer(sent);
-  };
-  report();
+  report(sent);
   const startedAt = performance.now();
   const response = await send(sent, { signal, idempotencyKey });
   sent.status = response.status;
   sent.milliseconds = Math.round(performance.now() - startedAt);
   sent.requestId = response.headers.get('x-request-id') ?? undefined;
-  report();
+  report(sent);
   if (!response.ok) throw await failureOf(response);
   return response;
 }
@@ -114,11 +103,8 @@ async function failureOf(response) {
   const { message, error_code, data } = await response.json().catch(() => ({}));
   // The hint of a failed upload says what to do.
   const hint = data?.hint === undefined ? '' : ` ${data.hint}`;
-  return new RequestFailed(
-    (message ?? `The response has the status ${response.status}`) + hint,
-    response.status,
-    error_code,
-  );
+  const text = message ?? `The response has the status ${response.status}`;
+  return new RequestFailed(text + hint, response.status, error_code);
 }
 
 /**
@@ -161,11 +147,8 @@ export function curlOf({ method, path, body, file }, key) {
   const lines = [`curl ${flags} ${method === usual ? '' : `-X ${method} `}${quote(baseUrl + path)}`];
   lines.push(key === undefined ? '-H "x-api-key: $API_KEY"' : `-H ${quote(`x-api-key: ${key}`)}`);
   if (body !== undefined) lines.push("-H 'Content-Type: application/json'", `-d ${quote(body)}`);
-  if (file !== undefined)
-    lines.push(
-      `-F ${quote(`file=@${file.name};type=${file.type}`)}`,
-      `-F ${quote('data={"scope":"ephemeral"}')}`,
-    );
+  const fields = file && [`file=@${file.name};type=${file.type}`, 'data={"scope":"ephemeral"}'];
+  for (const field of fields ?? []) lines.push(`-F ${quote(field)}`);
   return lines.join(' \\\n  ');
 }
 

@@ -1,11 +1,11 @@
-/** @import { UploadedFile } from './types.d.ts' */
+/** @import { Envelope, UploadedFile } from './types.d.ts' */
 import { call } from './api.js';
 import { contentTypes } from './content-types.js';
-import { element, fill, iconButton, messageOf, sizeOf } from './dom.js';
+import { fill, html, iconButton, messageOf, sizeOf } from './dom.js';
 
 /** The files of a message that is not sent yet. A file is uploaded when it is chosen. */
 export class Attachments {
-  node = element('ul', { class: 'files', 'aria-label': 'Files of the message', hidden: true });
+  node = html.ul({ class: 'files', 'aria-label': 'Files of the message', hidden: true });
   /** @type {Map<UploadedFile, HTMLLIElement>} */
   #files = new Map();
   #onChange;
@@ -21,33 +21,27 @@ export class Attachments {
 
   /** @param {File} file */
   async upload(file) {
-    const pending = element('li', { 'aria-busy': 'true' }, `Uploading ${file.name} …`);
+    const pending = html.li({ 'aria-busy': 'true' }, `Uploading ${file.name} …`);
     this.node.append(pending);
     this.node.hidden = false;
     try {
       const extension = file.name.split('.').at(-1)?.toLowerCase() ?? '';
-      const type = contentTypes[extension] ?? file.type;
-      const { data } = await call('POST', '/chats/upload-file', {
-        file: new File([file], file.name, { type }),
-      });
-      pending.replaceWith(this.add(/** @type {UploadedFile} */ (data)));
+      const typed = new File([file], file.name, { type: contentTypes[extension] ?? file.type });
+      /** @type {Envelope<UploadedFile>} */
+      const { data } = await call('POST', '/chats/upload-file', { file: typed });
+      pending.replaceWith(this.add(data));
     } catch (error) {
       pending.ariaBusy = 'false';
-      const remove = () => this.#remove(pending);
-      fill(
-        pending,
-        element('span', { role: 'alert' }, `${file.name}: ${messageOf(error)}`),
-        iconButton('close', `Dismiss ${file.name}`, { click: remove }),
-      );
+      const dismiss = iconButton('close', `Dismiss ${file.name}`, { click: () => this.#remove(pending) });
+      fill(pending, html.span({ role: 'alert' }, `${file.name}: ${messageOf(error)}`), dismiss);
     }
   }
 
   /** @param {UploadedFile} file */
   add(file) {
-    const button = iconButton('close', `Remove ${file.original_name}`, {
-      click: () => this.#remove(item, file),
-    });
-    const item = element('li', {}, file.original_name, element('small', {}, sizeOf(file.size)), button);
+    const click = () => this.#remove(item, file);
+    const button = iconButton('close', `Remove ${file.original_name}`, { click });
+    const item = html.li(file.original_name, html.small(sizeOf(file.size)), button);
     this.#files.set(file, item);
     this.node.append(item);
     this.node.hidden = false;

@@ -1,7 +1,7 @@
-/** @import { BatchResult, Message } from './types.d.ts' */
+/** @import { BatchResult, Envelope, Message } from './types.d.ts' */
 import { call } from './api.js';
 import { csvOf } from './batch-file.js';
-import { button, drawPager, element, fill } from './dom.js';
+import { button, drawPager, fill, html } from './dom.js';
 import { markdownOf } from './markdown.js';
 
 const resultsPerPage = 50;
@@ -16,9 +16,9 @@ const requestsPerBatch = 1000;
  * @param {(error: unknown) => void} onError
  */
 export function createResults(id, userOf, onError) {
-  const results = element('ol', { class: 'results' });
-  const pages = element('div', {});
-  const failedOnly = element('input', { type: 'checkbox', change: () => open(0).catch(onError) });
+  const results = html.ol({ class: 'results' });
+  const pages = html.div();
+  const failedOnly = html.input({ type: 'checkbox', change: () => open(0).catch(onError) });
   /** The shown items. An item whose result has not changed stays. @type {Map<string, HTMLElement>} */
   let shown = new Map();
   let offset = 0;
@@ -30,25 +30,22 @@ export function createResults(id, userOf, onError) {
     return load();
   }
 
-  /** @param {'csv' | 'jsonl'} format */
-  const downloadButton = (format) =>
-    button(`Download ${format.toUpperCase()}`, () => download(id, format).catch(onError));
-
   /** @param {AbortSignal} [signal] */
   async function load(signal) {
     const query = { limit: resultsPerPage, offset, status: failedOnly.checked ? 'failed' : undefined };
+    /** @type {Envelope<BatchResult[]>} */
     const { data, pagination } = await call('GET', `/batches/${id}/results`, { query });
     if (signal?.aborted) return;
     const before = shown;
     shown = new Map();
-    for (const result of /** @type {BatchResult[]} */ (data)) {
+    for (const result of data) {
       const text = JSON.stringify(result);
       const item = before.get(text) ?? resultItem(result);
       shown.set(text, item);
       const question = item.querySelector('.question');
       if (!before.has(text) && question !== null) questions.observe(question);
     }
-    if (shown.size === 0) shown.set('', element('li', { class: 'hint' }, 'No result.'));
+    if (shown.size === 0) shown.set('', html.li({ class: 'hint' }, 'No result.'));
     drawItems([...shown.values()]);
     drawPager(pages, pagination, (target) => open(target).then(() => results.scrollIntoView(), onError));
   }
@@ -68,16 +65,14 @@ export function createResults(id, userOf, onError) {
   }
 
   return {
-    node: element(
-      'section',
+    node: html.section(
       { class: 'result-list', 'aria-label': 'Results' },
-      element(
-        'div',
+      html.div(
         { class: 'form-end' },
-        element('label', { class: 'check' }, failedOnly, 'Failed only'),
-        element('span', { class: 'spacer' }),
-        downloadButton('csv'),
-        downloadButton('jsonl'),
+        html.label({ class: 'check' }, failedOnly, 'Failed only'),
+        html.span({ class: 'spacer' }),
+        button('Download CSV', () => download(id, 'csv').catch(onError)),
+        button('Download JSONL', () => download(id, 'jsonl').catch(onError)),
       ),
       results,
       pages,
@@ -91,11 +86,11 @@ export function createResults(id, userOf, onError) {
  * @param {'csv' | 'jsonl'} format
  */
 async function download(id, format) {
+  /** @type {Envelope<BatchResult[]>} */
   const { data } = await call('GET', `/batches/${id}/results`, { query: { limit: requestsPerBatch } });
-  const all = /** @type {BatchResult[]} */ (data);
-  const text = format === 'csv' ? csvOf(all) : all.map((result) => `${JSON.stringify(result)}\n`).join('');
+  const text = format === 'csv' ? csvOf(data) : data.map((result) => `${JSON.stringify(result)}\n`).join('');
   const href = URL.createObjectURL(new Blob([text]));
-  element('a', { href, download: `batch-${id}.${format}` }).click();
+  html.a({ href, download: `batch-${id}.${format}` }).click();
   URL.revokeObjectURL(href);
 }
 
@@ -121,7 +116,7 @@ function watchQuestions(userOf) {
 
 /** @param {string} status */
 export const statusBadge = (status, text = status.replaceAll('_', ' ')) =>
-  element('span', { class: 'badge', 'data-status': status }, text);
+  html.span({ class: 'badge', 'data-status': status }, text);
 
 /**
  * The message that a result replies to.
@@ -132,8 +127,8 @@ export const statusBadge = (status, text = status.replaceAll('_', ' ')) =>
  */
 async function readQuestion(chatId, messageId, user) {
   const query = { external_user_id: user, order_by: 'desc' };
-  const { data } = await call('GET', `/chats/${chatId}/messages`, { query });
-  const messages = /** @type {Message[]} */ (data);
+  /** @type {Envelope<Message[]>} */
+  const { data: messages } = await call('GET', `/chats/${chatId}/messages`, { query });
   const reply = messages.find(({ id, role }) => (messageId === 0 ? role === 'assistant' : id === messageId));
   return messages.find(({ role, group_id }) => role === 'user' && group_id === reply?.group_id)?.content;
 }
@@ -143,27 +138,20 @@ function resultItem(result) {
   const { custom_id, status, response_content, response_usage, error_code, error_message } = result;
   const { history_id, message_id } = result;
   const hasEnded = status === 'success' || status === 'failed';
-  return element(
-    'li',
+  const ids = { 'data-chat': history_id ?? undefined, 'data-message': message_id ?? 0 };
+  const question = { class: 'question text', dir: 'auto', ...ids };
+  return html.li(
     { class: 'result' },
-    element(
-      'div',
+    html.div(
       { class: 'result-head' },
-      element('strong', { dir: 'auto' }, custom_id),
+      html.strong({ dir: 'auto' }, custom_id),
       statusBadge(status),
-      element('span', { class: 'spacer' }),
-      response_usage !== null && element('span', { class: 'usage' }, `${response_usage.total_tokens} tokens`),
-      history_id !== null && element('a', { href: `#/chats/${history_id}` }, `Chat ${history_id}`),
+      html.span({ class: 'spacer' }),
+      response_usage !== null && html.span({ class: 'usage' }, `${response_usage.total_tokens} tokens`),
+      history_id !== null && html.a({ href: `#/chats/${history_id}` }, `Chat ${history_id}`),
     ),
-    hasEnded &&
-      history_id !== null &&
-      element('p', {
-        class: 'question text',
-        dir: 'auto',
-        'data-chat': history_id,
-        'data-message': message_id ?? 0,
-      }),
+    hasEnded && history_id !== null && html.p(question),
     response_content !== null && markdownOf(response_content),
-    error_message !== null && element('p', { class: 'error' }, `${error_message} (${error_code})`),
+    error_message !== null && html.p({ class: 'error' }, `${error_message} (${error_code})`),
   );
 }

@@ -1,7 +1,7 @@
-/** @import { Agent, Batch } from './types.d.ts' */
+/** @import { Agent, Batch, Envelope } from './types.d.ts' */
 import { call } from './api.js';
 import { createResults, statusBadge } from './batch-results.js';
-import { button, byId, createProblem, drawPager, element, fill, linkItem, shortTime } from './dom.js';
+import { button, byId, createProblem, drawPager, fill, html, linkItem, shortTime } from './dom.js';
 import { newBatchForm } from './new-batch.js';
 
 const batchesPerPage = 20;
@@ -23,17 +23,16 @@ export function createBatches(userOf) {
 
   async function loadList(from = offset) {
     offset = from;
+    /** @type {Envelope<Batch[]>} */
     const { data, pagination } = await call('GET', '/batches', { query: { limit: batchesPerPage, offset } });
-    const batches = /** @type {Batch[]} */ (data);
-    fill(list, ...batches.map(itemOf));
-    if (batches.length === 0) fill(list, element('li', { class: 'hint' }, 'No batch yet.'));
+    fill(list, ...data.map(itemOf), data.length === 0 && html.li({ class: 'hint' }, 'No batch yet.'));
     drawPager(pages, pagination, (target) => loadList(target));
   }
 
   /** @param {Batch} batch */
   const itemOf = (batch) =>
     linkItem(
-      { href: `#/batches/${batch.id}`, ...(batch.id === shownId && { 'aria-current': 'page' }) },
+      { href: `#/batches/${batch.id}`, 'aria-current': batch.id === shownId && 'page' },
       [`${batch.total_requests} ${batch.total_requests === 1 ? 'request' : 'requests'}`, batchBadge(batch)],
       [shortTime(batch.created_at), batch.id.slice(0, 8)],
     );
@@ -81,41 +80,34 @@ function batchBadge({ status, failed_requests, total_requests }) {
  * @param {(chatId: number) => string} userOf
  */
 function createDetails(id, userOf) {
-  const status = element('span', { 'aria-live': 'polite' });
-  const progress = element('progress', { 'aria-label': 'Requests that have ended', max: 1, value: 0 });
-  const counts = element('p', { class: 'counts' });
-  const cancel = button('Cancel the batch', cancelBatch, { hidden: true });
+  const status = html.span({ 'aria-live': 'polite' });
+  const progress = html.progress({ 'aria-label': 'Requests that have ended', max: 1, value: 0 });
+  const counts = html.p({ class: 'counts' });
   const problem = createProblem();
   const results = createResults(id, userOf, problem.show);
 
-  async function cancelBatch() {
-    try {
-      show(/** @type {Batch} */ ((await call('POST', `/batches/${id}/cancel`)).data));
-    } catch (error) {
-      problem.show(error);
-    }
-  }
+  const cancelBatch = () =>
+    call('POST', `/batches/${id}/cancel`).then(({ data }) => show(data), problem.show);
+
+  const cancel = button('Cancel the batch', cancelBatch, { hidden: true });
 
   /** @param {Batch} batch */
   function show(batch) {
+    const { completed_requests, failed_requests, total_requests } = batch;
     fill(status, batchBadge(batch));
-    progress.max = batch.total_requests;
-    progress.value = batch.completed_requests + batch.failed_requests;
-    fill(
-      counts,
-      `${batch.completed_requests} completed, ${batch.failed_requests} failed, ${batch.total_requests} in all`,
-    );
+    progress.max = total_requests;
+    progress.value = completed_requests + failed_requests;
+    fill(counts, `${completed_requests} completed, ${failed_requests} failed, ${total_requests} in all`);
     cancel.hidden = batch.status !== 'in_progress';
   }
 
   return {
-    node: element(
-      'div',
+    node: html.div(
       { class: 'page' },
-      element('h1', {}, 'Batch ', status),
-      element('p', { class: 'hint' }, id),
+      html.h1('Batch ', status),
+      html.p({ class: 'hint' }, id),
       progress,
-      element('div', { class: 'form-end' }, counts, cancel),
+      html.div({ class: 'form-end' }, counts, cancel),
       problem.node,
       results.node,
     ),
@@ -126,7 +118,8 @@ function createDetails(id, userOf) {
      * @param {AbortSignal} signal
      */
     async load(signal) {
-      const batch = /** @type {Batch} */ ((await call('GET', `/batches/${id}`)).data);
+      /** @type {Envelope<Batch>} */
+      const { data: batch } = await call('GET', `/batches/${id}`);
       if (!signal.aborted) show(batch);
       await results.load(signal);
       return batch;

@@ -1,8 +1,8 @@
-/** @import { Agent, Chat } from './types.d.ts' */
+/** @import { Agent, Chat, Envelope } from './types.d.ts' */
 import { call } from './api.js';
 import { Conversation } from './conversation.js';
 import { confirmAction, enterText } from './dialogs.js';
-import { byId, drawPager, element, fill, iconButton, linkItem, shortTime } from './dom.js';
+import { byId, drawPager, fill, html, iconButton, linkItem, shortTime } from './dom.js';
 import { onReplyElsewhere, storedUser } from './session.js';
 
 /** As many as the service lists at once. The search looks at the chats of one page. */
@@ -15,12 +15,11 @@ export class Chats {
   #search = byId('chat-search', HTMLInputElement);
   #pages = byId('chat-pages', HTMLElement);
   #view = byId('chats-view', HTMLElement);
-  #heading = element('h1', {});
-  #facts = element('p', {});
-  #header = element(
-    'header',
+  #heading = html.h1();
+  #facts = html.p();
+  #header = html.header(
     { class: 'chat-header' },
-    element('div', {}, this.#heading, this.#facts),
+    html.div(this.#heading, this.#facts),
     iconButton('pencil', 'Rename the chat', { click: () => this.#rename() }),
     iconButton('trash', 'Delete the chat', { click: () => this.#delete() }),
   );
@@ -70,12 +69,12 @@ export class Chats {
 
   async loadList(offset = this.#offset) {
     this.#offset = offset;
+    /** @type {Envelope<Chat[]>} */
     const { data, pagination } = await call('GET', '/chats', { query: { limit: chatsPerPage, offset } });
-    this.#listed = /** @type {Chat[]} */ (data);
+    this.#listed = data;
     for (const chat of this.#listed) this.#known.set(chat.id, chat);
     this.#drawList();
-    const open = (/** @type {number} */ target) => this.loadList(target).catch(this.#showError);
-    drawPager(this.#pages, pagination, open);
+    drawPager(this.#pages, pagination, (target) => this.loadList(target).catch(this.#showError));
   }
 
   #drawList() {
@@ -83,11 +82,10 @@ export class Chats {
     const found = this.#listed.filter(({ name, external_user_id }) =>
       `${name} ${external_user_id ?? ''}`.toLowerCase().includes(words),
     );
-    const [own = [], ofBatches = []] = [false, true].map((isOfBatch) =>
-      found.filter(({ meta }) => (meta.batch_id !== undefined) === isOfBatch),
-    );
+    const own = found.filter(({ meta }) => meta.batch_id === undefined);
+    const ofBatches = found.filter(({ meta }) => meta.batch_id !== undefined);
     const none = this.#listed.length === 0 ? 'No chat yet.' : 'No chat found.';
-    fill(this.#list, ...own.map(itemOf), found.length === 0 && element('li', { class: 'hint' }, none));
+    fill(this.#list, ...own.map(itemOf), found.length === 0 && html.li({ class: 'hint' }, none));
     fill(this.#ofBatches, ...ofBatches.map(itemOf));
     const group = byId('batch-chats', HTMLDetailsElement);
     group.hidden = ofBatches.length === 0;
@@ -109,10 +107,7 @@ export class Chats {
   async open(id) {
     this.#openId = id;
     const running = this.#conversations.get(id);
-    if (running !== undefined) {
-      this.#show(running);
-      return;
-    }
+    if (running !== undefined) return this.#show(running);
     if (!this.#known.has(id)) {
       // A message must not go to the chat that was open, if this one cannot be read.
       this.#shown = undefined;
@@ -171,11 +166,8 @@ export class Chats {
   }
 
   #markShown() {
-    for (const link of document.querySelectorAll('#side a[data-chat]')) {
-      if (!(link instanceof HTMLElement)) continue;
-      if (link.dataset.chat === String(this.#openId)) link.setAttribute('aria-current', 'page');
-      else link.removeAttribute('aria-current');
-    }
+    for (const link of document.querySelectorAll('#side a[data-chat]'))
+      link.ariaCurrent = link.getAttribute('data-chat') === String(this.#openId) ? 'page' : null;
   }
 
   /** @type {(error: unknown) => void} */
@@ -188,12 +180,8 @@ export class Chats {
     const name = await enterText('Rename the chat', 'Rename', 'Name', properties);
     if (!name) return;
     const body = { name, external_user_id: chat.external_user_id };
-    try {
-      await call('PATCH', `/chats/${chat.id}`, { body });
-      this.#conversations.get(chat.id)?.rename(name);
-    } catch (error) {
-      this.#showError(error);
-    }
+    const rename = () => this.#conversations.get(chat.id)?.rename(name);
+    await call('PATCH', `/chats/${chat.id}`, { body }).then(rename, this.#showError);
   }
 
   async #delete() {
@@ -218,10 +206,8 @@ export class Chats {
  * @param {number} id
  * @returns {Promise<Chat>}
  */
-async function readChat(id) {
-  const { data } = await call('GET', `/chats/${id}`, { query: { external_user_id: storedUser() } });
-  return /** @type {Chat} */ (data);
-}
+const readChat = async (id) =>
+  (await call('GET', `/chats/${id}`, { query: { external_user_id: storedUser() } })).data;
 
 /** @param {Chat} chat */
 const itemOf = ({ id, name, created_at, external_user_id }) =>

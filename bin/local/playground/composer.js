@@ -1,20 +1,20 @@
 /** @import { UploadedFile } from './types.d.ts' */
 import { Attachments } from './attachments.js';
-import { element, icon, iconButton, onEnter } from './dom.js';
+import { html, iconButton, onEnter } from './dom.js';
 import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
 
 /** The form for a message with files. The unsent message of each chat stays in the tab's session. */
 export class Composer {
-  #input = element('textarea', {
+  #input = html.textarea({
     'aria-label': 'Message',
     placeholder: 'Write a message',
     dir: 'auto',
-    input: () => this.#store(),
+    input: () => this.store(),
     keydown: (event) => this.#onKey(event),
   });
-  #chooser = element('input', {
+  #chooser = html.input({
     type: 'file',
     multiple: true,
     hidden: true,
@@ -24,25 +24,15 @@ export class Composer {
       this.#chooser.value = '';
     },
   });
-  #stream = element('input', { type: 'checkbox', checked: true });
-  #sendButton = element(
-    'button',
-    { type: 'submit', class: 'round-button', 'aria-label': 'Send', title: 'Send (Enter)' },
-    icon('send'),
-  );
-  #stopButton = element(
-    'button',
-    {
-      type: 'button',
-      class: 'round-button',
-      'aria-label': 'Stop',
-      title: 'Stop (Esc)',
-      hidden: true,
-      click: () => this.#events.onStop(),
-    },
-    icon('stop'),
-  );
-  #attachments = new Attachments(() => this.#store());
+  #stream = html.input({ type: 'checkbox', checked: true });
+  #sendButton = iconButton('send', 'Send', { type: 'submit', class: 'round-button', title: 'Send (Enter)' });
+  #stopButton = iconButton('stop', 'Stop', {
+    class: 'round-button',
+    title: 'Stop (Esc)',
+    hidden: true,
+    click: () => this.#events.onStop(),
+  });
+  #attachments = new Attachments(() => this.store());
   #isRunning = false;
   #chatId;
   #events;
@@ -55,38 +45,24 @@ export class Composer {
   constructor(chatId, events) {
     this.#chatId = chatId;
     this.#events = events;
-    const bar = element(
-      'div',
+    const title = 'Off: the reply comes as one JSON response';
+    const bar = html.div(
       { class: 'composer-bar' },
       iconButton('clip', 'Attach files', { click: () => this.#chooser.click() }),
       this.#chooser,
-      element(
-        'label',
-        { class: 'check', title: 'Off: the reply comes as one JSON response' },
-        this.#stream,
-        'Stream',
-      ),
-      element('span', { class: 'spacer' }),
+      html.label({ class: 'check', title }, this.#stream, 'Stream'),
+      html.span({ class: 'spacer' }),
       this.#sendButton,
       this.#stopButton,
     );
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      this.#submit();
-    };
     const paste = (/** @type {Event} */ event) => {
       const files = event instanceof ClipboardEvent ? event.clipboardData?.files : undefined;
       if (files === undefined || files.length === 0) return;
       event.preventDefault();
       this.attach(files);
     };
-    this.node = element(
-      'form',
-      { class: 'composer', submit, paste },
-      this.#attachments.node,
-      this.#input,
-      bar,
-    );
+    const properties = { class: 'composer', submit: () => this.#submit(), paste };
+    this.node = html.form(properties, this.#attachments.node, this.#input, bar);
     this.restore(storedDraft(chatId));
   }
 
@@ -108,11 +84,6 @@ export class Composer {
     storeDraft(chatId, storedDraft(this.#chatId));
     storeDraft(this.#chatId, { text: '', files: [] });
     this.#chatId = chatId;
-  }
-
-  /** Removes the message from the session when the service has it. Until then, a reload restores it. */
-  forgetSent() {
-    this.#store();
   }
 
   focus() {
@@ -137,10 +108,11 @@ export class Composer {
   restore({ text, files }) {
     if (this.#input.value === '') this.#input.value = text;
     for (const file of files) this.#attachments.add(file);
-    this.#store();
+    this.store();
   }
 
-  #store() {
+  /** Stores the unsent message. Once the service has a message, this removes it. Until then, a reload restores it. */
+  store() {
     storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });
   }
 

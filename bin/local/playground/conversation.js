@@ -1,8 +1,8 @@
-/** @import { Agent, Chat, Message } from './types.d.ts' */
+/** @import { Agent, Chat, Envelope, Message } from './types.d.ts' */
 /** @import { Draft } from './composer.js' */
 import { call, RequestFailed, request } from './api.js';
 import { Composer } from './composer.js';
-import { button, element, fill, messageOf } from './dom.js';
+import { button, createProblem, fill, html, messageOf } from './dom.js';
 import { createEventList } from './event-list.js';
 import { followEnd } from './follow-end.js';
 import { createIntroduction } from './introduction.js';
@@ -32,26 +32,16 @@ export class Conversation {
   /** The reply in progress. @type {{ responseId: string | undefined, abort: AbortController } | undefined} */
   #running;
   #eventList = createEventList();
-  #notice = element('div', { class: 'notice', role: 'alert', hidden: true });
-  #introduction = element('div', {});
+  #notice = createProblem('notice');
+  showError = this.#notice.show;
+  #introduction = html.div();
   #previous = button('Earlier messages', () => this.loadHistory(), {
     class: 'small-button previous',
     hidden: true,
   });
-  #log = element('div', { class: 'log', role: 'log', 'aria-label': 'Messages' });
-  #scroller = element(
-    'div',
-    { class: 'scroller', tabindex: 0 },
-    this.#introduction,
-    this.#previous,
-    this.#log,
-  );
+  #log = html.div({ class: 'log', role: 'log', 'aria-label': 'Messages' });
+  #scroller = html.div({ class: 'scroller', tabindex: 0 }, this.#introduction, this.#previous, this.#log);
   #scrollToEnd = followEnd(this.#scroller, this.#log);
-  /** @type {(error: unknown) => void} */
-  showError = (error) => {
-    this.#notice.hidden = false;
-    fill(this.#notice, messageOf(error));
-  };
   #composer;
   #observers;
   events = this.#eventList.node;
@@ -64,22 +54,15 @@ export class Conversation {
   constructor(chat, observers) {
     this.chat = chat;
     this.#observers = observers;
-    this.#composer = new Composer(chat?.id, {
-      onSend: (draft) => this.#send(draft),
-      onStop: () => this.#stop(),
-    });
+    const onSend = (/** @type {Draft} */ draft) => this.#send(draft);
+    this.#composer = new Composer(chat?.id, { onSend, onStop: () => this.#stop() });
     const drop = (/** @type {Event} */ event) => {
       if (!(event instanceof DragEvent) || !event.dataTransfer?.types.includes('Files')) return;
       event.preventDefault();
       if (event.type === 'drop') this.#composer.attach(event.dataTransfer.files);
     };
-    this.node = element(
-      'div',
-      { class: 'conversation', dragover: drop, drop },
-      this.#scroller,
-      this.#notice,
-      this.#composer.node,
-    );
+    const properties = { class: 'conversation', dragover: drop, drop };
+    this.node = html.div(properties, this.#scroller, this.#notice.node, this.#composer.node);
   }
 
   get isRunning() {
@@ -92,11 +75,11 @@ export class Conversation {
 
   /** @param {Agent[]} agents */
   introduce(agents) {
-    const onAgent = (/** @type {Agent} */ agent) => {
-      this.#agent = agent;
-    };
-    const onQuestion = (/** @type {string} */ text) => this.#sendText(text);
-    fill(this.#introduction, createIntroduction(agents, { onAgent, onQuestion }));
+    const introduction = createIntroduction(agents, {
+      onAgent: (agent) => (this.#agent = agent),
+      onQuestion: (text) => this.#sendText(text),
+    });
+    fill(this.#introduction, introduction);
   }
 
   /** Shows the newest messages, and the reply in progress, if there is one. */
@@ -150,8 +133,9 @@ export class Conversation {
    */
   async #readHistory(page) {
     const query = { external_user_id: this.#user, order_by: 'desc', ...page };
+    /** @type {Envelope<Message[]>} */
     const { data, pagination } = await call('GET', `/chats/${this.chat?.id}/messages`, { query });
-    return { messages: /** @type {Message[]} */ (data), total: pagination.total_records };
+    return { messages: data, total: pagination.total_records };
   }
 
   /** @param {Message} message */
@@ -163,14 +147,16 @@ export class Conversation {
   }
 
   #createReply() {
-    const ratingOf = (/** @type {number} */ messageId, /** @type {Message['feedback_counts']} */ counts) => {
-      const chatId = this.chat?.id ?? 0;
-      return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
-    };
-    return createReply(ratingOf, (text) => {
-      if (this.#running === undefined) this.#sendText(text);
-      else this.showError(new Error('The reply is still in progress.'));
-    });
+    return createReply(
+      (messageId, counts) => {
+        const chatId = this.chat?.id ?? 0;
+        return createRating({ chatId, messageId, user: this.#user, counts, onError: this.showError });
+      },
+      (text) => {
+        if (this.#running === undefined) this.#sendText(text);
+        else this.showError(new Error('The reply is still in progress.'));
+      },
+    );
   }
 
   /** The next message answers a form: those of earlier replies are only read. */
@@ -193,7 +179,7 @@ export class Conversation {
   /** @param {Draft} draft */
   async #send(draft) {
     const question = userArticle({ content: draft.text, attached_files: draft.files });
-    this.#notice.hidden = true;
+    this.#notice.node.hidden = true;
     this.#introduction.hidden = true;
     this.#log.append(question);
     await this.#run(
@@ -289,11 +275,12 @@ export class Conversation {
   async #createChat(text) {
     const name = text.length > nameCharacters ? `${text.slice(0, nameCharacters - 1)}…` : text;
     const body = { name, agent_id: this.#agent?.id, external_user_id: storedUser() };
-    const { data } = await call('POST', '/chats', { body });
-    this.chat = /** @type {Chat} */ (data);
-    this.#composer.setChat(this.chat.id);
-    this.#observers.onCreated(this.chat);
-    return this.chat;
+    /** @type {Envelope<Chat>} */
+    const { data: chat } = await call('POST', '/chats', { body });
+    this.chat = chat;
+    this.#composer.setChat(chat.id);
+    this.#observers.onCreated(chat);
+    return chat;
   }
 
   /**
@@ -314,7 +301,7 @@ export class Conversation {
       if (this.#running !== undefined) this.#running.responseId = event.response_id;
       if (event.type === 'response.created') {
         storeRunningReply(chatId, event.response_id);
-        this.#composer.forgetSent();
+        this.#composer.store();
       }
       if (event.type === 'response.chat.title.updated') this.rename(event.name);
       else reply.apply(event, 'send' in source ? (performance.now() - startedAt) / 1000 : undefined);
@@ -328,7 +315,7 @@ export class Conversation {
    */
   async #readReply(send, reply) {
     await send();
-    this.#composer.forgetSent();
+    this.#composer.store();
     // The response is the text alone. The history also has its id, steps and usage.
     const { messages } = await this.#readHistory({ limit: 1 });
     if (messages[0] !== undefined) reply.show(messages[0]);
@@ -343,7 +330,11 @@ export class Conversation {
     reply.setNote('The reply is in progress …');
     for (let count = 0; count < polls; count += 1) {
       await pause(pollMilliseconds, signal);
-      const [newest] = await this.#readHistory({ limit: 1 }).then(({ messages }) => messages, ignoreLost);
+      // Without a response, the next poll may have one.
+      const read = await this.#readHistory({ limit: 1 }).catch((error) => {
+        if (error instanceof RequestFailed && error.isRejection) throw error;
+      });
+      const newest = read?.messages[0];
       if (newest?.role !== 'assistant') continue;
       await this.#readName();
       reply.setNote('');
@@ -355,8 +346,9 @@ export class Conversation {
 
   async #readName() {
     const query = { external_user_id: this.#user };
+    /** @type {Envelope<Chat>} */
     const { data } = await call('GET', `/chats/${this.chat?.id}`, { query });
-    this.rename(/** @type {Chat} */ (data).name);
+    this.rename(data.name);
   }
 
   async #stop() {
@@ -372,13 +364,4 @@ export class Conversation {
       else this.showError(error);
     }
   }
-}
-
-/**
- * @param {unknown} error
- * @returns {[]} if there was no response
- */
-function ignoreLost(error) {
-  if (error instanceof RequestFailed && error.isRejection) throw error;
-  return [];
 }

@@ -1,4 +1,4 @@
-import { button, byId, element, field, fill } from './dom.js';
+import { button, byId, field, fill, html, submitButton } from './dom.js';
 
 const dialog = byId('dialog', HTMLDialogElement);
 
@@ -12,26 +12,13 @@ const dialog = byId('dialog', HTMLDialogElement);
  */
 export function openDialog(title, action, ...content) {
   let isSubmitted = false;
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const submit = () => {
     isSubmitted = true;
     dialog.close();
   };
-  fill(
-    dialog,
-    element(
-      'form',
-      { submit },
-      element('h2', { id: 'dialog-title' }, title),
-      ...content,
-      element(
-        'div',
-        { class: 'dialog-buttons' },
-        button('Cancel', () => dialog.close(), { class: 'button' }),
-        element('button', { type: 'submit', class: 'button primary' }, action),
-      ),
-    ),
-  );
+  const cancel = button('Cancel', () => dialog.close(), { class: 'button' });
+  const buttons = html.div({ class: 'dialog-buttons' }, cancel, submitButton(action));
+  fill(dialog, html.form({ submit }, html.h2({ id: 'dialog-title' }, title), ...content, buttons));
   const { promise, resolve } = Promise.withResolvers();
   dialog.addEventListener('close', () => resolve(isSubmitted), { once: true });
   dialog.showModal();
@@ -43,7 +30,7 @@ export function openDialog(title, action, ...content) {
  * @param {string} text
  * @param {string} action
  */
-export const confirmAction = (title, text, action) => openDialog(title, action, element('p', {}, text));
+export const confirmAction = (title, text, action) => openDialog(title, action, html.p(text));
 
 /**
  * Resolves with the text, or undefined if the dialog was cancelled.
@@ -56,13 +43,8 @@ export const confirmAction = (title, text, action) => openDialog(title, action, 
  * @returns {Promise<string | undefined>}
  */
 export async function enterText(title, action, label, properties, hint) {
-  const input = element('input', {
-    autocomplete: 'off',
-    spellcheck: 'false',
-    dir: 'auto',
-    autofocus: true,
-    ...properties,
-  });
-  const isSubmitted = await openDialog(title, action, hint && element('p', {}, hint), field(label, input));
+  const usual = { autocomplete: 'off', spellcheck: 'false', dir: 'auto', autofocus: true };
+  const input = html.input({ ...usual, ...properties });
+  const isSubmitted = await openDialog(title, action, hint && html.p(hint), field(label, input));
   return isSubmitted ? input.value.trim() : undefined;
 }

@@ -1,18 +1,31 @@
 /**
  * @typedef {Node | string | number | null | undefined | false} Child
- * @typedef {Record<string, string | number | boolean | undefined | ((event: Event) => unknown)>} Properties
+ * @typedef {Record<string, string | number | boolean | undefined | ((event: Event) => unknown)>} Properties of an element:
+ *   attributes, and listeners by the names of their events
  */
 
 /**
- * Creates an element. Text becomes text nodes, so markup in it has no effect.
+ * Creates elements by the names of their tags: `html.p({ class: 'hint' }, text)`, or `html.p(text)` without properties. Text
+ * becomes text nodes, so markup in it has no effect.
  *
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Properties} [properties] attributes, and listeners by the names of their events
- * @param {...Child} children
- * @returns {HTMLElementTagNameMap[Tag]}
+ * @type {{ [Tag in keyof HTMLElementTagNameMap]: {
+ *   (properties: Properties, ...children: Child[]): HTMLElementTagNameMap[Tag],
+ *   (...children: Child[]): HTMLElementTagNameMap[Tag],
+ * } }}
  */
-export function element(tag, properties = {}, ...children) {
+export const html = new Proxy(/** @type {any} */ ({}), {
+  get:
+    (_, /** @type {string} */ tag) =>
+    (/** @type {any} */ first, /** @type {Child[]} */ ...others) =>
+      first?.constructor === Object ? element(tag, first, ...others) : element(tag, {}, first, ...others),
+});
+
+/**
+ * @param {string} tag
+ * @param {Properties} properties
+ * @param {...Child} children
+ */
+function element(tag, properties, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (typeof value === 'function') node.addEventListener(name, value);
@@ -65,7 +78,6 @@ export function onceAFrame(work) {
 }
 
 const paths = {
-  plus: 'M12 5v14M5 12h14',
   send: 'M12 19V5M5 12l7-7 7 7',
   stop: 'M7 7h10v10H7z',
   clip: 'M20 11.5l-8.2 8.2a5 5 0 0 1-7.1-7.1l8.5-8.5a3.4 3.4 0 0 1 4.8 4.8l-8.5 8.4a1.7 1.7 0 0 1-2.4-2.4l7.8-7.7',
@@ -74,20 +86,15 @@ const paths = {
   pencil: 'M4 20l1-4L16 5l3 3L8 19zM13.500 7.500l3 3',
   trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10.500 11v5M13.500 11v5',
   copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
-  list: 'M4 6h16M4 12h16M4 18h16',
-  panel: 'M4 5h16v14H4zM14.500 5v14',
   close: 'M6 6l12 12M18 6L6 18',
 };
 
-/**
- * @param {keyof typeof paths} name
- * @returns {SVGElement}
- */
-export function icon(name) {
+/** @param {keyof typeof paths} name */
+function icon(name) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 24 24');
-  svg.setAttribute('aria-hidden', 'true');
   svg.setAttribute('class', 'icon');
+  svg.ariaHidden = 'true';
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
   path.setAttribute('d', paths[name]);
   svg.append(path);
@@ -100,20 +107,23 @@ export function icon(name) {
  * @param {Properties} [properties]
  */
 export const button = (label, click, properties) =>
-  element('button', { type: 'button', class: 'small-button', click, ...properties }, label);
+  html.button({ type: 'button', class: 'small-button', click, ...properties }, label);
+
+/** @param {string} label */
+export const submitButton = (label) => html.button({ type: 'submit', class: 'button primary' }, label);
 
 /**
  * @param {string} label
  * @param {...Child} children the input first
  */
-export const field = (label, ...children) => element('label', { class: 'field' }, label, ...children);
+export const field = (label, ...children) => html.label({ class: 'field' }, label, ...children);
 
 /**
  * @param {{ id: string, name: string }[]} items
  * @param {Properties} [properties]
  */
-export const selectOf = (items, properties) =>
-  element('select', properties, ...items.map(({ id, name }) => element('option', { value: id }, name)));
+export const selectOf = (items, properties = {}) =>
+  html.select(properties, ...items.map(({ id, name }) => html.option({ value: id }, name)));
 
 /**
  * An entry of a list at the side, which links to what it names.
@@ -122,17 +132,11 @@ export const selectOf = (items, properties) =>
  * @param {Child[]} name
  * @param {(string | null)[]} facts
  */
-export const linkItem = (properties, name, facts) =>
-  element(
-    'li',
-    {},
-    element(
-      'a',
-      properties,
-      element('span', { class: 'name', dir: 'auto' }, ...name),
-      element('span', { class: 'meta' }, facts.filter(Boolean).join(' · ')),
-    ),
-  );
+export function linkItem(properties, name, facts) {
+  const title = html.span({ class: 'name', dir: 'auto' }, ...name);
+  const meta = html.span({ class: 'meta' }, facts.filter(Boolean).join(' · '));
+  return html.li(html.a(properties, title, meta));
+}
 
 /**
  * A listener for keys, which calls `enter` at Enter without Shift, unless a word is being composed.
@@ -151,8 +155,8 @@ export const onEnter = (enter) => (event) => {
 export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 
 /** An element that shows an error. It is hidden until there is one. */
-export function createProblem(properties = { class: 'error' }) {
-  const node = element('p', { ...properties, role: 'alert', hidden: true });
+export function createProblem(kind = 'error') {
+  const node = html.p({ class: kind, role: 'alert', hidden: true });
   /** @param {unknown} error */
   const show = (error) => {
     node.hidden = false;
@@ -169,8 +173,7 @@ export function createProblem(properties = { class: 'error' }) {
  * @param {Properties} properties
  */
 export const iconButton = (name, label, properties) =>
-  element(
-    'button',
+  html.button(
     { type: 'button', class: 'icon-button', 'aria-label': label, title: label, ...properties },
     icon(name),
   );
@@ -182,7 +185,7 @@ export const iconButton = (name, label, properties) =>
  * @param {string} label
  */
 export function copyButton(text, label) {
-  const caption = element('span', {}, label);
+  const caption = html.span(label);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text());
@@ -192,7 +195,7 @@ export function copyButton(text, label) {
     }
     setTimeout(() => fill(caption, label), 1500);
   };
-  return element('button', { type: 'button', class: 'small-button', click: copy }, icon('copy'), caption);
+  return html.button({ type: 'button', class: 'small-button', click: copy }, icon('copy'), caption);
 }
 
 /**
@@ -205,10 +208,7 @@ export const pretty = (value) => (typeof value === 'string' ? value : JSON.strin
 export function shortTime(timestamp) {
   const time = new Date(timestamp);
   const isToday = time.toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(
-    undefined,
-    isToday ? { timeStyle: 'short' } : { dateStyle: 'medium' },
-  ).format(time);
+  return time.toLocaleString(undefined, isToday ? { timeStyle: 'short' } : { dateStyle: 'medium' });
 }
 
 /** @param {number} bytes */
@@ -226,22 +226,14 @@ export function sizeOf(bytes) {
  */
 export function drawPager(node, { limit, offset, total_pages, current_page }, open) {
   const focused = [...node.querySelectorAll('button')].findIndex((each) => each.matches(':focus'));
-  const pageButton = (
-    /** @type {string} */ label,
-    /** @type {number} */ target,
-    /** @type {boolean} */ isLast,
-  ) => button(label, () => open(target), { disabled: isLast });
-  const buttons = [
-    pageButton('Previous', Math.max(0, offset - limit), current_page <= 1),
-    pageButton('Next', offset + limit, current_page >= total_pages),
-  ];
-  const [previous, next] = buttons;
-  const position = element('span', {}, `${current_page} of ${total_pages}`);
-  fill(
-    node,
-    total_pages > 1 && element('nav', { class: 'pager', 'aria-label': 'Pages' }, previous, position, next),
-  );
+  const previous = button('Previous', () => open(Math.max(0, offset - limit)), {
+    disabled: current_page <= 1,
+  });
+  const next = button('Next', () => open(offset + limit), { disabled: current_page >= total_pages });
+  const position = html.span(`${current_page} of ${total_pages}`);
+  const pager = html.nav({ class: 'pager', 'aria-label': 'Pages' }, previous, position, next);
+  fill(node, total_pages > 1 && pager);
   // On the first and on the last page, a button is disabled and cannot have the focus.
-  const usable = [buttons[focused], ...buttons].find((each) => each?.disabled === false);
+  const usable = (focused === 1 ? [next, previous] : [previous, next]).find(({ disabled }) => !disabled);
   if (focused >= 0) usable?.focus({ preventScroll: true });
 }

@@ -1,5 +1,5 @@
 /** @import { StreamEvent } from './types.d.ts' */
-import { button, copyButton, element, fill, onceAFrame } from './dom.js';
+import { button, copyButton, fill, html, onceAFrame } from './dom.js';
 
 /** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
 
@@ -10,7 +10,7 @@ const shownCharacters = 100_000;
 
 /** The raw events of a conversation's streams, with the time since the request was sent. */
 export function createEventList() {
-  const list = element('ol', { class: 'events' });
+  const list = html.ol({ class: 'events' });
   const previous = button('', addPrevious, { hidden: true });
   /** @type {Entry[]} */
   let entries = [];
@@ -44,7 +44,7 @@ export function createEventList() {
   }
 
   return {
-    node: element('div', {}, previous, list),
+    node: html.div(previous, list),
 
     /** Starts the list of a new stream. */
     start() {
@@ -71,32 +71,21 @@ export function createEventList() {
 /** @param {Entry} entry */
 function lineOf({ raw, event, milliseconds }) {
   const type = event?.type ?? '[DONE]';
-  const summary = element(
-    'summary',
-    {},
-    element('span', { class: 'event-number' }, event?.sequence_number ?? ''),
-    element('span', { class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
-    element('span', { class: 'event-preview' }, previewOf(event)),
-    element('span', { class: 'event-time' }, `${milliseconds} ms`),
+  const summary = html.summary(
+    html.span({ class: 'event-number' }, event?.sequence_number ?? ''),
+    html.span({ class: 'event-type', 'data-kind': kindOf(type) }, type.replace(/^response\./, '')),
+    html.span({ class: 'event-preview' }, event && previews[event.type]?.(/** @type {never} */ (event))),
+    html.span({ class: 'event-time' }, `${milliseconds} ms`),
   );
-  const body = element('div', {});
-  const toggle = () => fill(body, ...bodyOf(raw));
-  return element('li', {}, element('details', { toggle }, summary, body));
-}
-
-/** @param {string} raw */
-function bodyOf(raw) {
+  const body = html.div();
   const rest = raw.length - shownCharacters;
-  return [
-    element('pre', {}, raw.slice(0, shownCharacters)),
-    rest > 0 &&
-      element(
-        'p',
-        { class: 'hint' },
-        `${rest.toLocaleString()} more characters `,
-        copyButton(() => raw, 'Copy all'),
-      ),
-  ];
+  const toggle = () => {
+    const hint = `${rest.toLocaleString()} more characters `;
+    const copy = copyButton(() => raw, 'Copy all');
+    const more = rest > 0 && html.p({ class: 'hint' }, hint, copy);
+    fill(body, html.pre(raw.slice(0, shownCharacters)), more);
+  };
+  return html.li(html.details({ toggle }, summary, body));
 }
 
 /** @param {string} type */
@@ -106,22 +95,16 @@ function kindOf(type) {
   return type === 'response.output_text.delta' ? 'delta' : 'other';
 }
 
-/** @param {StreamEvent | undefined} event */
-function previewOf(event) {
-  switch (event?.type) {
-    case 'response.created':
-      return event.model;
-    case 'response.output_text.delta':
-      return event.delta;
-    case 'response.chat.title.updated':
-      return event.name;
-    case 'response.reasoning_step.start':
-      return event.step.type;
-    case 'response.output_text.completed':
-      return event.incomplete ?? '';
-    case 'response.error':
-      return event.message;
-    default:
-      return '';
-  }
-}
+/**
+ * What is shown of an event, by its type.
+ *
+ * @type {{ [Type in StreamEvent['type']]?: (event: Extract<StreamEvent, { type: Type }>) => string | undefined }}
+ */
+const previews = {
+  'response.created': ({ model }) => model,
+  'response.output_text.delta': ({ delta }) => delta,
+  'response.chat.title.updated': ({ name }) => name,
+  'response.reasoning_step.start': ({ step }) => step.type,
+  'response.output_text.completed': ({ incomplete }) => incomplete,
+  'response.error': ({ message }) => message,
+};

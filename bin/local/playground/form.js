@@ -1,5 +1,5 @@
 /** @import { Form, FormField } from './types.d.ts' */
-import { element } from './dom.js';
+import { html, submitButton } from './dom.js';
 
 /**
  * @param {unknown} args of a step
@@ -15,29 +15,23 @@ export const isForm = (args) => Array.isArray(/** @type {Partial<Form>} */ (args
  */
 export function createForm({ title, description, fields }, onResponse) {
   const inputs = fields.map((field) => ({ field, input: inputOf(field) }));
-  /** @param {Event} event */
-  const submit = (event) => {
-    event.preventDefault();
-    const lines = inputs.map(({ field, input }) => `${field.label}: ${textOf(input)}`);
-    onResponse(lines.join('\n'));
-  };
-  return element(
-    'form',
+  const submit = () =>
+    onResponse(inputs.map(({ field, input }) => `${field.label}: ${textOf(input)}`).join('\n'));
+  const labels = inputs.map(({ field: { label, type, required }, input }) => {
+    const isCheck = type === 'boolean';
+    return html.label(
+      { class: isCheck ? 'check' : 'field' },
+      required && !isCheck ? `${label} *` : label,
+      input,
+    );
+  });
+  return html.form(
     { class: 'asked', submit, 'aria-label': title, dir: 'auto' },
-    element(
-      'fieldset',
-      {},
-      element('legend', {}, title),
-      description !== undefined && element('p', {}, description),
-      ...inputs.map(({ field, input }) =>
-        element(
-          'label',
-          { class: field.type === 'boolean' ? 'check' : 'field' },
-          field.required && field.type !== 'boolean' ? `${field.label} *` : field.label,
-          input,
-        ),
-      ),
-      element('button', { type: 'submit', class: 'button primary' }, 'Send the answers'),
+    html.fieldset(
+      html.legend(title),
+      description !== undefined && html.p(description),
+      ...labels,
+      submitButton('Send the answers'),
     ),
   );
 }
@@ -46,15 +40,14 @@ export function createForm({ title, description, fields }, onResponse) {
 function inputOf({ type, options = [], required = false }) {
   const isMultiple = type === 'multiselect';
   if (isMultiple || type === 'select')
-    return element(
-      'select',
+    return html.select(
       { multiple: isMultiple, required },
-      !isMultiple && element('option', { value: '' }, ''),
-      ...options.map((option) => element('option', {}, option)),
+      !isMultiple && html.option({ value: '' }, ''),
+      ...options.map((option) => html.option(option)),
     );
-  if (type === 'textarea') return element('textarea', { required, dir: 'auto' });
-  if (type === 'boolean') return element('input', { type: 'checkbox' });
-  return element('input', { type, required, dir: 'auto', step: type === 'number' ? 'any' : undefined });
+  if (type === 'textarea') return html.textarea({ required, dir: 'auto' });
+  if (type === 'boolean') return html.input({ type: 'checkbox' });
+  return html.input({ type, required, dir: 'auto', step: type === 'number' ? 'any' : undefined });
 }
 
 /** @param {ReturnType<typeof inputOf>} input */

@@ -1,5 +1,5 @@
 /** @import { Agent } from './types.d.ts' */
-import { button, element, field, fill, selectOf } from './dom.js';
+import { button, field, fill, html, selectOf } from './dom.js';
 
 /** @param {string} type of a tool or of its step, such as `consultant_search_web` */
 export const toolName = (type) => type.replace(/^consultant_/, '').replaceAll('_', ' ');
@@ -14,7 +14,7 @@ export const toolName = (type) => type.replace(/^consultant_/, '').replaceAll('_
 export function createIntroduction(agents, { onAgent, onQuestion }) {
   const [first] = agents;
   if (first === undefined) return noAgent();
-  const details = element('div', {});
+  const details = html.div();
   /** @param {Agent} agent */
   const choose = (agent) => {
     onAgent(agent);
@@ -23,22 +23,15 @@ export function createIntroduction(agents, { onAgent, onQuestion }) {
   const select = selectOf(agents);
   select.addEventListener('change', () => choose(agents.find(({ id }) => id === select.value) ?? first));
   choose(first);
-  return element(
-    'div',
-    { class: 'introduction' },
-    element('h1', {}, 'New chat'),
-    field('Agent', select),
-    details,
-  );
+  return html.div({ class: 'introduction' }, html.h1('New chat'), field('Agent', select), details);
 }
 
 const noAgent = () =>
-  element(
-    'div',
+  html.div(
     { class: 'introduction' },
-    element('h1', {}, 'No agent yet'),
-    element('p', {}, 'The workspace of this key has no published agent.'),
-    element('pre', {}, 'npm run agentctl -- agents publish AGENT'),
+    html.h1('No agent yet'),
+    html.p('The workspace of this key has no published agent.'),
+    html.pre('npm run agentctl -- agents publish AGENT'),
   );
 
 /**
@@ -48,20 +41,12 @@ const noAgent = () =>
 function detailsOf({ description, llm_model, unified_tools, suggested_questions }, onQuestion) {
   const tools = new Set(unified_tools.map(({ type }) => toolName(type)));
   const questions = suggested_questions.map((question) =>
-    element(
-      'li',
-      {},
-      button(question, () => onQuestion(question), { class: 'button' }),
-    ),
+    html.li(button(question, () => onQuestion(question), { class: 'button' })),
   );
   return [
-    description !== '' && element('p', {}, description),
-    element(
-      'p',
-      { class: 'tags' },
-      ...[llm_model, ...tools].map((tag) => element('span', { class: 'tag' }, tag)),
-    ),
+    description !== '' && html.p(description),
+    html.p({ class: 'tags' }, ...[llm_model, ...tools].map((tag) => html.span({ class: 'tag' }, tag))),
     questions.length > 0 &&
-      element('ul', { class: 'questions', 'aria-label': 'Suggested questions' }, ...questions),
+      html.ul({ class: 'questions', 'aria-label': 'Suggested questions' }, ...questions),
   ];
 }

@@ -1,10 +1,10 @@
-/** @import { Agent } from './types.d.ts' */
+/** @import { Agent, Envelope } from './types.d.ts' */
 import { Agents } from './agents.js';
 import { call, RequestFailed } from './api.js';
 import { createBatches } from './batches.js';
 import { Chats } from './chats.js';
 import { confirmAction, enterText } from './dialogs.js';
-import { button, byId, element, fill, messageOf } from './dom.js';
+import { button, byId, fill, html, messageOf } from './dom.js';
 import { createReference } from './reference.js';
 import { showRequests } from './request-list.js';
 import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
@@ -33,11 +33,8 @@ async function route() {
   showView(view);
   batches.stopWatching();
   failure.hidden = true;
-  if (
-    storedKey() === '' &&
-    !(await changeKey('The address that npm start prints has the key. Without it, enter one.'))
-  )
-    return;
+  const hint = 'The address that npm start prints has the key. Without it, enter one.';
+  if (storedKey() === '' && !(await changeKey(hint))) return;
   try {
     if (view === 'reference') await reference.open(id);
     else if (view === 'batches') await openBatches(id);
@@ -48,11 +45,18 @@ async function route() {
   }
 }
 
+/**
+ * Loads the agents of the key's workspace, and its chats.
+ *
+ * @returns {Promise<Agent[]>}
+ */
 async function loadWorkspace() {
+  /** @type {Envelope<Agent[]>} */
   const { data } = await call('GET', '/chats/published-agents');
-  agents = /** @type {Agent[]} */ (data);
+  agents = data;
   chats.setAgents(agents);
   await chats.loadList(0);
+  return agents;
 }
 
 /**
@@ -68,23 +72,18 @@ async function openChats(id, hasNewChats) {
 
 /** @param {string | undefined} id */
 async function openBatches(id) {
-  if (agents === undefined) await loadWorkspace();
-  if (id !== undefined) {
-    await batches.open(id);
-    return;
-  }
-  batches.start(agents ?? []);
+  const published = agents ?? (await loadWorkspace());
+  if (id !== undefined) return batches.open(id);
+  batches.start(published);
   await batches.loadList(0);
 }
 
 /** @param {unknown} error */
 async function showFailure(error) {
-  if (error instanceof RequestFailed && error.code === invalidKey && (await changeKey(error.message))) {
-    await route();
-    return;
-  }
+  if (error instanceof RequestFailed && error.code === invalidKey && (await changeKey(error.message)))
+    return route();
   failure.hidden = false;
-  fill(failure, element('span', {}, messageOf(error)), button('Retry', route));
+  fill(failure, html.span(messageOf(error)), button('Retry', route));
 }
 
 /**
@@ -93,14 +92,9 @@ async function showFailure(error) {
  * @param {string} [hint]
  */
 async function changeKey(hint) {
-  const key = await enterText(
-    'API key',
-    'Use this key',
-    'Key',
-    { type: 'password', required: true, placeholder: 'ak_…' },
-    hint,
-  );
-  if (key === undefined || key === '') return false;
+  const properties = { type: 'password', required: true, placeholder: 'ak_…' };
+  const key = await enterText('API key', 'Use this key', 'Key', properties, hint);
+  if (!key) return false;
   storeKey(key);
   forget();
   return true;
@@ -113,15 +107,8 @@ async function changeKey(hint) {
 async function useKeyOfAddress() {
   const key = takeKeyFromAddress();
   if (key === null || key === storedKey()) return;
-  if (
-    storedKey() !== '' &&
-    !(await confirmAction(
-      'Another API key',
-      `The address has the key …${key.slice(-4)}. What you send then goes to its workspace.`,
-      'Use it',
-    ))
-  )
-    return;
+  const text = `The address has the key …${key.slice(-4)}. What you send then goes to its workspace.`;
+  if (storedKey() !== '' && !(await confirmAction('Another API key', text, 'Use it'))) return;
   storeKey(key);
   forget();
 }
@@ -137,29 +124,31 @@ function forget() {
 function showView(view) {
   const shown = ['chats', 'batches', 'agents', 'reference'].includes(view) ? view : 'chats';
   document.body.dataset.view = shown;
-  document.body.dataset.side = 'closed';
+  setPanel('side', 'closed');
   for (const section of document.querySelectorAll('[data-of]'))
     if (section instanceof HTMLElement) section.hidden = section.dataset.of !== shown;
-  for (const link of document.querySelectorAll('#views a')) {
-    if (link.getAttribute('href') === `#/${shown}`) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
-  }
+  for (const link of document.querySelectorAll('#views a'))
+    link.ariaCurrent = link.getAttribute('href') === `#/${shown}` ? 'page' : null;
 }
 
 /**
- * A button that opens and closes a panel.
+ * Lets the panel's button open and close it.
  *
- * @param {string} id
  * @param {'side' | 'inspector'} panel
  */
-function toggle(id, panel) {
-  const button = byId(id, HTMLButtonElement);
-  const show = () => button.setAttribute('aria-expanded', String(document.body.dataset[panel] === 'open'));
-  button.addEventListener('click', () => {
-    document.body.dataset[panel] = document.body.dataset[panel] === 'open' ? 'closed' : 'open';
-  });
-  new MutationObserver(show).observe(document.body, { attributeFilter: [`data-${panel}`] });
-  show();
+function toggle(panel) {
+  byId(`${panel}-toggle`, HTMLButtonElement).addEventListener('click', () =>
+    setPanel(panel, document.body.dataset[panel] === 'open' ? 'closed' : 'open'),
+  );
+}
+
+/**
+ * @param {'side' | 'inspector'} panel
+ * @param {'open' | 'closed'} state
+ */
+function setPanel(panel, state) {
+  document.body.dataset[panel] = state;
+  byId(`${panel}-toggle`, HTMLButtonElement).setAttribute('aria-expanded', String(state === 'open'));
 }
 
 /**
@@ -172,7 +161,7 @@ function closeByEscape({ key, defaultPrevented }) {
   for (const panel of /** @type {const} */ (['side', 'inspector'])) {
     const hasFocus = byId(panel, HTMLElement).contains(document.activeElement);
     if (document.body.dataset[panel] !== 'open' || (wide.matches && !hasFocus)) continue;
-    document.body.dataset[panel] = 'closed';
+    setPanel(panel, 'closed');
     if (hasFocus) byId(`${panel}-toggle`, HTMLButtonElement).focus();
     return;
   }
@@ -189,10 +178,9 @@ function selectTab(name) {
 }
 
 function prepareTabs() {
-  const tabs = byId('tabs', HTMLElement);
   for (const tab of /** @type {const} */ (['events', 'requests']))
     byId(`${tab}-tab`, HTMLButtonElement).addEventListener('click', () => selectTab(tab));
-  tabs.addEventListener('keydown', ({ key }) => {
+  byId('tabs', HTMLElement).addEventListener('keydown', ({ key }) => {
     if (key !== 'ArrowLeft' && key !== 'ArrowRight') return;
     const other = document.activeElement?.id === 'events-tab' ? 'requests' : 'events';
     selectTab(other);
@@ -201,32 +189,28 @@ function prepareTabs() {
   selectTab('events');
 }
 
-function prepareUser() {
-  const user = byId('user', HTMLInputElement);
-  user.value = storedUser();
-  user.addEventListener('change', () => storeUser(user.value));
-}
-
-document.body.dataset.inspector = wide.matches ? 'open' : 'closed';
+setPanel('inspector', wide.matches ? 'open' : 'closed');
 await useKeyOfAddress();
 forget();
-toggle('side-toggle', 'side');
-toggle('inspector-toggle', 'inspector');
+toggle('side');
+toggle('inspector');
 prepareTabs();
-prepareUser();
+const user = byId('user', HTMLInputElement);
+user.value = storedUser();
+user.addEventListener('change', () => storeUser(user.value));
 showRequests();
 addEventListener('keydown', closeByEscape);
+// No form of the page leaves it.
+addEventListener('submit', (event) => event.preventDefault());
 keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
 });
 byId('side', HTMLElement).addEventListener('click', ({ target }) => {
   // A link to the current view does not change the address, so the list is closed here too.
-  if (target instanceof Element && target.closest('a') !== null) document.body.dataset.side = 'closed';
+  if (target instanceof Element && target.closest('a') !== null) setPanel('side', 'closed');
 });
 // On a phone, the list covers a part of the rest.
-byId('main', HTMLElement).addEventListener('pointerdown', () => {
-  document.body.dataset.side = 'closed';
-});
+byId('main', HTMLElement).addEventListener('pointerdown', () => setPanel('side', 'closed'));
 addEventListener('hashchange', async () => {
   byId('dialog', HTMLDialogElement).close();
   await useKeyOfAddress();

@@ -1,7 +1,7 @@
 /** @import { Token } from 'markdown-it' */
 
 import MarkdownIt from '/markdown-it.js';
-import { copyButton, element, fill, onceAFrame } from './dom.js';
+import { copyButton, fill, html, onceAFrame } from './dom.js';
 
 /**
  * The most that a frame parses and draws. It takes a few milliseconds, and 100 ms for texts that are made to be slow.
@@ -31,6 +31,21 @@ export function markdownOf(text) {
   return markdown.node;
 }
 
+/**
+ * A text that is a JSON object or list, indented.
+ *
+ * @param {string} text
+ * @returns {string | undefined}
+ */
+function indentedJson(text) {
+  if (!/^\s*[{[]/.test(text)) return undefined;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A text in Markdown, which may grow. What is complete is drawn once; only the last block is drawn again. */
 export class Markdown {
   #text = '';
@@ -41,16 +56,17 @@ export class Markdown {
   /** The elements of the last block. @type {Element[]} */
   #last = [];
   /** The blocks of a segment have an element of their own, which is not laid out while it is out of view. */
-  #segment = element('div', { class: 'segment' });
+  #segment = html.div({ class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;
+  #isJson = false;
   #draw = onceAFrame(() => {
     const startedAt = performance.now();
     if (startedAt < this.#restUntil || this.#drawSegment()) this.#draw();
     const endedAt = performance.now();
     this.#restUntil = Math.max(this.#restUntil, endedAt + (endedAt - startedAt) * restFactor);
   });
-  node = element('div', { class: 'text markdown' }, this.#segment);
+  node = html.div({ class: 'text markdown' }, this.#segment);
 
   get text() {
     return this.#text;
@@ -64,6 +80,13 @@ export class Markdown {
 
   /** @param {string} text */
   complete(text) {
+    const json = indentedJson(text);
+    if (json !== undefined) {
+      this.#text = text;
+      this.#isJson = true;
+      fill(this.node, html.pre({}, html.code({}, json)));
+      return;
+    }
     // A definition may come after the links that use it.
     if (text !== this.#text || /^ {0,3}\[.+\]:/m.test(text)) {
       this.#drawn = 0;
@@ -78,6 +101,7 @@ export class Markdown {
 
   /** @returns {boolean} whether there is more to draw */
   #drawSegment() {
+    if (this.#isJson) return false;
     if (this.#drawn - this.#segmentStart > segmentCharacters) {
       for (const node of this.#last) node.remove();
       this.#startSegment();
@@ -117,7 +141,7 @@ export class Markdown {
   }
 
   #startSegment() {
-    this.#segment = element('div', { class: 'segment' });
+    this.#segment = html.div({ class: 'segment' });
     this.#segmentStart = this.#drawn;
   }
 
@@ -210,9 +234,9 @@ function nodeOf(token) {
       return build(children ?? []);
     case 'softbreak':
     case 'hardbreak':
-      return element('br');
+      return html.br();
     case 'code_inline':
-      return element('code', { dir: 'ltr' }, content);
+      return html.code({ dir: 'ltr' }, content);
     case 'fence':
     case 'code_block':
       return codeBlock(content, token.info);
@@ -222,23 +246,19 @@ function nodeOf(token) {
       // A picture would send a request to an address that the model chooses.
       return link(attribute(token, 'src'), content);
     case 'table_open':
-      return element(
-        'div',
-        { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' },
-        element('table'),
-      );
+      return html.div({ class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, html.table());
     case 'heading_open':
       // Below the heading of the page.
-      return element(/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`));
+      return html[/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`)]();
     case 'ordered_list_open':
-      return element('ol', { start: attribute(token, 'start') || undefined });
+      return html.ol({ start: attribute(token, 'start') || undefined });
     case 'th_open':
     case 'td_open':
-      return element(/** @type {'th'} */ (tag), {
+      return html[/** @type {'th'} */ (tag)]({
         'data-align': attribute(token, 'style').replace('text-align:', ''),
       });
     default:
-      return tag === '' ? new Text(content) : element(/** @type {'p'} */ (tag));
+      return tag === '' ? new Text(content) : html[/** @type {'p'} */ (tag)]();
   }
 }
 
@@ -253,8 +273,7 @@ const attribute = (token, name) => String(token.attrGet(name) ?? '');
  * @param {string} [text]
  */
 const link = (address, text) =>
-  element(
-    'a',
+  html.a(
     { href: address, target: '_blank', rel: 'noopener noreferrer nofollow' },
     text === '' ? address : text,
   );
@@ -266,15 +285,10 @@ const link = (address, text) =>
 function codeBlock(content, info) {
   const [language = ''] = info.trim().split(/\s/);
   const label = language === '' ? 'Code' : `Code, ${language}`;
-  return element(
-    'div',
+  const copy = copyButton(() => content, 'Copy code');
+  return html.div(
     { class: 'code', dir: 'ltr' },
-    element(
-      'p',
-      { class: 'code-head' },
-      element('span', {}, language),
-      copyButton(() => content, 'Copy code'),
-    ),
-    element('pre', { tabindex: 0, role: 'group', 'aria-label': label }, element('code', {}, content)),
+    html.p({ class: 'code-head' }, html.span(language), copy),
+    html.pre({ tabindex: 0, role: 'group', 'aria-label': label }, html.code(content)),
   );
 }

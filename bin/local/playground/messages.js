@@ -1,5 +1,5 @@
 /** @import { Message, Step, StreamEvent, TokenUsage, UploadedFile } from './types.d.ts' */
-import { copyButton, element, fill, pretty, sizeOf } from './dom.js';
+import { copyButton, fill, html, pretty, sizeOf } from './dom.js';
 import { createForm, isForm } from './form.js';
 import { toolName } from './introduction.js';
 import { Markdown } from './markdown.js';
@@ -10,19 +10,18 @@ const formStep = 'consultant_request_form';
  * @param {Pick<Message, 'content' | 'attached_files'>} message
  */
 export const userArticle = ({ content, attached_files }) =>
-  element(
-    'article',
+  html.article(
     { class: 'message user', 'aria-label': 'Your message' },
-    element('div', { class: 'text', dir: 'auto' }, content),
-    attached_files.length > 0 && element('ul', { class: 'files' }, ...attached_files.map(fileItem)),
+    html.div({ class: 'text', dir: 'auto' }, content),
+    attached_files.length > 0 && html.ul({ class: 'files' }, ...attached_files.map(fileItem)),
   );
 
 /** @param {UploadedFile} file */
 function fileItem({ original_name, size, file_url }) {
   const name = /^https?:/.test(file_url)
-    ? element('a', { href: file_url, download: true, rel: 'noreferrer' }, original_name)
+    ? html.a({ href: file_url, download: true, rel: 'noreferrer' }, original_name)
     : original_name;
-  return element('li', {}, name, element('small', {}, sizeOf(size)));
+  return html.li(name, html.small(sizeOf(size)));
 }
 
 /**
@@ -33,17 +32,11 @@ function fileItem({ original_name, size, file_url }) {
  */
 export function createReply(ratingOf, onResponse) {
   const text = new Markdown();
-  const steps = element('div', { class: 'steps' });
-  const note = element('p', { class: 'hint', role: 'status' });
-  const footer = element('footer', {});
-  const node = element(
-    'article',
-    { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' },
-    steps,
-    text.node,
-    note,
-    footer,
-  );
+  const steps = html.div({ class: 'steps' });
+  const note = html.p({ class: 'hint', role: 'status' });
+  const footer = html.footer();
+  const properties = { class: 'message reply', 'aria-label': 'Reply', 'aria-busy': 'true' };
+  const node = html.article(properties, steps, text.node, note, footer);
   /** @type {Map<string, ReturnType<typeof createStep>>} */
   const openSteps = new Map();
   /** @type {number | undefined} */
@@ -67,8 +60,8 @@ export function createReply(ratingOf, onResponse) {
       footer,
       text.text !== '' && copyButton(() => text.text, 'Copy'),
       id !== undefined && ratingOf(id, counts),
-      incomplete !== undefined && element('span', { class: 'badge' }, incomplete),
-      usage !== undefined && element('span', { class: 'usage' }, describeUsage(usage, seconds)),
+      incomplete !== undefined && html.span({ class: 'badge' }, incomplete),
+      usage !== undefined && html.span({ class: 'usage' }, describeUsage(usage, seconds)),
     );
   }
 
@@ -76,7 +69,7 @@ export function createReply(ratingOf, onResponse) {
   function fail(message) {
     node.setAttribute('aria-busy', 'false');
     fill(note);
-    text.node.after(element('p', { class: 'error', role: 'alert' }, message));
+    text.node.after(html.p({ class: 'error', role: 'alert' }, message));
   }
 
   return {
@@ -126,29 +119,27 @@ export function createReply(ratingOf, onResponse) {
  * @param {TokenUsage} usage
  * @param {number} [seconds]
  */
-function describeUsage({ total_prompt_tokens, total_completion_tokens, total_calls }, seconds) {
+function describeUsage({ total_prompt_tokens, total_completion_tokens, total_calls, ...usage }, seconds) {
   const calls = total_calls === 1 ? '1 call' : `${total_calls} calls`;
   const parts = [`${total_prompt_tokens} + ${total_completion_tokens} tokens`, calls];
+  if (usage.cached_prompt_tokens > 0) parts.push(`${usage.cached_prompt_tokens} cached`);
   if (seconds !== undefined) parts.push(`${seconds.toFixed(1)} s`);
   return parts.join(' · ');
 }
 
 /** @param {Omit<Step, 'result'>} step */
 function createStep({ type, content, args }) {
-  const state = element('span', { class: 'step-state' }, 'running');
-  const result = element('div', {});
-  const node = element(
-    'details',
+  const state = html.span({ class: 'step-state' }, 'running');
+  const result = html.div();
+  const node = html.details(
     { class: 'step', 'data-state': 'running' },
-    element(
-      'summary',
-      {},
-      element('span', { class: 'step-type' }, toolName(type)),
-      element('span', { class: 'step-content' }, content),
+    html.summary(
+      html.span({ class: 'step-type' }, toolName(type)),
+      html.span({ class: 'step-content' }, content),
       state,
     ),
-    element('h4', {}, 'Arguments'),
-    element('pre', {}, pretty(args)),
+    html.h4('Arguments'),
+    html.pre(pretty(args)),
     result,
   );
   return {
@@ -158,7 +149,7 @@ function createStep({ type, content, args }) {
       const outcome = value === null ? 'unfinished' : value.success ? 'done' : 'failed';
       node.dataset.state = outcome;
       fill(state, outcome);
-      if (value !== null) fill(result, element('h4', {}, 'Result'), element('pre', {}, pretty(value.data)));
+      if (value !== null) fill(result, html.h4('Result'), html.pre(pretty(value.data)));
     },
   };
 }

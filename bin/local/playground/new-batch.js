@@ -1,7 +1,7 @@
-/** @import { Agent, Batch, BatchRequest } from './types.d.ts' */
+/** @import { Agent, Batch, BatchRequest, Envelope } from './types.d.ts' */
 import { call } from './api.js';
 import { linesOf, requestsOf } from './batch-file.js';
-import { createProblem, element, field, fill, selectOf } from './dom.js';
+import { createProblem, field, fill, html, selectOf, submitButton } from './dom.js';
 import { storedUser } from './session.js';
 
 const requestsPerBatch = 1000;
@@ -9,15 +9,15 @@ const requestsPerBatch = 1000;
 /** @param {Agent[]} agents */
 export function newBatchForm(agents) {
   const select = selectOf(agents);
-  const input = element('textarea', {
+  const input = html.textarea({
     required: true,
     dir: 'auto',
     placeholder: 'One message on each line',
     input: () => showCount(),
   });
-  const file = element('input', { type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
+  const file = html.input({ type: 'file', accept: '.txt,.csv,.jsonl', change: () => readFile() });
   const problem = createProblem();
-  const count = element('span', { class: 'hint', role: 'status' });
+  const count = html.span({ class: 'hint', role: 'status' });
   /** The requests of the file. They replace those of the text. @type {BatchRequest[] | undefined} */
   let fromFile;
 
@@ -35,7 +35,7 @@ export function newBatchForm(agents) {
     problem.node.hidden = true;
     fromFile = undefined;
     try {
-      if (chosen !== undefined) fromFile = requestsOf(chosen.name, await chosen.text());
+      fromFile = chosen && requestsOf(chosen.name, await chosen.text());
     } catch (error) {
       file.value = '';
       problem.show(error);
@@ -44,35 +44,20 @@ export function newBatchForm(agents) {
     showCount();
   }
 
-  /** @param {Event} event */
-  async function submit(event) {
-    event.preventDefault();
-    try {
-      location.hash = `#/batches/${await submitAll(select.value, requests())}`;
-    } catch (error) {
-      problem.show(error);
-    }
-  }
+  const submit = () =>
+    submitAll(select.value, requests()).then((id) => {
+      location.hash = `#/batches/${id}`;
+    }, problem.show);
 
   showCount();
-  return element(
-    'form',
+  return html.form(
     { class: 'page', submit },
-    element('h1', {}, 'New batch'),
-    element(
-      'p',
-      {},
-      'Each line becomes a request with a chat of its own. The requests run in the background.',
-    ),
+    html.h1('New batch'),
+    html.p('Each line becomes a request with a chat of its own. The requests run in the background.'),
     field('Agent', select),
     field('Messages', input),
     field('Or a file: .txt, .jsonl, or .csv with a column message', file),
-    element(
-      'p',
-      { class: 'form-end' },
-      element('button', { type: 'submit', class: 'button primary' }, 'Submit the batch'),
-      count,
-    ),
+    html.p({ class: 'form-end' }, submitButton('Submit the batch'), count),
     problem.node,
   );
 }
@@ -87,8 +72,9 @@ async function submitAll(agent_id, requests) {
   const ids = [];
   for (let start = 0; start < all.length; start += requestsPerBatch) {
     const body = { agent_id, requests: all.slice(start, start + requestsPerBatch) };
+    /** @type {Envelope<Batch>} */
     const { data } = await call('POST', '/batches', { body });
-    ids.push(/** @type {Batch} */ (data).id);
+    ids.push(data.id);
   }
   return ids[0] ?? '';
 }

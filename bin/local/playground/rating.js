@@ -1,7 +1,7 @@
 /** @import { Message } from './types.d.ts' */
 import { call } from './api.js';
 import { enterText } from './dialogs.js';
-import { element, fill, iconButton } from './dom.js';
+import { fill, html, iconButton } from './dom.js';
 
 /**
  * The buttons that rate a reply, with the counts of each type.
@@ -9,7 +9,7 @@ import { element, fill, iconButton } from './dom.js';
  * @param {{ chatId: number, messageId: number, user: string, counts: Message['feedback_counts'], onError: (error: unknown) => void }} reply
  */
 export function createRating({ chatId, messageId, user, counts, onError }) {
-  const note = element('span', { class: 'rating-note', role: 'status' });
+  const note = html.span({ class: 'rating-note', role: 'status' });
   const helpful = iconButton('up', 'Helpful', { 'aria-pressed': 'false', click: () => rate('sys_helpful') });
   const improvable = iconButton('down', 'Could be better', {
     'aria-pressed': 'false',
@@ -33,13 +33,13 @@ export function createRating({ chatId, messageId, user, counts, onError }) {
     const body = { external_user_id: user, type, ...(content && { content }) };
     try {
       await call('POST', `/chats/${chatId}/messages/${messageId}/feedbacks`, { body });
-      helpful.setAttribute('aria-pressed', String(type === 'sys_helpful'));
-      improvable.setAttribute('aria-pressed', String(type === 'sys_improve'));
+      helpful.ariaPressed = String(type === 'sys_helpful');
+      improvable.ariaPressed = String(type === 'sys_improve');
       fill(note, 'Rated');
     } catch (error) {
       onError(error);
     }
   }
 
-  return element('span', { class: 'rating' }, helpful, improvable, note);
+  return html.span({ class: 'rating' }, helpful, improvable, note);
 }

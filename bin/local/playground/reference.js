@@ -1,5 +1,5 @@
 /** @import { OpenApi, Operation } from './types.d.ts' */
-import { byId, element, fill } from './dom.js';
+import { byId, fill, html } from './dom.js';
 import { field, fieldList, typeOf } from './schema.js';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
@@ -16,33 +16,18 @@ export function createReference() {
     if (!response.ok) throw new Error('openapi.json cannot be read');
     const document = /** @type {OpenApi} */ (await response.json());
     const routes = routesOf(document);
+    const { title, version } = document.info;
+    const link = html.a({ href: 'openapi.json' }, 'openapi.json');
     fill(
       list,
-      ...routes.map(({ id, method, path }) =>
-        element(
-          'li',
-          {},
-          element(
-            'a',
-            { href: `#/reference/${id}` },
-            element('span', { class: 'method', 'data-method': method }, method),
-            element('span', { class: 'path' }, path),
-          ),
-        ),
-      ),
+      ...routes.map((route) => html.li(html.a({ href: `#/reference/${route.id}` }, ...nameOf(route)))),
     );
     fill(
       view,
-      element(
-        'div',
+      html.div(
         { class: 'page' },
-        element('h1', {}, document.info.title),
-        element(
-          'p',
-          { class: 'hint' },
-          `Version ${document.info.version}, `,
-          element('a', { href: 'openapi.json' }, 'openapi.json'),
-        ),
+        html.h1(title),
+        html.p({ class: 'hint' }, `Version ${version}, `, link),
         ...routes.map((route) => describe(document, route)),
       ),
     );
@@ -83,47 +68,34 @@ const routesOf = ({ paths }) =>
       })),
   );
 
+/** @param {Pick<Route, 'method' | 'path'>} route */
+export const nameOf = ({ method, path }) => [
+  html.span({ class: 'method', 'data-method': method }, method),
+  html.span({ class: 'path' }, path),
+];
+
 /**
  * @param {OpenApi} document
  * @param {Route} route
  */
-function describe(document, { id, method, path, operation }) {
-  const { summary = '', description, parameters = [], requestBody, responses = {} } = operation;
+function describe(document, route) {
+  const { summary = '', description, parameters = [], requestBody, responses = {} } = route.operation;
   const body = Object.entries(requestBody?.content ?? {});
-  return element(
-    'details',
-    { class: 'route', id: `operation-${id}` },
-    element(
-      'summary',
-      {},
-      element('span', { class: 'method', 'data-method': method }, method),
-      element('span', { class: 'path' }, path),
-      element('span', { class: 'route-summary' }, summary),
-    ),
-    description !== undefined && element('p', {}, description),
-    parameters.length > 0 && element('h3', {}, 'Parameters'),
-    parameters.length > 0 &&
-      element(
-        'ul',
-        { class: 'fields' },
-        ...parameters.map(({ name, in: location, required = false, ...parameter }) =>
-          field(
-            document,
-            {
-              name: location === 'header' ? `${name} (header)` : name,
-              isRequired: required,
-              ...parameter,
-              schema: parameter.schema,
-            },
-            0,
-          ),
-        ),
-      ),
+  const fields = parameters.map(({ name: given, in: location, required: isRequired = false, ...rest }) => {
+    const name = location === 'header' ? `${given} (header)` : given;
+    return field(document, { name, isRequired, ...rest }, 0);
+  });
+  return html.details(
+    { class: 'route', id: `operation-${route.id}` },
+    html.summary(...nameOf(route), html.span({ class: 'route-summary' }, summary)),
+    description !== undefined && html.p(description),
+    fields.length > 0 && html.h3('Parameters'),
+    fields.length > 0 && html.ul({ class: 'fields' }, ...fields),
     ...body.flatMap(([type, { schema }]) => [
-      element('h3', {}, 'Body ', element('small', {}, type)),
+      html.h3('Body ', html.small(type)),
       fieldList(document, schema),
     ]),
-    element('h3', {}, 'Responses'),
+    html.h3('Responses'),
     ...Object.entries(responses).map(([status, response]) => describeResponse(document, status, response)),
   );
 }
@@ -138,18 +110,12 @@ function describeResponse(document, status, { description = '', content = {} }) 
   const bodies = isError
     ? []
     : Object.entries(content).map(([type, { schema }]) =>
-        element(
-          'details',
+        html.details(
           { class: 'body' },
-          element('summary', {}, `${type}: ${typeOf(document, schema)}`),
+          html.summary(`${type}: ${typeOf(document, schema)}`),
           fieldList(document, schema),
         ),
       );
-  return element(
-    'div',
-    { class: 'response' },
-    element('span', { class: 'outcome', 'data-failed': isError }, status),
-    element('span', {}, description),
-    ...bodies,
-  );
+  const outcome = html.span({ class: 'outcome', 'data-failed': isError }, status);
+  return html.div({ class: 'response' }, outcome, html.span(description), ...bodies);
 }

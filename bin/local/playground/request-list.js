@@ -1,6 +1,7 @@
 /** @import { SentRequest } from './types.d.ts' */
 import { curlOf, onRequest } from './api.js';
-import { byId, copyButton, element, fill } from './dom.js';
+import { byId, copyButton, fill, html } from './dom.js';
+import { nameOf } from './reference.js';
 import { storedKey } from './session.js';
 
 const shownRequests = 50;
@@ -13,16 +14,11 @@ export function showRequests() {
   const items = new Map();
 
   /** @param {SentRequest} sent */
-  const commandOf = (sent) => curlOf(sent, showsKey.checked ? storedKey() : undefined);
-
-  /** @param {SentRequest} sent */
   function draw(sent) {
-    const item = items.get(sent) ?? element('li', {});
+    const item = items.get(sent) ?? html.li();
     const isOpen = item.querySelector('details')?.open ?? false;
-    fill(
-      item,
-      describe(sent, isOpen, () => commandOf(sent)),
-    );
+    const command = () => curlOf(sent, showsKey.checked ? storedKey() : undefined);
+    fill(item, describe(sent, isOpen, command));
     if (items.has(sent)) return;
     // The polls of a batch are one entry.
     const repeated = [...items.keys()].find((other) => isSameRead(other, sent));
@@ -58,24 +54,17 @@ const isSameRead = (one, other) =>
  * @param {() => string} command
  */
 function describe({ method, path, status, milliseconds, requestId }, isOpen, command) {
-  const outcome = status === undefined ? '…' : `${status}`;
-  return element(
-    'details',
+  const isFailed = status !== undefined && status >= 400;
+  const outcome = html.span({ class: 'outcome', 'data-failed': isFailed }, status ?? '…');
+  return html.details(
     { open: isOpen },
-    element(
-      'summary',
-      {},
-      element('span', { class: 'method', 'data-method': method }, method),
-      element('span', { class: 'path' }, path),
-      element('span', { class: 'outcome', 'data-failed': (status ?? 0) >= 400 }, outcome),
-    ),
-    element('pre', {}, command()),
-    element(
-      'p',
+    html.summary(...nameOf({ method, path }), outcome),
+    html.pre(command()),
+    html.p(
       { class: 'facts' },
       copyButton(command, 'Copy as curl'),
-      milliseconds !== undefined && element('span', {}, `${milliseconds} ms to the first byte`),
-      requestId !== undefined && element('span', {}, requestId),
+      milliseconds !== undefined && html.span(`${milliseconds} ms to the first byte`),
+      requestId !== undefined && html.span(requestId),
     ),
   );
 }

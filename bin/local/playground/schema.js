@@ -1,5 +1,5 @@
 /** @import { OpenApi, Schema } from './types.d.ts' */
-import { element } from './dom.js';
+import { html } from './dom.js';
 
 /** Deeper objects are named only: a page of nested lists helps nobody. */
 const shownDepth = 3;
@@ -89,7 +89,7 @@ export function fieldList(document, given, depth = 0) {
   const items = Object.entries(schema.properties).map(([name, property]) =>
     field(document, { name, schema: property, isRequired: schema.required?.includes(name) ?? false }, depth),
   );
-  return element('ul', { class: 'fields' }, ...items);
+  return html.ul({ class: 'fields' }, ...items);
 }
 
 /**
@@ -102,26 +102,24 @@ function choiceList(document, choices, depth) {
     .map((choice) => fieldList(document, choice, depth + 1))
     .filter((list) => list !== undefined);
   if (lists.length === 0) return undefined;
-  return element('ul', { class: 'fields' }, ...lists.map((list) => element('li', {}, list)));
+  return html.ul({ class: 'fields' }, ...lists.map((list) => html.li(list)));
 }
 
 /**
  * @param {OpenApi} document
- * @param {{ name: string, schema: Schema | undefined, isRequired: boolean, description?: string | undefined }} given
+ * @param {{ name: string, schema?: Schema | undefined, isRequired: boolean, description?: string | undefined }} given
  * @param {number} depth
  */
 export function field(document, { name, schema, isRequired, description }, depth) {
   const target = withoutNull(document, schema).schema;
   const text = description ?? schema?.description ?? target.description;
   const bounds = boundsOf({ ...target, ...schema });
-  return element(
-    'li',
-    {},
-    element('code', {}, name),
-    element('span', { class: 'field-type' }, typeOf(document, schema)),
-    isRequired && element('span', { class: 'field-required' }, 'required'),
-    bounds !== '' && element('span', { class: 'field-bounds' }, bounds),
-    text !== undefined && element('p', {}, text),
+  return html.li(
+    html.code(name),
+    html.span({ class: 'field-type' }, typeOf(document, schema)),
+    isRequired && html.span({ class: 'field-required' }, 'required'),
+    bounds !== '' && html.span({ class: 'field-bounds' }, bounds),
+    text !== undefined && html.p(text),
     fieldList(document, schema, depth + 1),
   );
 }

@@ -86,9 +86,9 @@ export interface SentRequest {
   path: string;
   body?: string;
   file?: File;
-  status: number | undefined;
-  milliseconds: number | undefined;
-  requestId: string | undefined;
+  status?: number;
+  milliseconds?: number;
+  requestId?: string | undefined;
 }
 
 /** The parts of an OpenAPI 3.1 document that the reference shows. */
@@ -111,7 +111,6 @@ export interface Schema {
   required?: string[];
   anyOf?: Schema[];
   oneOf?: Schema[];
-  allOf?: Schema[];
 }
 
 interface Content {
@@ -120,7 +119,6 @@ interface Content {
 }
 
 export interface Operation {
-  tags?: string[];
   summary?: string;
   description?: string;
   parameters?: { in: string; name: string; required?: boolean; description?: string; schema?: Schema }[];
@@ -129,7 +127,7 @@ export interface Operation {
 }
 
 export interface OpenApi {
-  info: { title: string; version: string; description?: string };
+  info: { title: string; version: string };
   paths: Record<string, Record<string, Operation>>;
   components?: { schemas?: Record<string, Schema> };
 }

@@ -48,12 +48,12 @@ export function formOfRequest(
 export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
 
 /** Characters of a delta of a reply that is sent at once. */
-const pieceCharacters = 4000;
+const deltaCharacters = 4000;
 
-/** @returns the text in pieces, or why it is not in the form, such as `/age must be integer` */
-export function checkReply(form: ReplyForm, text: string): { pieces: string[] } | { problem: string } {
+/** @returns the text in deltas, or why it is not in the form, such as `/age must be integer` */
+export function checkReply(form: ReplyForm, text: string): { deltas: string[] } | { problem: string } {
   const problem = problemOfReply(form, text);
-  return problem === undefined ? { pieces: [...piecesOf(text)] } : { problem };
+  return problem === undefined ? { deltas: [...deltasOf(text)] } : { problem };
 }
 
 function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {
@@ -68,9 +68,9 @@ function problemOfReply({ schema }: ReplyForm, text: string): string | undefined
   return isObject ? undefined : 'must be a JSON object';
 }
 
-function* piecesOf(text: string): Generator<string> {
+function* deltasOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; ) {
-    const end = at + pieceCharacters;
+    const end = at + deltaCharacters;
     // A delta does not end within a surrogate pair.
     const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end + 1 : end;
     yield text.slice(at, next);

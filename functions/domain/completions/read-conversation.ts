@@ -121,8 +121,8 @@ export async function readConversation(
   }
   const [last, ...previous] = turns.toReversed();
   const lastRole = messages[lastIndex]?.role;
-  const isAnswered = lastRole === 'user' || (lastRole === 'tool' && forcedTool !== undefined);
-  if (last?.role !== 'user' || !isAnswered)
+  const endsWithUser = lastRole === 'user' || (lastRole === 'tool' && forcedTool !== undefined);
+  if (last?.role !== 'user' || !endsWithUser)
     throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
   const message = textOf(last.parts);
   checkSize(instructions.join(''), 'messages', 'the instructions');

@@ -71,13 +71,29 @@ function soundPartOf(
   return { definition, wrongTools };
 }
 
-function modelMistakes({ llm_model: model }: AgentDefinition): string[] {
-  try {
-    findProvider(modelProviders, model);
-    return [];
-  } catch (error) {
-    return [(error as Error).message];
+function modelMistakes({ llm_model, meta: { vision, fallback_models = [] } }: AgentDefinition): string[] {
+  const mistakes: string[] = [];
+  const seesImages = (model: string, field: string): boolean | undefined => {
+    try {
+      const { provider, name } = findProvider(modelProviders, model);
+      return vision ?? provider.seesImages(name);
+    } catch (error) {
+      mistakes.push((error as Error).message.replace('llm_model', field));
+      return undefined;
+    }
+  };
+  const own = seesImages(llm_model, 'llm_model');
+  for (const [index, model] of fallback_models.entries()) {
+    const field = `meta.fallback_models[${index}]`;
+    // The prompt is the same for all models of an agent.
+    if (seesImages(model, field) === false && own === true)
+      mistakes.push(
+        `${field} accepts no images, and ${llm_model} does: set meta.vision, or name another model`,
+      );
+    if ([llm_model, ...fallback_models.slice(0, index)].includes(model))
+      mistakes.push(`${field} is the same model again`);
   }
+  return mistakes;
 }
 
 function schemaMistakes({ output_schema: schema, unified_tools: tools }: AgentDefinition): string[] {

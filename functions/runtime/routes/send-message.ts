@@ -104,9 +104,9 @@ export const serve = serveRoute(
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
     // The text of a reply with a form is sent at once at its end, so its first delta says nothing of the model.
-    const isHeld =
+    const isBuffered =
       started.turn.form !== undefined || started.turn.agent.definition.output_schema !== undefined;
-    const sink = isHeld ? events : { ...events, emit: replyTimer.listening(events.emit) };
+    const sink = isBuffered ? events : { ...events, emit: replyTimer.listening(events.emit) };
     const { reply, closed, finished } = await finishTurn(services, started, sink).finally(stopWatching);
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);

@@ -1,7 +1,7 @@
 import type { Settings } from '#lib/settings.ts';
-import { assumptions, secondsOf } from './assumptions.ts';
-import { dollarsOf, totalOf } from './dollars-of.ts';
-import { priceOf } from './prices.ts';
+import { assumptions, secondsOf } from '../../bin/cost/assumptions.ts';
+import { dollarsOf, totalOf } from '../../bin/cost/dollars-of.ts';
+import { priceOf } from '../../bin/cost/prices.ts';
 
 /** AWS's quota of requests a second, for all gateways of an account in a Region. */
 const gatewayQuota = 10_000;

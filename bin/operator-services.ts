@@ -1,0 +1,11 @@
+import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/invocation-context.ts';
+
+/** What the operations on workspaces, keys and agents need. */
+export const operatorServices = () => ({
+  agents: agentStore(),
+  apiKeys: apiKeys(),
+  clock,
+  identifiers,
+  workspaces: workspaces(),
+});

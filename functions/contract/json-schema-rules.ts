@@ -1,0 +1,283 @@
+/** A schema that is neither true nor false. */
+export type SchemaObject = Readonly<Record<string, unknown>>;
+
+/** Of schemas that wait for each other: 512 levels of data with two each, a reference and its target. More need too much stack. */
+const callLevels = 1050;
+
+/** How many characters are compared, counted or written in the time of one step. */
+const charactersPerStep = 16;
+
+/** Ends a check without a result: neither `not` nor `anyOf` can make one of it. */
+export class StoppedCheck extends Error {}
+
+export function bound(value: number, limit: number, message: string): void {
+  if (value > limit) throw new StoppedCheck(message);
+}
+
+export interface Check {
+  root: SchemaObject;
+  /** That are left. */
+  steps: number;
+  /** Of the schemas that wait for each other. */
+  level: number;
+  /** The texts of the values of each `enum`. */
+  texts: Map<unknown, Set<string>>;
+}
+
+export function spend(check: Check, steps: number): void {
+  check.steps -= steps;
+  bound(0, check.steps, 'took too many steps to check');
+}
+
+const spendOn = (check: Check, text: string): void => spend(check, text.length / charactersPerStep);
+
+export const isObject = (value: unknown): value is SchemaObject =>
+  typeof value === 'object' && value !== null && !isList(value);
+export const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+export const isText = (value: unknown): value is string => typeof value === 'string';
+export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);
+const isInteger = (value: unknown): value is number => Number.isInteger(value);
+const isCount = (value: unknown): boolean => isInteger(value) && value >= 0;
+const isPositive = (value: unknown): boolean => isFiniteNumber(value) && value > 0;
+const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
+const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
+
+// The forms of keywords with schemas.
+const isSchema = (value: unknown): boolean => isObject(value) || isBoolean(value);
+const isSchemaList = (value: unknown): boolean => isFilledList(value);
+const isSchemaOrList = (value: unknown): boolean => isSchema(value) || isList(value);
+export const schemaForms: readonly unknown[] = [isObject, isSchema, isSchemaList, isSchemaOrList];
+
+const types = new Map<unknown, (value: unknown) => boolean>([
+  ['null', (value) => value === null],
+  ['boolean', isBoolean],
+  ['integer', isInteger],
+  ['number', isNumber],
+  ['string', isText],
+  ['array', isList],
+  ['object', isObject],
+]);
+
+/** A list, the only entry of a list, or nothing. */
+export const listOf = (value: unknown): readonly unknown[] =>
+  isList(value) ? value : value === undefined ? [] : [value];
+
+/** Without repetitions, because every value is compared with each. */
+const isType = (value: unknown): boolean =>
+  isFilledList(listOf(value)) &&
+  listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);
+
+/** Own properties only: `toString` is not in an empty object. */
+export const own = (object: unknown, name: string): unknown =>
+  isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
+
+export type Problem = string | false | undefined;
+
+export function firstOf<Entry, Found>(
+  entries: Iterable<Entry>,
+  find: (entry: Entry) => Found,
+): Found | undefined {
+  for (const entry of entries) {
+    const found = find(entry);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** Adds a step to the path before a problem. */
+const under = (step: string | number, problem: Problem): Problem =>
+  problem && `/${step}${problem.startsWith('/') ? '' : ' '}${problem}`;
+
+/** A text that equal values share, whatever the order of their properties. */
+function textOf(check: Check, value: unknown): string {
+  spend(check, 1);
+  if (isList(value)) return `[${value.map((item) => textOf(check, item))}]`;
+  if (isObject(value))
+    return `{${Object.keys(value)
+      .sort()
+      .map((name) => textOf(check, name) + textOf(check, value[name]))}}`;
+  if (!isText(value)) return String(value);
+  spendOn(check, value);
+  return JSON.stringify(value);
+}
+
+/** @param value of the keyword, in its form */
+type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
+
+const rule = (isWellFormed: (value: unknown) => boolean, check?: CheckKeyword) => ({ isWellFormed, check });
+
+/** False for data of another type, which no limit excludes. */
+type SizeOf = (data: unknown, check: Check) => number | false;
+type IsWrong = (size: number, limit: number) => boolean;
+
+const limit = (sizeOf: SizeOf, isWrong: IsWrong, start: string, unit = ''): CheckKeyword => {
+  return (value: number, data, check) => {
+    const size = sizeOf(data, check);
+    return size !== false && isWrong(size, value) && `must ${start} ${value}${unit}`;
+  };
+};
+
+const isLess: IsWrong = (size, least) => size < least;
+const isMore: IsWrong = (size, most) => size > most;
+const numberOf: SizeOf = (data) => isNumber(data) && data;
+
+/** Of floats as Python's jsonschema: the quotient as a float decides, unless it is too large for one. */
+const isNoMultiple: IsWrong = (size, unit) =>
+  (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
+
+const countCodePoints: SizeOf = (data, check) => {
+  if (!isText(data)) return false;
+  spendOn(check, data);
+  return data.replace(/[\ud800-\udbff][\udc00-\udfff]/g, ' ').length;
+};
+
+const countItems: SizeOf = (data) => isList(data) && data.length;
+
+const countProperties: SizeOf = (data, check) => {
+  if (!isObject(data)) return false;
+  const { length } = Object.keys(data);
+  spend(check, length / charactersPerStep);
+  return length;
+};
+
+const eachProperty = (
+  data: unknown,
+  check: Check,
+  problemOfProperty: (name: string, value: unknown) => Problem,
+) =>
+  isObject(data) &&
+  firstOf(Object.keys(data), (name) => {
+    spend(check, 1 + name.length / charactersPerStep);
+    return problemOfProperty(name, data[name]);
+  });
+
+/** @param rest schema of the items after those with schemas of their own */
+const checkItems = (first: readonly unknown[], rest: unknown, data: unknown, check: Check): Problem =>
+  isList(data) &&
+  firstOf(data.keys(), (index) =>
+    under(index, problemOf(check, index < first.length ? first[index] : rest, data[index])),
+  );
+
+export const checkAll = (schemas: readonly unknown[], data: unknown, check: Check): Problem =>
+  firstOf(schemas, (schema) => problemOf(check, schema, data));
+
+const annotations =
+  '$schema $comment title description default examples deprecated readOnly writeOnly format pattern contentEncoding contentMediaType discriminator';
+
+const annotation = rule(() => true);
+
+/** The form of each keyword's value, and what it says about data. */
+export const rules = new Map<string, ReturnType<typeof rule>>(
+  Object.entries({
+    ...Object.fromEntries(annotations.split(' ').map((name) => [name, annotation])),
+    $defs: rule(isObject),
+    definitions: rule(isObject),
+    type: rule(isType, (type: unknown, data) => {
+      const names = listOf(type);
+      return !names.some((name) => types.get(name)?.(data)) && `must be ${names.join(' or ')}`;
+    }),
+    enum: rule(isFilledList, checkEnum),
+    const: rule(annotation.isWellFormed, (value: unknown, data, check) => {
+      return textOf(check, value) !== textOf(check, data) && 'must be the allowed value';
+    }),
+    minimum: rule(isFiniteNumber, limit(numberOf, isLess, 'be at least')),
+    maximum: rule(isFiniteNumber, limit(numberOf, isMore, 'be at most')),
+    exclusiveMinimum: rule(
+      isFiniteNumber,
+      limit(numberOf, (size, least) => size <= least, 'be more than'),
+    ),
+    exclusiveMaximum: rule(
+      isFiniteNumber,
+      limit(numberOf, (size, most) => size >= most, 'be less than'),
+    ),
+    multipleOf: rule(isPositive, limit(numberOf, isNoMultiple, 'be a multiple of')),
+    minLength: rule(isCount, limit(countCodePoints, isLess, 'have at least', ' characters')),
+    maxLength: rule(isCount, limit(countCodePoints, isMore, 'have at most', ' characters')),
+    minItems: rule(isCount, limit(countItems, isLess, 'have at least', ' items')),
+    maxItems: rule(isCount, limit(countItems, isMore, 'have at most', ' items')),
+    minProperties: rule(isCount, limit(countProperties, isLess, 'have at least', ' properties')),
+    maxProperties: rule(isCount, limit(countProperties, isMore, 'have at most', ' properties')),
+    required: rule(isTextList, checkRequired),
+    properties: rule(isObject, (properties: SchemaObject, data, check) =>
+      eachProperty(data, check, (name, value) =>
+        under(escapeStep(name), problemOf(check, own(properties, name), value)),
+      ),
+    ),
+    additionalProperties: rule(isSchema, (rest: unknown, data, check, { properties }) =>
+      eachProperty(data, check, (name, value) => {
+        if (own(properties, name) !== undefined) return undefined;
+        return rest === false
+          ? 'must not have further properties'
+          : under('*', problemOf(check, rest, value));
+      }),
+    ),
+    propertyNames: rule(isSchema, (names: unknown, data, check) =>
+      eachProperty(data, check, (name) => {
+        const problem = problemOf(check, names, name);
+        return problem && `has a property whose name ${problem}`;
+      }),
+    ),
+    prefixItems: rule(isSchemaList, (first: unknown[], data, check) => checkItems(first, true, data, check)),
+    // A list is draft 7's form of prefixItems.
+    items: rule(isSchemaOrList, (items: unknown, data, check, { prefixItems, additionalItems }) =>
+      isList(items)
+        ? checkItems(items, additionalItems, data, check)
+        : checkItems(listOf(prefixItems).map(annotation.isWellFormed), items, data, check),
+    ),
+    additionalItems: rule(isSchema),
+    uniqueItems: rule(isBoolean, (isUnique: boolean, data, check) => {
+      const texts = isUnique && isList(data) && data.map((item) => textOf(check, item));
+      return texts && new Set(texts).size < texts.length && 'must not have equal items';
+    }),
+    $ref: rule(isText, (reference: string, data, check) => {
+      spendOn(check, reference);
+      return problemOf(check, targetOf(check.root, reference), data);
+    }),
+    allOf: rule(isSchemaList, checkAll),
+    anyOf: rule(isSchemaList, (schemas: unknown[], data, check) => {
+      const fits = schemas.some((schema) => !problemOf(check, schema, data));
+      return !fits && 'must match at least one of the alternatives';
+    }),
+    oneOf: rule(isSchemaList, (schemas: unknown[], data, check) => {
+      const fitting = schemas.filter((schema) => !problemOf(check, schema, data));
+      return fitting.length !== 1 && 'must match exactly one of the alternatives';
+    }),
+    not: rule(isSchema, (schema: unknown, data, check) => {
+      return !problemOf(check, schema, data) && 'must not match the excluded schema';
+    }),
+  }),
+);
+
+function checkEnum(values: readonly unknown[], data: unknown, check: Check): Problem {
+  const texts = check.texts.get(values) ?? new Set(values.map((value) => textOf(check, value)));
+  check.texts.set(values, texts);
+  return !texts.has(textOf(check, data)) && 'must be one of the allowed values';
+}
+
+function checkRequired(names: readonly string[], data: unknown, check: Check): Problem {
+  spend(check, names.length);
+  const missing = isObject(data) ? names.find((name) => !Object.hasOwn(data, name)) : undefined;
+  return missing !== undefined && `must have the property ${missing}`;
+}
+
+export function problemOf(check: Check, schema: unknown, data: unknown): Problem {
+  spend(check, 1);
+  if (!isObject(schema)) return schema === false && 'is not allowed';
+  check.level += 1;
+  bound(check.level, callLevels, 'is nested too deeply');
+  const problem = firstOf(Object.keys(schema), (keyword) =>
+    rules.get(keyword)?.check?.(schema[keyword] as never, data, check, schema),
+  );
+  check.level -= 1;
+  return problem;
+}
+
+export function targetOf(root: SchemaObject, reference: string): unknown {
+  if (reference === '#') return root;
+  const [, keyword = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]*)$/.exec(reference) ?? [];
+  return own(own(root, keyword), name.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
