@@ -1,11 +1,14 @@
 import OpenAI from 'openai';
+import { LengthFinishReasonError } from 'openai/error';
+import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { webFunctions } from '#support/entry-points.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const { callFor, service, tenant } = await useScriptedService(undefined, { openai: true });
+const { callFor, model, service, tenant } = await useScriptedService(undefined, { openai: true });
 
 const clientOf = (apiKey: string, options: ConstructorParameters<typeof OpenAI>[0] = {}) =>
   new OpenAI({ apiKey, baseURL: `${service.baseUrl}/openai`, ...options });
@@ -102,5 +105,68 @@ describe('OpenAI’s client for Node.js', () => {
     call.chunk('Half');
     (await stream).controller.abort();
     await call.gone;
+  });
+});
+
+describe('OpenAI’s client for Node.js, with a form', () => {
+  const person = z.object({ name: z.string(), age: z.int() });
+  const ann = '{"name": "Ann", "age": 7}';
+  let requests = 0;
+  const { completions } = clientOf(tenant.apiKey, {
+    fetch: (...given) => {
+      requests += 1;
+      return fetch(...given);
+    },
+  }).chat;
+  const formed = (content: string) => ({
+    ...requestOf(content),
+    response_format: zodResponseFormat(person, 'person'),
+  });
+  const ways = {
+    parse: (content: string) => completions.parse(formed(content)),
+    stream: (content: string) => completions.stream(formed(content)).finalChatCompletion(),
+  };
+  const names = ['parse', 'stream'] as const;
+
+  const say = (content: string, text: string) =>
+    void callFor(content).then((call) => {
+      call.chunk(text);
+      call.finish();
+    });
+
+  it.each(names)('returns an object of the schema from %s', async (name) => {
+    say('Who?', ann);
+    const { choices } = await ways[name]('Who?');
+    expect(choices[0]?.message.parsed).toEqual({ name: 'Ann', age: 7 });
+  });
+
+  it.each([{ type: 'function' as const, function: { name: 'person' } }, 'required' as const])(
+    'returns the arguments of a tool that is forced by %j',
+    async (tool_choice) => {
+      say('Call', ann);
+      const tools = [zodFunction({ name: 'person', parameters: person })];
+      const { choices } = await completions.parse({ ...requestOf('Call'), tools, tool_choice });
+      expect(choices[0]?.message).toMatchObject({
+        tool_calls: [{ function: { parsed_arguments: { name: 'Ann', age: 7 } } }],
+      });
+    },
+  );
+
+  it.each(names)('raises a cut reply of %s as its own error', async (name) => {
+    void callFor('Cut').then((call) => {
+      call.chunk(ann.slice(0, 9));
+      call.cut('length');
+    });
+    await expect(ways[name]('Cut')).rejects.toBeInstanceOf(LengthFinishReasonError);
+  });
+
+  it.each(names)('sends one request of %s for a form that is never met', async (name) => {
+    const before = { requests, calls: model.calls.length };
+    model.onCall = (call) => {
+      call.chunk('Ann is seven.');
+      call.finish();
+    };
+    expect(await errorOf(ways[name]('Never'))).toMatchObject({ status: 400, code: 'invalid_reply' });
+    expect([requests, model.calls.length]).toEqual([before.requests + 1, before.calls + 2]);
   });
 });

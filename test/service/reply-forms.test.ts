@@ -240,6 +240,10 @@ describe('the OpenAI-compatible door', () => {
   it.each([
     [{ type: 'function', function: { name: 'person' } }, 'stop'],
     ['required', 'tool_calls'],
+    [
+      { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function' }] } },
+      'tool_calls',
+    ],
   ])('returns it as the call of the one tool that is forced by %j', async (tool_choice, finish_reason) => {
     const calls = script(person);
     const { choices } = await door.complete({ tools, tool_choice });
@@ -252,6 +256,26 @@ describe('the OpenAI-compatible door', () => {
     });
     expect(calls[0]?.body).toMatchObject({ response_format: { json_schema: { name: 'person' } } });
     expect(calls[0]?.body).not.toHaveProperty('tools');
+  });
+
+  it('takes a tool whose description is empty, as LangChain for Python sends it', async () => {
+    script(person);
+    const [tool] = tools;
+    const empty = { ...tool, function: { ...tool?.function, description: '' } };
+    const { choices } = await door.complete({ tools: [empty], tool_choice: 'required' });
+    expect(choices[0]?.message.tool_calls).toHaveLength(1);
+  });
+
+  it.each([
+    ['name', 'a.b', 'must be 1 to 64 letters, digits, underscores or hyphens'],
+    ['description', 'x'.repeat(1025), 'must be at most 1024 characters'],
+  ])('names the wrong %s of a tool', async (field, value, message) => {
+    const [tool] = tools;
+    const wrongTool = { ...tool, function: { ...tool?.function, [field]: value } };
+    expect(await door.rejection({ tools: [wrongTool], tool_choice: 'required' })).toMatchObject({
+      ...{ status: 400, param: `tools[0].function.${field}` },
+      message: expect.stringContaining(message),
+    });
   });
 
   it('answers a form that is never met with a 400 that no client repeats', async () => {
@@ -297,6 +321,7 @@ describe('the OpenAI-compatible door', () => {
     ['two tools', { tools: [...tools, ...tools], tool_choice: 'required' }],
     ['a tool that may be called', { tools, tool_choice: 'auto' }],
     ['a tool without a choice', { tools }],
+    ['an allowed tool', { tools, tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto' } } }],
   ])('rejects %s by name', async (_, fields) => {
     expect(await door.rejection(fields)).toMatchObject({ param: 'tools' });
   });

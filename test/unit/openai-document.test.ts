@@ -46,12 +46,14 @@ test('docs/openai.md has the versions of the clients that `npm run test:clients`
   const packages = ['node', 'promptfoo'].flatMap((folder): [string, string][] =>
     Object.entries(JSON.parse(textOf(`${folder}/package.json`)).dependencies),
   );
-  const requirements = textOf('python/requirements.txt')
-    .trim()
-    .split('\n')
-    .map((line) => line.split('==') as [string, string]);
+  const requirements = ['python', 'instructor'].flatMap((folder) =>
+    textOf(`${folder}/requirements.txt`)
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/\[.*\]/, '').split('==') as [string, string]),
+  );
   const versions = [...packages, ...requirements].filter(([name]) => !/langchain.core/.test(name));
-  expect(versions).toHaveLength(8);
+  expect(versions).toHaveLength(15);
   for (const [name, version] of versions) {
     expect(document, name).toContain(`\`${name}\``);
     expect(document, `${name} ${version}`).toContain(` ${version}`);

@@ -25,15 +25,18 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
   if (tools.length === 0) return undefined;
   const [tool] = tools.map(fieldsOf);
   const { name, description, parameters = {} } = fieldsOf(tool?.function);
-  const isNamed = fieldsOf(fieldsOf(tool_choice).function).name === name;
-  if (tools.length > 1 || tool?.type !== 'function' || !(isNamed || tool_choice === 'required'))
+  const choice = fieldsOf(tool_choice);
+  const isNamed = fieldsOf(choice.function).name === name;
+  const isRequired = [tool_choice, fieldsOf(choice.allowed_tools).mode].includes('required');
+  if (tools.length > 1 || tool?.type !== 'function' || !(isNamed || isRequired))
     throw invalidParameter(
       'tools',
       `${ownTools}; one function that tool_choice forces is a form of the reply`,
     );
   return {
     name: typeof name === 'string' ? name : '',
-    description: typeof description === 'string' ? description : undefined,
+    // LangChain for Python sends an empty text for a class that has none.
+    description: (typeof description === 'string' && description) || undefined,
     ...{ parameters: fieldsOf(parameters), isNamed },
   };
 }
@@ -52,11 +55,10 @@ export async function formOfCompletion(
   const { name, description, parameters: schema } = tool;
   const json_schema = { name, description, schema };
   const given = responseFormat.safeParse({ type: 'json_schema', json_schema });
-  if (!given.success)
-    throw invalidParameter(
-      'tools[0].function',
-      'must have a name of 1 to 64 letters, digits, underscores or hyphens',
-    );
+  if (!given.success) {
+    const [issue] = given.error.issues;
+    throw invalidParameter(`tools[0].function.${String(issue?.path.at(-1))}`, String(issue?.message));
+  }
   const ofTool = (param: string, problem: string) =>
     invalidParameter(param === 'response_format' ? 'tools' : 'tools[0].function.parameters', problem);
   return formOfRequest(given.data, definition, ofTool);

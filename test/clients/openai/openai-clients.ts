@@ -6,7 +6,8 @@ import { startCommand, startProgram } from '../../support/command.ts';
 import { pngOf } from '../../support/image-bytes.ts';
 import { type OpenAiModel, startScriptedModel } from '../../support/scripted-model.ts';
 import type { Tools } from '../languages.ts';
-import { startCountingProxy } from './counting-proxy.ts';
+import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
+import { formClients, formColumns, formResults } from './form-clients.ts';
 import {
   callsOfOneRun,
   createAgents,
@@ -30,10 +31,12 @@ const checks = [
 ] as const;
 type Check = (typeof checks)[number];
 
+/** A folder with the packages of clients. Instructor needs an older `jiter` than the other clients. */
+export type PackageFolder = 'node' | 'python' | 'instructor' | 'promptfoo';
+
 interface Client {
   name: string;
-  /** The folder of its packages. */
-  folder: 'node' | 'python' | 'promptfoo';
+  folder: PackageFolder;
   program: string;
   /** What it cannot do. docs/openai.md has the reasons. */
   lacks: readonly Check[];
@@ -65,17 +68,20 @@ const installPackages: Install = ({ run }, folder) => {
   return undefined;
 };
 
+const installInPython: Install = ({ run, has }, folder) => {
+  if (!has('python3', '-c', 'import sys, venv; assert sys.version_info >= (3, 11)')) return 'Python 3.11';
+  run('python3', ['-m', 'venv', 'venv'], { folder });
+  const requirements = ['--requirement', 'requirements.txt'];
+  run('venv/bin/pip', ['install', '-q', '--disable-pip-version-check', ...requirements], { folder });
+  return undefined;
+};
+
 /** Each installs the packages of its folder, or returns the missing tool. */
-const installers: Readonly<Record<Client['folder'], Install>> = {
+const installers: Readonly<Record<PackageFolder, Install>> = {
   node: installPackages,
   promptfoo: installPackages,
-  python({ run, has }, folder) {
-    if (!has('python3', '-c', 'import sys, venv; assert sys.version_info >= (3, 10)')) return 'Python 3.10';
-    run('python3', ['-m', 'venv', 'venv'], { folder });
-    const requirements = ['--requirement', 'requirements.txt'];
-    run('venv/bin/pip', ['install', '-q', '--disable-pip-version-check', ...requirements], { folder });
-    return undefined;
-  },
+  python: installInPython,
+  instructor: installInPython,
 };
 
 /**
@@ -85,6 +91,8 @@ const installers: Readonly<Record<Client['folder'], Install>> = {
 export async function testOpenAiClients(tools: Tools): Promise<void> {
   const folder = join(tools.work, 'openai');
   copyFileSync(join(folder, 'node/run-checks.mjs'), join(folder, 'promptfoo/run-checks.mjs'));
+  for (const module of ['forms.py', 'run_checks.py'])
+    copyFileSync(join(folder, 'python', module), join(folder, 'instructor', module));
   writeFileSync(
     join(folder, 'image.png'),
     pngOf({ width: 2, height: 2 }, () => undefined),
@@ -93,8 +101,8 @@ export async function testOpenAiClients(tools: Tools): Promise<void> {
   model.onCall = replyByScript;
   const data = join(folder, 'data');
   const service = startCommand(
-    // The run whose model stays silent ends after two seconds.
-    ['--port', '0', '--data', data, '--reset', '--set', 'streamTimeoutSeconds=2'],
+    // The run whose model stays silent ends after three seconds. The service waits up to two before it calls a model again.
+    ['--port', '0', '--data', data, '--reset', '--set', 'streamTimeoutSeconds=3'],
     { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'scripted' },
   );
   try {
@@ -114,6 +122,16 @@ export async function testOpenAiClients(tools: Tools): Promise<void> {
       lines.push([client.name, ...checks.map((check) => cellOf(client, check, results))]);
     }
     console.log(markdownTable([['openai', ...checks], ...lines]));
+    const formLines: string[][] = [];
+    for (const client of formClients) {
+      if (missing[client.folder] !== undefined) continue;
+      model.calls.length = 0;
+      const { results, proxy } = await runProgram(client, folder, target);
+      const found = formResults(client, results, await Promise.all(proxy.bodies), model.calls);
+      formLines.push(...found.lines);
+      errors.push(...found.errors);
+    }
+    console.log(markdownTable([['forms', ...formColumns], ...formLines]));
     if (errors.length > 0) throw new Error(errors.join('\n'));
   } finally {
     service.child.kill('SIGINT');
@@ -148,30 +166,38 @@ async function openTarget(folder: string, data: string): Promise<Target> {
   };
 }
 
-/** Runs the program of a client. Adds an error for each check that is missing, and for calls that were repeated. */
-async function driveClient(
-  { folder: language, program, lacks }: Client,
+/** Runs the program of a client, behind a proxy of its own. */
+async function runProgram(
+  { folder: language, program }: Pick<Client, 'folder' | 'program'>,
   folder: string,
-  { data, baseUrl, variables }: Target,
-  model: Pick<OpenAiModel, 'calls'>,
-): Promise<Results> {
+  { baseUrl, variables }: Target,
+): Promise<{ results: Results; stderr: string; proxy: CountingProxy }> {
   const proxy = await startCountingProxy(baseUrl.port);
-  const limited = await createLimited(data);
-  model.calls.length = 0;
-  const interpreter = language === 'python' ? join(folder, 'python/venv/bin/python') : process.execPath;
+  const python = join(folder, language, 'venv/bin/python');
+  const interpreter = program.endsWith('.py') ? python : process.execPath;
   const { stdout, stderr } = await startProgram([interpreter, join(folder, language, program)], {
     ...variables,
-    ...limited,
     BASE: `${proxy.url}${baseUrl.pathname}`,
   }).ended;
   await proxy.close();
-  const results: Results = new Map(
-    stdout
-      .split('\n')
-      .filter((line) => line.startsWith('{"check"'))
-      .map((line) => JSON.parse(line) as { check: string; error: string | null })
-      .map(({ check, error }) => [check, error]),
-  );
+  const lines = stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{"check"'))
+    .map((line) => JSON.parse(line) as { check: string; error: string | null });
+  return { results: new Map(lines.map(({ check, error }) => [check, error])), stderr, proxy };
+}
+
+/** Adds an error for each check that is missing, and for calls that were repeated. */
+async function driveClient(
+  client: Client,
+  folder: string,
+  target: Target,
+  model: Pick<OpenAiModel, 'calls'>,
+): Promise<Results> {
+  const { lacks } = client;
+  model.calls.length = 0;
+  const variables = { ...target.variables, ...(await createLimited(target.data)) };
+  const { results, stderr, proxy } = await runProgram(client, folder, { ...target, variables });
   for (const check of checks)
     if (results.has(check) === lacks.includes(check))
       results.set(check, `It was not run, or not expected\n${stderr}`);

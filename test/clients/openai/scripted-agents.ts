@@ -41,6 +41,38 @@ export const callsOfOneRun: Readonly<Record<string, number>> = {
   Filter: 1,
 };
 
+const person = '{"name": "Ann", "age": 7}';
+
+/** What the model says in the form of a reply, for the beginning of a message of the user. */
+const formScripts: readonly (readonly [message: string, script: (call: ModelCall) => void])[] = [
+  ['No JSON', (call) => say(call, 'Ann is seven.')],
+  ['No person', (call) => say(call, '{"name": "Ann", "age": "seven"}')],
+  ['Person', (call) => say(call, person)],
+  [
+    'Family',
+    (call) => say(call, '{"names": ["Ann"], "kind": "small", "motto": null, "head": null, "parts": []}'),
+  ],
+  ['Adult', (call) => say(call, hasReply(call) ? '{"name": "Ann", "age": 19}' : person)],
+  ['People', (call) => say(call, `{"tasks": [${person}, {"name": "Bob", "age": 8}]}`)],
+  [
+    'Cut person',
+    (call) => {
+      call.chunk(person.slice(0, 9));
+      call.cut('length');
+    },
+  ],
+];
+
+const hasReply = ({ request }: ModelCall): boolean =>
+  request.messages.some(({ role }) => role === 'assistant');
+
+/** Without a form from the service, JSON is in a fence, as models write it. */
+function say(call: ModelCall, text: string): void {
+  const isFenced = Object(call.body).response_format === undefined;
+  call.chunk(isFenced ? `\`\`\`json\n${text}\n\`\`\`` : text);
+  call.finish();
+}
+
 function respond(call: ModelCall): void {
   call.chunk('One ');
   call.chunk('two');
@@ -59,8 +91,14 @@ export function messageOf({ request }: ModelCall): string {
   return String(content);
 }
 
+/** Whether the user has sent a message that begins so. */
+const hasMessage = ({ request }: Pick<ModelCall, 'request'>, message: string): boolean =>
+  request.messages.some(({ role, content }) => role === 'user' && String(content).startsWith(message));
+
 export function replyByScript(call: ModelCall): void {
-  const script = call.request.messages.at(-1)?.role === 'tool' ? respond : scripts[messageOf(call)];
+  const ofForm = formScripts.find(([message]) => hasMessage(call, message))?.[1];
+  const isAfterTools = call.request.messages.at(-1)?.role === 'tool';
+  const script = ofForm ?? (isAfterTools ? respond : scripts[messageOf(call)]);
   if (script === undefined) call.fail(400, {}, `No script for ${messageOf(call)}`);
   else script(call);
 }
