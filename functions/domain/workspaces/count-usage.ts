@@ -1,6 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { type Clock, groupsOf, sumOf } from '#domain/platform/services.ts';
+import { costOf, type Prices } from './prices.ts';
 import type { Services } from './services.ts';
 import {
   type DayOfUsage,
@@ -35,7 +36,13 @@ export interface UsageLine {
   counts: UsageCounts;
   /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
+  /** What the calls cost, in 10⁻¹² dollars, without those in `unpriced`. */
+  cost: bigint;
+  /** Models that had no price on a day when they were called, each with the first such day. */
+  unpriced: ReadonlyMap<string, string>;
 }
+
+const nothing = { counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Map<string, string>() };
 
 /** Number of workspaces that are read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
@@ -47,14 +54,15 @@ const workspacesAtOnce = 10;
  * @throws notFound for an unknown workspace
  */
 export async function summarizeUsage(
-  services: Services<'usage' | 'workspaces'>,
+  services: Services<'prices' | 'usage' | 'workspaces'>,
   input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
 ): Promise<{ lines: UsageLine[]; total: UsageLine }> {
   const ids = await workspacesOf(services, input.workspaceId);
+  const prices = await services.prices.all();
   const lines = new Map<string | null, UsageLine>();
-  let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
+  let total: UsageLine = { name: null, ...nothing };
   for (const group of groupsOf(ids, workspacesAtOnce)) {
-    const found = await allEnded(group.map((id) => usageOf(services, id, input)));
+    const found = await allEnded(group.map((id) => usageOf(services, id, prices, input)));
     for (const line of found.flat()) {
       lines.set(line.name, sum(lines.get(line.name), line));
       total = { ...sum(total, line), name: null };
@@ -79,31 +87,42 @@ async function workspacesOf(
 async function usageOf(
   { usage }: Services<'usage'>,
   workspaceId: string,
+  prices: Prices,
   { from, to, by }: { from: string; to: string; by: UsageGrouping },
 ): Promise<UsageLine[]> {
   const lines = new Map<string | null, UsageLine>();
   for await (const days of usage.between(workspaceId, from, to))
-    for (const line of days.flatMap((day) => linesOf(day, by)))
+    for (const line of days.flatMap((day) => linesOf(day, prices, by)))
       lines.set(line.name, sum(lines.get(line.name), line));
   return [...lines.values()];
 }
 
-function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
-  if (by === 'model')
-    return Object.entries(day.models).map(([name, calls]) => ({ name, counts: noCounts, calls }));
-  return [
-    {
-      name: { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by],
-      counts: day.counts,
-      calls: Object.values(day.models).reduce(sumOf, noModelUsage),
-    },
-  ];
+function linesOf(day: DayOfUsage, prices: Prices, by: UsageGrouping): UsageLine[] {
+  const models = Object.entries(day.models).map(([name, calls]): UsageLine => {
+    const cost = costOf(prices[name], day.day, calls);
+    const unpriced = cost === undefined ? new Map([[name, day.day]]) : nothing.unpriced;
+    return { ...nothing, name, calls, cost: cost ?? 0n, unpriced };
+  });
+  if (by === 'model') return models;
+  const name = { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by];
+  return [{ ...models.reduce(sum, { name, ...nothing }), name, counts: day.counts }];
 }
 
-const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
-  one === undefined
-    ? other
-    : { name: other.name, counts: sumOf(one.counts, other.counts), calls: sumOf(one.calls, other.calls) };
+function sum(one: UsageLine | undefined, other: UsageLine): UsageLine {
+  if (one === undefined) return other;
+  const unpriced = new Map(one.unpriced);
+  for (const [model, day] of other.unpriced) {
+    const first = unpriced.get(model);
+    unpriced.set(model, first !== undefined && first < day ? first : day);
+  }
+  return {
+    name: other.name,
+    counts: sumOf(one.counts, other.counts),
+    calls: sumOf(one.calls, other.calls),
+    cost: one.cost + other.cost,
+    unpriced,
+  };
+}
 
 /** Milliseconds for which uses are collected. A process that must end still has about a second (`serve-routes.ts`). */
 const collectedFor = 500;
