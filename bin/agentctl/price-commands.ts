@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { llmModel, serviceTier } from '#contract/agent.ts';
-import { formatPrice, type Price, parsePrice } from '#domain/workspaces/prices.ts';
+import { llmModel } from '#contract/agent.ts';
+import { inDollars, type Price, parsePrice } from '#domain/workspaces/prices.ts';
 import { dayOf } from '#domain/workspaces/usage.ts';
 import { clock, prices } from '#runtime/composition/services.ts';
 import { readDay } from './days.ts';
 import { operation, type Result } from './report.ts';
-import { tableWith } from './text-table.ts';
+import { textTable } from './text-table.ts';
 
 type PriceOptions = Pick<Price, 'input' | 'output'> & Partial<Price> & { from: string };
 
@@ -32,14 +32,17 @@ const modelHelp = 'as agentctl usage --by model prints it, such as openai:gpt-5-
 async function set(model: string, { from, input, output, ...options }: PriceOptions): Promise<Result> {
   const price = { input, cached: options.cached ?? input, written: options.written ?? input, output };
   await prices().change(model, (before) => ({ ...before, [from]: price }));
-  return { json: jsonOf({ model, from, price }), lines: tableOf([{ model, from, price }]) };
+  const stored = { model, from, ...inDollars(price) };
+  return { json: stored, lines: tableOf([stored]) };
 }
 
 async function list(): Promise<Result> {
   const all = Object.entries(await prices().all())
-    .flatMap(([model, days]) => Object.entries(days).map(([from, price]) => ({ model, from, price })))
+    .flatMap(([model, days]) =>
+      Object.entries(days).map(([from, price]) => ({ model, from, ...inDollars(price) })),
+    )
     .toSorted((one, other) => one.model.localeCompare(other.model) || one.from.localeCompare(other.from));
-  return { json: { prices: all.map(jsonOf) }, lines: tableOf(all, 'No prices') };
+  return { json: { prices: all }, lines: all.length === 0 ? ['No prices'] : tableOf(all) };
 }
 
 async function remove(model: string, { from }: { from?: string }): Promise<Result> {
@@ -54,8 +57,8 @@ async function remove(model: string, { from }: { from?: string }): Promise<Resul
 }
 
 function readModel(model: string): string {
-  const [, name, tier] = /^(.*?)(?:#([^#]*))?$/.exec(model) ?? [];
-  if (llmModel.safeParse(name).success && serviceTier.optional().safeParse(tier).success) return model;
+  const withoutTier = model.replace(/#[a-z]+$/, '');
+  if (llmModel.safeParse(withoutTier).success) return model;
   throw new InvalidArgumentError('It must be a model, such as openai:gpt-5-mini or openai:gpt-5-mini#flex.');
 }
 
@@ -67,22 +70,8 @@ function readPrice(dollars: string): number {
   );
 }
 
-interface ListedPrice {
-  model: string;
-  from: string;
-  price: Price;
-}
-
-const jsonOf = ({ model, from, price: { input, cached, written, output } }: ListedPrice) => ({
-  ...{ model, from, input: formatPrice(input), cached: formatPrice(cached) },
-  ...{ written: formatPrice(written), output: formatPrice(output) },
-});
-
-const tableOf = tableWith<ListedPrice>({
-  model: ({ model }) => model,
-  from: ({ from }) => from,
-  input: ({ price }) => formatPrice(price.input),
-  cached: ({ price }) => formatPrice(price.cached),
-  written: ({ price }) => formatPrice(price.written),
-  output: ({ price }) => formatPrice(price.output),
-});
+const tableOf = (listed: readonly Record<string, string>[]): string[] =>
+  textTable(
+    ['model', 'from', 'input', 'cached', 'written', 'output'],
+    listed.map((each) => Object.values(each)),
+  );

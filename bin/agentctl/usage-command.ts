@@ -31,13 +31,12 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
   const { by = workspace === undefined ? 'workspace' : 'day' } = options;
   const services = { prices: prices(), usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services, { workspaceId: workspace, from, to, by });
-  const all = [...lines, { ...total, name: 'total' }];
-  const width = Math.max(costTitle.length, ...all.map((line) => costText(line).length));
-  const titles = [by, ...(by === 'model' ? [] : countTitles), ...callTitles, costTitle.padStart(width)];
+  const titles = [by, ...(by === 'model' ? [] : countTitles), ...callTitles];
   const cellsOf = (line: UsageLine) => [
     ...[line.name ?? '(none)', ...Object.values(figuresOf(line, by))],
-    costText(line).padStart(width),
+    costOf(line, 4) ?? '–',
   ];
+  const cells = [...lines, { ...total, name: 'total' }].map(cellsOf);
   return {
     json: {
       workspace_id: workspace ?? null,
@@ -50,7 +49,7 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
     lines:
       lines.length === 0
         ? [`Nothing was used from ${from} to ${to}`]
-        : [...textTable(titles, all.map(cellsOf)), ...unpricedLines(total)],
+        : [...textTable(titles, cells), ...unpricedLines(total)],
   };
 }
 
@@ -64,18 +63,18 @@ include the reply. Each reply in the history has its own figures. Dollars are co
 day (agentctl prices). They are unknown (–) if a model had no price on the day of a call.`;
 
 const countTitles = ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed'];
-const callTitles = ['calls', 'prompt', 'cached', 'completion', 'tokens'];
-const costTitle = 'dollars';
+const callTitles = ['calls', 'prompt', 'cached', 'completion', 'tokens', 'dollars'];
 
-const costText = ({ cost, unpriced }: UsageLine): string => (unpriced.size > 0 ? '–' : formatCost(cost, 4));
+const costOf = ({ cost, unpriced }: UsageLine, decimals?: number): string | null =>
+  unpriced.size > 0 ? null : formatCost(cost, decimals);
 
 const unpricedLines = ({ unpriced }: UsageLine): string[] =>
-  [...unpriced].map(([model, day]) => `No price of ${model} on ${day}: give it with agentctl prices set`);
+  unpriced.size === 0 ? [] : [`Without a price on a day of their calls: ${[...unpriced].join(', ')}`];
 
 const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
   ...figuresOf(line, by),
-  cost_usd: line.unpriced.size > 0 ? null : formatCost(line.cost),
-  unpriced: [...line.unpriced].map(([model, day]) => ({ model, day })),
+  cost_usd: costOf(line),
+  unpriced_models: [...line.unpriced],
 });
 
 /** By model there are only calls and tokens, because one turn may call several models. */

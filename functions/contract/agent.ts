@@ -25,7 +25,7 @@ export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
   error: 'must be PROVIDER or PROVIDER:MODEL, such as openai:gpt-5-mini',
 });
 
-export const serviceTier = z.enum(['flex', 'priority']);
+const serviceTier = z.enum(['flex', 'priority']);
 
 /** How an agent uses its model. The service ignores other keys: they belong to the operator. */
 const agentMeta = z.looseObject({

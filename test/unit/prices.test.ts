@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { costOf, formatCost, formatPrice, type Price, parsePrice } from '#domain/workspaces/prices.ts';
+import { costOf, formatCost, inDollars, type Price, parsePrice } from '#domain/workspaces/prices.ts';
 import { noModelUsage } from '#domain/workspaces/usage.ts';
 
 const price = (input: string, cached = input, written = input, output = input): Price => {
@@ -41,7 +41,12 @@ describe('a price', () => {
       ['999999.999999', 999_999_999_999],
     ] as const) {
       expect(parsePrice(text), text).toBe(picodollars);
-      expect(formatPrice(picodollars), text).toBe(printed);
+      expect(inDollars(price(text, '1')), text).toEqual({
+        input: printed,
+        cached: '1',
+        written: printed,
+        output: printed,
+      });
     }
   });
 

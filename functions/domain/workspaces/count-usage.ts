@@ -36,13 +36,13 @@ export interface UsageLine {
   counts: UsageCounts;
   /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
-  /** What the calls cost, in 10⁻¹² dollars, without those in `unpriced`. */
+  /** In 10⁻¹² dollars. Without the calls of `unpriced` on days without a price. */
   cost: bigint;
-  /** Models that had no price on a day when they were called, each with the first such day. */
-  unpriced: ReadonlyMap<string, string>;
+  /** Models that had no price on a day when they were called. */
+  unpriced: ReadonlySet<string>;
 }
 
-const nothing = { counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Map<string, string>() };
+const nothing = { counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
 
 /** Number of workspaces that are read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
@@ -100,29 +100,24 @@ async function usageOf(
 function linesOf(day: DayOfUsage, prices: Prices, by: UsageGrouping): UsageLine[] {
   const models = Object.entries(day.models).map(([name, calls]): UsageLine => {
     const cost = costOf(prices[name], day.day, calls);
-    const unpriced = cost === undefined ? new Map([[name, day.day]]) : nothing.unpriced;
-    return { ...nothing, name, calls, cost: cost ?? 0n, unpriced };
+    const unpriced = cost === undefined ? new Set([name]) : nothing.unpriced;
+    return { name, counts: noCounts, calls, cost: cost ?? 0n, unpriced };
   });
   if (by === 'model') return models;
   const name = { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by];
   return [{ ...models.reduce(sum, { name, ...nothing }), name, counts: day.counts }];
 }
 
-function sum(one: UsageLine | undefined, other: UsageLine): UsageLine {
-  if (one === undefined) return other;
-  const unpriced = new Map(one.unpriced);
-  for (const [model, day] of other.unpriced) {
-    const first = unpriced.get(model);
-    unpriced.set(model, first !== undefined && first < day ? first : day);
-  }
-  return {
-    name: other.name,
-    counts: sumOf(one.counts, other.counts),
-    calls: sumOf(one.calls, other.calls),
-    cost: one.cost + other.cost,
-    unpriced,
-  };
-}
+const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
+  one === undefined
+    ? other
+    : {
+        name: other.name,
+        counts: sumOf(one.counts, other.counts),
+        calls: sumOf(one.calls, other.calls),
+        cost: one.cost + other.cost,
+        unpriced: new Set([...one.unpriced, ...other.unpriced]),
+      };
 
 /** Milliseconds for which uses are collected. A process that must end still has about a second (`serve-routes.ts`). */
 const collectedFor = 500;

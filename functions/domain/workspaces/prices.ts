@@ -35,25 +35,23 @@ export function parsePrice(text: string): number | undefined {
   return dollars === undefined ? undefined : Number(dollars + decimals.padEnd(6, '0'));
 }
 
-/** The price of a token as dollars per million tokens, such as `0.3125`. */
-export const formatPrice = (price: number): string => decimalText(BigInt(price), 6).replace(/\.?0+$/, '');
+/** The prices as dollars per million tokens, such as `0.3125`. */
+export const inDollars = ({ input, cached, written, output }: Price): Record<keyof Price, string> => ({
+  ...{ input: formatPrice(input), cached: formatPrice(cached) },
+  ...{ written: formatPrice(written), output: formatPrice(output) },
+});
+
+const formatPrice = (price: number): string => decimalText(BigInt(price), 6).replace(/\.?0+$/, '');
 
 /** @returns 10⁻¹² dollars; undefined if the model has no price on that day */
 export function costOf(prices: ModelPrices | undefined, day: string, usage: ModelUsage): bigint | undefined {
-  const first = Object.keys(prices ?? {})
-    .filter((candidate) => candidate <= day)
-    .toSorted()
-    .at(-1);
-  const price = first === undefined ? undefined : prices?.[first];
+  const started = Object.entries(prices ?? {}).filter(([first]) => first <= day);
+  const [, price] = started.toSorted(([one], [other]) => one.localeCompare(other)).at(-1) ?? [];
   if (price === undefined) return undefined;
   const { promptTokens, cachedTokens, writtenTokens, completionTokens } = usage;
-  const amounts = [
-    [promptTokens - cachedTokens - writtenTokens, price.input],
-    [cachedTokens, price.cached],
-    [writtenTokens, price.written],
-    [completionTokens, price.output],
-  ] as const;
-  return amounts.reduce((sum, [tokens, each]) => sum + BigInt(tokens) * BigInt(each), 0n);
+  const ofPrompt = BigInt(promptTokens - cachedTokens - writtenTokens) * BigInt(price.input);
+  const ofCache = BigInt(cachedTokens) * BigInt(price.cached) + BigInt(writtenTokens) * BigInt(price.written);
+  return ofPrompt + ofCache + BigInt(completionTokens) * BigInt(price.output);
 }
 
 /**

@@ -2,7 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { ifStill, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { changesOf } from '#domain/workspaces/audit.ts';
-import { formatPrice, type ModelPrices, type PriceStore, type Prices } from '#domain/workspaces/prices.ts';
+import { inDollars, type ModelPrices, type PriceStore, type Prices } from '#domain/workspaces/prices.ts';
 import type { Audit } from './api-key-store.ts';
 
 /** Enough, because operators seldom change prices at the same time. */
@@ -30,7 +30,7 @@ export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
             models: isEmpty ? others : { ...others, [model]: after },
           };
           const removed = Object.fromEntries(Object.keys(before).map((day) => [day, null]));
-          const changes = changesOf(inDollars(before), { ...removed, ...inDollars(after) });
+          const changes = changesOf(audited(before), { ...removed, ...audited(after) });
           return {
             writes: [
               { Put: { Item, ...ifStill({ revision }) } },
@@ -43,11 +43,5 @@ export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
   };
 }
 
-/** In an audit entry, prices are dollars per million tokens, as operators give them. */
-const inDollars = (prices: ModelPrices) =>
-  Object.fromEntries(
-    Object.entries(prices).map(([day, price]) => [
-      day,
-      Object.fromEntries(Object.entries(price).map(([name, each]) => [name, formatPrice(each)])),
-    ]),
-  );
+const audited = (prices: ModelPrices) =>
+  Object.fromEntries(Object.entries(prices).map(([day, price]) => [day, inDollars(price)]));
