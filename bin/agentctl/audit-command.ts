@@ -40,7 +40,7 @@ const tableOf = tableWith<AuditEntry>({
   time: ({ at }) => at,
   operator: ({ actor }) => actor,
   action: ({ action }) => action,
-  workspace: ({ workspaceId }) => workspaceId,
+  workspace: ({ workspaceId }) => workspaceId ?? '',
   target: ({ target, workspaceId }) => (target === workspaceId ? '' : target),
   changes: ({ changes }) => JSON.stringify(changes),
 });

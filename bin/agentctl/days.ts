@@ -24,7 +24,7 @@ export function checkOrder({ from, to }: Days): void {
   if (from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
 }
 
-function readDay(text: string): string {
+export function readDay(text: string): string {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text)) || dayOf(new Date(text)) !== text)
     throw new InvalidArgumentError('It must be a day, such as 2027-01-31.');
   return text;

@@ -21,6 +21,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   whitelist: async () => (await import('./whitelist-commands.ts')).whitelistCommands(),
   knowledge: async () => (await import('./knowledge-commands.ts')).knowledgeCommands(),
   usage: async () => (await import('./usage-command.ts')).usageCommand(),
+  prices: async () => (await import('./price-commands.ts')).priceCommands(),
   audit: async () => (await import('./audit-command.ts')).auditCommand(),
   chats: async () => (await import('./chats-commands.ts')).chatsCommands(),
   users: async () => (await import('./users-commands.ts')).usersCommands(),

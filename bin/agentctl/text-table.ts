@@ -1,4 +1,4 @@
-/** Columns with titles, separated by two spaces. Columns of numbers are right-aligned. */
+/** Columns with titles, separated by two spaces. Columns of numbers, and of `–` for unknown ones, are right-aligned. */
 export function textTable(
   titles: readonly string[],
   lines: readonly (readonly (string | number)[])[],
@@ -9,7 +9,7 @@ export function textTable(
   return [titles, ...lines].map((cells) =>
     cells
       .map((cell, column) => {
-        const isNumber = lines.every((each) => typeof each[column] === 'number');
+        const isNumber = lines.every((each) => /^(?:-?[\d.]+|–)$/.test(String(each[column])));
         const text = String(cell);
         const width = widths[column] ?? 0;
         return isNumber ? text.padStart(width) : text.padEnd(width);

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
-import { usage, workspaces } from '#runtime/composition/services.ts';
+import { formatCost } from '#domain/workspaces/prices.ts';
+import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
 import { type Result, report } from './report.ts';
 import { textTable } from './text-table.ts';
@@ -18,7 +19,7 @@ const groupings: Readonly<Record<UsageGrouping, string>> = {
 export function usageCommand(): Command {
   const by = new Option('--by <what>', 'one line for each; by default day, or workspace for all workspaces');
   return withDays(new Command('usage'))
-    .description('show the usage: turns, batch requests, model calls, tokens, uploads, tests')
+    .description('show the usage: turns, batch requests, model calls, tokens, costs, uploads, tests')
     .option('--workspace <workspace>', 'whose usage; by default that of all workspaces')
     .addOption(by.choices(Object.keys(groupings)))
     .addHelpText('after', usageHelp)
@@ -28,10 +29,13 @@ export function usageCommand(): Command {
 async function showUsage({ workspace, from, to, ...options }: UsageOptions): Promise<Result> {
   checkOrder({ from, to });
   const { by = workspace === undefined ? 'workspace' : 'day' } = options;
-  const services = { usage: usage(), workspaces: workspaces() };
+  const services = { prices: prices(), usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services, { workspaceId: workspace, from, to, by });
   const titles = [by, ...(by === 'model' ? [] : countTitles), ...callTitles];
-  const cellsOf = (line: UsageLine) => [line.name ?? '(none)', ...Object.values(figuresOf(line, by))];
+  const cellsOf = (line: UsageLine) => [
+    ...[line.name ?? '(none)', ...Object.values(figuresOf(line, by))],
+    costOf(line, 4) ?? '–',
+  ];
   const cells = [...lines, { ...total, name: 'total' }].map(cellsOf);
   return {
     json: {
@@ -39,10 +43,13 @@ async function showUsage({ workspace, from, to, ...options }: UsageOptions): Pro
       from,
       to,
       by,
-      usage: lines.map((line) => ({ [groupings[by]]: line.name, ...figuresOf(line, by) })),
-      total: figuresOf(total, by),
+      usage: lines.map((line) => ({ [groupings[by]]: line.name, ...jsonOf(line, by) })),
+      total: jsonOf(total, by),
     },
-    lines: lines.length === 0 ? [`Nothing was used from ${from} to ${to}`] : textTable(titles, cells),
+    lines:
+      lines.length === 0
+        ? [`Nothing was used from ${from} to ${to}`]
+        : [...textTable(titles, cells), ...unpricedLines(total)],
   };
 }
 
@@ -52,10 +59,23 @@ calls and tokens of other agents that this agent calls are included. The number 
 are those of agentctl agents test, which count for the key "operators". The
 tokens of prompts include those that the provider has read from its cache, which are shown once more. The calls for titles
 of chats are included. If a function crashes after a reply and before it counts the reply, the usage does not
-include the reply. Each reply in the history has its own figures.`;
+include the reply. Each reply in the history has its own figures. Dollars are computed from the tokens and prices of each
+day (agentctl prices). They are unknown (–) if a model had no price on the day of a call.`;
 
 const countTitles = ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes', 'tests', 'failed'];
-const callTitles = ['calls', 'prompt', 'cached', 'completion', 'tokens'];
+const callTitles = ['calls', 'prompt', 'cached', 'completion', 'tokens', 'dollars'];
+
+const costOf = ({ cost, unpriced }: UsageLine, decimals?: number): string | null =>
+  unpriced.size > 0 ? null : formatCost(cost, decimals);
+
+const unpricedLines = ({ unpriced }: UsageLine): string[] =>
+  unpriced.size === 0 ? [] : [`Without a price on a day of their calls: ${[...unpriced].join(', ')}`];
+
+const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
+  ...figuresOf(line, by),
+  cost_usd: costOf(line),
+  unpriced_models: [...line.unpriced],
+});
 
 /** By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({

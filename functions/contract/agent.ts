@@ -21,7 +21,7 @@ export const unifiedTool = z
   })
   .meta({ id: 'UnifiedTool' });
 
-const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
+export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
   error: 'must be PROVIDER or PROVIDER:MODEL, such as openai:gpt-5-mini',
 });
 

@@ -208,6 +208,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   operatorsBatch: [keys.operatorsBatch(id), 'operatorsBatches'],
   audit: [keys.audit(w, at, id), 'audit'],
   operatorsAudit: [keys.operatorsAudit(at, id), 'operatorsAudit'],
+  operatorsPrices: [keys.operatorsPrices()],
   operatorsWorkspace: [keys.operatorsWorkspace(w)],
   operatorsAgent: [keys.operatorsAgent(id)],
   operatorsApiKey: [keys.operatorsApiKey('key')],

@@ -3,7 +3,7 @@ import { type AgentTest, agentDefinition } from '#contract/agent.ts';
 import { updateAgent } from '#domain/agents/agents.ts';
 import { summarizeUsage } from '#domain/workspaces/count-usage.ts';
 import { noCounts } from '#domain/workspaces/usage.ts';
-import { usage, workspaces } from '#runtime/composition/services.ts';
+import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -39,7 +39,7 @@ const itemsOf = async (id: string): Promise<string[]> =>
 async function usageOf(id: string) {
   const today = new Date().toISOString().slice(0, 10);
   const query = { workspaceId: id, from: today, to: today, by: 'key' } as const;
-  return (await summarizeUsage({ usage: usage(), workspaces: workspaces() }, query)).lines;
+  return (await summarizeUsage({ prices: prices(), usage: usage(), workspaces: workspaces() }, query)).lines;
 }
 
 describe('agentctl agents test', () => {

@@ -112,6 +112,7 @@ describe('items of an earlier version', () => {
       chatBatchRequest: [keys.chatBatchRequest(deletedId, 1, batch(10).id, 1)],
       operatorsPurge: [keys.operatorsPurge(at(6), deletedId, 2), keys.operatorsPurge(at(7), deletedId, 4)],
       operatorsErasure: [],
+      operatorsPrices: [],
       operatorsRetention: [],
       userRating: [],
       userBatch: [],

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { summarizeUsage } from '#domain/workspaces/count-usage.ts';
-import { usage, workspaces } from '#runtime/composition/services.ts';
+import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { startChatEndpoint } from '#support/chat-endpoint.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -24,7 +24,7 @@ const table = closeAfterTests(dataTableOf(service));
 const openai = openAiRequests(service, tenant);
 
 async function usageOf(workspaceId: string) {
-  const services = { usage: usage(), workspaces: workspaces() };
+  const services = { prices: prices(), usage: usage(), workspaces: workspaces() };
   const today = new Date().toISOString().slice(0, 10);
   const query = { workspaceId, from: today, to: today, by: 'agent' } as const;
   const { lines } = await summarizeUsage(services, query);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
 import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
-import { usage, workspaces } from '#runtime/composition/services.ts';
+import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
@@ -33,7 +33,7 @@ const today = new Date().toISOString().slice(0, 10);
 
 /** Calls agentctl's use case directly: a process for every read would take most of the test's time. */
 const usageOf = async (workspaceId: string, by: UsageGrouping = 'day', from = today, to = today) => {
-  const services = { usage: usage(), workspaces: workspaces() };
+  const services = { prices: prices(), usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services, { workspaceId, from, to, by });
   const figures = ({ counts, calls }: UsageLine) => ({ ...counts, ...calls });
   return {
@@ -112,7 +112,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
 
   const others = await openTenant(service, { titles: false });
   await send(others.client, others, await createChat(others.client, others), 'Hello');
-  const services = { usage: usage(), workspaces: workspaces() };
+  const services = { prices: prices(), usage: usage(), workspaces: workspaces() };
   const all = () => summarizeUsage(services, { from: today, to: today, by: 'workspace' });
   const turnsOf = async () =>
     Object.fromEntries((await all()).lines.map(({ name, counts }) => [name, counts.turns]));

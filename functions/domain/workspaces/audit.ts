@@ -16,6 +16,7 @@ export type AuditAction =
   | 'whitelist reduced'
   | 'user erased'
   | 'knowledge changed'
+  | 'prices changed'
   | 'webhook resent'
   | 'webhook secret replaced';
 
@@ -25,8 +26,9 @@ export interface AuditEntry {
   /** In AWS, the operator's ARN as STS reports it. On a local run, the name of the machine's user. */
   actor: string;
   action: AuditAction;
-  workspaceId: string;
-  /** Id of the changed object. */
+  /** Null for prices, which apply to all workspaces. */
+  workspaceId: string | null;
+  /** Id of the changed object, or the model of the prices. */
   target: string;
   /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
   changes: Record<string, unknown>;

@@ -1,6 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { type Clock, groupsOf, sumOf } from '#domain/platform/services.ts';
+import { costOf, type Prices } from './prices.ts';
 import type { Services } from './services.ts';
 import {
   type DayOfUsage,
@@ -35,7 +36,13 @@ export interface UsageLine {
   counts: UsageCounts;
   /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
+  /** In 10⁻¹² dollars. Without the calls of `unpriced` on days without a price. */
+  cost: bigint;
+  /** Models that had no price on a day when they were called. */
+  unpriced: ReadonlySet<string>;
 }
+
+const nothing = { counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
 
 /** Number of workspaces that are read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
@@ -47,15 +54,16 @@ const workspacesAtOnce = 10;
  * @throws notFound for an unknown workspace
  */
 export async function summarizeUsage(
-  services: Services<'usage' | 'workspaces'>,
+  services: Services<'prices' | 'usage' | 'workspaces'>,
   input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
 ): Promise<{ lines: UsageLine[]; total: UsageLine }> {
   const ids = await workspacesOf(services, input.workspaceId);
+  const prices = await services.prices.all();
   const lines = new Map<string | null, UsageLine>();
-  let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
+  let total: UsageLine = { name: null, ...nothing };
   const addUsage = async (id: string): Promise<void> => {
     for await (const days of services.usage.between(id, input.from, input.to))
-      for (const line of days.flatMap((day) => linesOf(day, input.by))) {
+      for (const line of days.flatMap((day) => linesOf(day, prices, input.by))) {
         lines.set(line.name, sum(lines.get(line.name), line));
         total = { ...sum(total, line), name: null };
       }
@@ -77,22 +85,27 @@ async function workspacesOf(
   return [workspaceId];
 }
 
-function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
-  if (by === 'model')
-    return Object.entries(day.models).map(([name, calls]) => ({ name, counts: noCounts, calls }));
-  return [
-    {
-      name: { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by],
-      counts: day.counts,
-      calls: Object.values(day.models).reduce(sumOf, noModelUsage),
-    },
-  ];
+function linesOf(day: DayOfUsage, prices: Prices, by: UsageGrouping): UsageLine[] {
+  const models = Object.entries(day.models).map(([name, calls]): UsageLine => {
+    const cost = costOf(prices[name], day.day, calls);
+    const unpriced = cost === undefined ? new Set([name]) : nothing.unpriced;
+    return { name, counts: noCounts, calls, cost: cost ?? 0n, unpriced };
+  });
+  if (by === 'model') return models;
+  const name = { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by];
+  return [{ ...models.reduce(sum, { name, ...nothing }), name, counts: day.counts }];
 }
 
 const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
   one === undefined
     ? other
-    : { name: other.name, counts: sumOf(one.counts, other.counts), calls: sumOf(one.calls, other.calls) };
+    : {
+        name: other.name,
+        counts: sumOf(one.counts, other.counts),
+        calls: sumOf(one.calls, other.calls),
+        cost: one.cost + other.cost,
+        unpriced: new Set([...one.unpriced, ...other.unpriced]),
+      };
 
 /** Milliseconds for which uses are collected. A process that must end still has about a second (`serve-routes.ts`). */
 const collectedFor = 500;

@@ -2,6 +2,7 @@ import type { Limits } from '#contract/rate-limits.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ApiKeyStore } from './api-key.ts';
 import type { AuditLog } from './audit.ts';
+import type { PriceStore } from './prices.ts';
 import type { RateBucketStore, RateLimits } from './rate-limits.ts';
 import type { UsageStore } from './usage.ts';
 import type { WorkspaceDeletion, WorkspaceObjects, WorkspaceStore } from './workspace.ts';
@@ -9,6 +10,7 @@ import type { WorkspaceDeletion, WorkspaceObjects, WorkspaceStore } from './work
 export interface WorkspaceServices extends PlatformServices {
   apiKeys: ApiKeyStore;
   auditLog: AuditLog;
+  prices: PriceStore;
   rateBuckets: RateBucketStore;
   rateLimits: RateLimits;
   /** The limits of workspaces that have none of their own. */

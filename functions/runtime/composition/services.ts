@@ -26,6 +26,7 @@ import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoPriceStore } from '#adapters/dynamo/workspaces/price-store.ts';
 import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import {
@@ -114,6 +115,7 @@ export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
   ),
 );
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
+export const prices = /* @__PURE__ */ lazily(() => dynamoPriceStore(table(), audit));
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));

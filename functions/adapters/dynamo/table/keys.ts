@@ -258,6 +258,8 @@ export const keys = {
     sk: `${at}#${id}`,
   }),
   operatorsAudit: (at: string, id: string): Key => ({ pk: 'OPERATOR#AUDIT', sk: `${at}#${id}` }),
+  /** The prices of all models, for `agentctl usage`. Functions do not read them. */
+  operatorsPrices: (): Key => ({ pk: 'OPERATOR#PRICES', sk: 'PRICES' }),
   operatorsWorkspace: (workspaceId: string): Key => ({ pk: 'OPERATOR#WORKSPACES', sk: workspaceId }),
   operatorsAgent: (agentId: string): Key => ({ pk: `OPERATOR#AGENT#${agentId}`, sk: 'AGENT' }),
   operatorsApiKey: (keyId: string): Key => ({ pk: `OPERATOR#KEY#${keyId}`, sk: 'KEY' }),

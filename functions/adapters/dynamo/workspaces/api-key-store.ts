@@ -118,7 +118,7 @@ async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
 /** Returns the audit items for a change's transaction: one for its workspace, one for all workspaces. */
 export type Audit = (
   action: AuditAction,
-  workspaceId: string,
+  workspaceId: string | null,
   target: string,
   changes: AuditEntry['changes'],
 ) => Write[];
@@ -132,9 +132,10 @@ export const auditBy =
   (action, workspaceId, target, changes) => {
     const [at, id] = [clock.now().toISOString(), randomUUID()];
     const entry = { at, actor: actor(), action, workspace_id: workspaceId, target, changes };
-    return [...(inWorkspace ? [keys.audit(workspaceId, at, id)] : []), keys.operatorsAudit(at, id)].map(
-      (key) => ({ Put: { Item: { ...key, ...entry } } }),
-    );
+    const ofWorkspace = inWorkspace && workspaceId !== null ? [keys.audit(workspaceId, at, id)] : [];
+    return [...ofWorkspace, keys.operatorsAudit(at, id)].map((key) => ({
+      Put: { Item: { ...key, ...entry } },
+    }));
   };
 
 export function dynamoAuditLog(table: Table): AuditLog {

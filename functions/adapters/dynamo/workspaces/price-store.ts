@@ -1,0 +1,47 @@
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import { ifStill, type Table } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { changesOf } from '#domain/workspaces/audit.ts';
+import { inDollars, type ModelPrices, type PriceStore, type Prices } from '#domain/workspaces/prices.ts';
+import type { Audit } from './api-key-store.ts';
+
+/** Enough, because operators seldom change prices at the same time. */
+const maxAttempts = 20;
+
+/** All prices are in one item of at most 400 KB: thousands of them. Each change is conditional on its revision. */
+export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
+  const read = async () => {
+    const { revision, models = {} } = (await table.get(keys.operatorsPrices())) ?? {};
+    return { revision: revision as number | undefined, models: models as Prices };
+  };
+  return {
+    all: async () => (await read()).models,
+    change: (model, change) =>
+      transactWithRetry(table, {
+        attempts: maxAttempts,
+        async plan() {
+          const { revision, models } = await read();
+          const { [model]: before = {}, ...others } = models;
+          const after = change(before);
+          const isEmpty = Object.keys(after).length === 0;
+          const Item = {
+            ...keys.operatorsPrices(),
+            revision: (revision ?? 0) + 1,
+            models: isEmpty ? others : { ...others, [model]: after },
+          };
+          const removed = Object.fromEntries(Object.keys(before).map((day) => [day, null]));
+          const changes = changesOf(audited(before), { ...removed, ...audited(after) });
+          return {
+            writes: [
+              { Put: { Item, ...ifStill({ revision }) } },
+              ...audit('prices changed', null, model, changes),
+            ],
+            result: undefined,
+          };
+        },
+      }),
+  };
+}
+
+const audited = (prices: ModelPrices) =>
+  Object.fromEntries(Object.entries(prices).map(([day, price]) => [day, inDollars(price)]));

@@ -1,0 +1,70 @@
+import type { ModelUsage } from './usage.ts';
+
+/** The prices of one token, in whole 10⁻¹² dollars. Dollars per million tokens have six decimals, so they fit exactly. */
+export interface Price {
+  input: number;
+  /** Of tokens that the provider has read from its cache. */
+  cached: number;
+  /** Of tokens that the provider has written to its cache. */
+  written: number;
+  output: number;
+}
+
+/** The prices of a model, each by its first UTC day, such as `2027-01-31`. It ends when another one starts. */
+export type ModelPrices = Readonly<Record<string, Price>>;
+
+/** By the model's name as usage counts it, such as `openai:gpt-5-mini#flex`. */
+export type Prices = Readonly<Record<string, ModelPrices>>;
+
+export interface PriceStore {
+  all(): Promise<Prices>;
+  /**
+   * Replaces the prices of a model, with an audit entry. If another operator changes prices meanwhile, it starts anew
+   * with the changed prices.
+   * @param change gets the stored prices; no prices remove the model
+   */
+  change(model: string, change: (prices: ModelPrices) => ModelPrices): Promise<void>;
+}
+
+/**
+ * Reads dollars per million tokens, such as `0.3125`.
+ * @returns 10⁻¹² dollars per token; undefined for anything but digits with at most six decimals, below 1,000,000
+ */
+export function parsePrice(text: string): number | undefined {
+  const [, dollars, decimals = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  return dollars === undefined ? undefined : Number(dollars + decimals.padEnd(6, '0'));
+}
+
+/** The prices as dollars per million tokens, such as `0.3125`. */
+export const inDollars = ({ input, cached, written, output }: Price): Record<keyof Price, string> => ({
+  ...{ input: formatPrice(input), cached: formatPrice(cached) },
+  ...{ written: formatPrice(written), output: formatPrice(output) },
+});
+
+const formatPrice = (price: number): string => decimalText(BigInt(price), 6).replace(/\.?0+$/, '');
+
+/** @returns 10⁻¹² dollars; undefined if the model has no price on that day */
+export function costOf(prices: ModelPrices | undefined, day: string, usage: ModelUsage): bigint | undefined {
+  const started = Object.entries(prices ?? {}).filter(([first]) => first <= day);
+  const [, price] = started.toSorted(([one], [other]) => one.localeCompare(other)).at(-1) ?? [];
+  if (price === undefined) return undefined;
+  const { promptTokens, cachedTokens, writtenTokens, completionTokens } = usage;
+  const ofPrompt = BigInt(promptTokens - cachedTokens - writtenTokens) * BigInt(price.input);
+  const ofCache = BigInt(cachedTokens) * BigInt(price.cached) + BigInt(writtenTokens) * BigInt(price.written);
+  return ofPrompt + ofCache + BigInt(completionTokens) * BigInt(price.output);
+}
+
+/**
+ * A cost as dollars, such as `1.234567890123`.
+ * @param cost in 10⁻¹² dollars
+ * @param decimals at most 12; the rest is rounded, a half upwards
+ */
+export function formatCost(cost: bigint, decimals = 12): string {
+  const unit = 10n ** BigInt(12 - decimals);
+  return decimalText((cost + unit / 2n) / unit, decimals);
+}
+
+function decimalText(amount: bigint, decimals: number): string {
+  const digits = String(amount).padStart(decimals + 1, '0');
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
