@@ -16,6 +16,7 @@ import { startProgram } from '#support/command.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { startFailingService } from '#support/failing-service.ts';
 import { allObjects, startUpload } from '#support/file-bucket.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { stepThrough } from '#support/turns.ts';
@@ -75,8 +76,7 @@ async function fill(tenant: OpenTenant): Promise<{ batchId: string }> {
   );
   await events.next();
   const call = await called;
-  call.chunk('r'.repeat(310_000));
-  call.finish();
+  replyWith(call, 'r'.repeat(310_000));
   await events.rest();
   await client.post(
     '/chats',

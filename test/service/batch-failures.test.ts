@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { checkChats, checkEnded, requestsOf, submit, tally, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createChat, send } from '#support/turns.ts';
@@ -45,10 +46,7 @@ proxy.emulator = service.run.endpoints.dynamodb;
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 const open = () => openTenant(service, { model: 'openai:test' });
 
-function respond(call: ModelCall): void {
-  call.chunk('Hello');
-  call.finish();
-}
+const respond = (call: ModelCall): void => replyWith(call, 'Hello');
 
 it.concurrent('a model that is down for a while costs time, and no request', async () => {
   const tenant = await open();

@@ -12,6 +12,7 @@ import {
   waitForBatch,
   waitForBatchEnd,
 } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
@@ -46,10 +47,7 @@ function respondToAll(calls: readonly ModelCall[]): () => void {
   return () => clearInterval(responding);
 }
 
-function respond(call: ModelCall, text = `To: ${messageOf(call)}`): void {
-  call.chunk(text);
-  call.finish();
-}
+const respond = (call: ModelCall, text = `To: ${messageOf(call)}`): void => replyWith(call, text);
 
 it('a cancel in the middle fails at once what was not begun, lets what was finish, and then is final', async () => {
   const tenant = await open();

@@ -5,6 +5,7 @@ import { expect, inject, it, onTestFinished } from 'vitest';
 import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { residentBytes } from '#support/memory.ts';
+import { replyWith } from '#support/model-server.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant } from '#support/service.ts';
 import { type MemorySample, trendOf } from '#support/soak/memory-trend.ts';
@@ -24,8 +25,7 @@ it.runIf(process.env.SOAK !== undefined)(
     const folder = await mkdtemp(join(tmpdir(), 'batch-memory-'));
     const model = await startScriptedModel();
     model.onCall = (call) => {
-      call.chunk('r'.repeat(1000));
-      call.finish();
+      replyWith(call, 'r'.repeat(1000));
       // The model would store all calls in this process for hours.
       model.calls.length = 0;
     };

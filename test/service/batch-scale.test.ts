@@ -1,6 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { checkChats, checkEnded, requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -15,8 +16,7 @@ const { model, service } = await useScriptedService({
 });
 model.onCall = async (call) => {
   if (replyMilliseconds > 0) await new Promise((resolve) => setTimeout(resolve, replyMilliseconds));
-  call.chunk(reply);
-  call.finish();
+  replyWith(call, reply);
 };
 
 /** Cases that are too slow for CI run only with `npm run soak:tests`. */

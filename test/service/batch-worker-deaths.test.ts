@@ -17,6 +17,7 @@ import {
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
@@ -66,10 +67,7 @@ const messageOf = (call: ModelCall): string => {
 const open = () => openTenant(service, { model: 'openai:test', titles: false });
 const worker = 'ProcessBatchItems';
 
-function respond(call: ModelCall): void {
-  call.chunk(`To: ${messageOf(call)}`);
-  call.finish();
-}
+const respond = (call: ModelCall): void => replyWith(call, `To: ${messageOf(call)}`);
 
 type Handle = DynamoProxy['handle'];
 

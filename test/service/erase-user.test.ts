@@ -12,6 +12,7 @@ import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { stepThrough } from '#support/turns.ts';
@@ -77,10 +78,7 @@ const addressOf = (user: string): string => `/users?external_user_id=${encodeURI
 const { onCall } = model;
 model.onCall = (call) => {
   if (typeof call.request.messages.at(-1)?.content === 'string') onCall(call);
-  else {
-    call.chunk('Read');
-    call.finish();
-  }
+  else replyWith(call, 'Read');
 };
 
 /** Sends as the user, and lets the model reply with the text. */
@@ -95,8 +93,7 @@ async function talk(
   const body = { message, agent_id, external_user_id: user, ...fields };
   const events = stepThrough(await client.stream(chat.id, body));
   const call = await called;
-  call.chunk(reply);
-  call.finish();
+  replyWith(call, reply);
   await events.rest();
 }
 
@@ -123,8 +120,7 @@ async function furnish(shared: ChatResource) {
     { headers },
   );
   const call = await first;
-  call.chunk(`Hello, ${mark}`);
-  call.finish();
+  replyWith(call, `Hello, ${mark}`);
   dataOf(await sent);
   await talk(own, user, `Long ${mark}`, {}, mark.repeat(8000));
   const { body } = await uploaderOf(service, tenant).file(`${mark}.txt`, `Text ${mark}`);
@@ -147,8 +143,7 @@ async function furnish(shared: ChatResource) {
   );
   for (const request of calls) {
     const each = await request;
-    each.chunk(`Done`);
-    each.finish();
+    replyWith(each, `Done`);
   }
   await waitForBatchEnd(client, batch.id);
   return { mark, user, own, batch };

@@ -4,7 +4,7 @@ import type { UploadedFile } from '#contract/message.ts';
 import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { png } from '#support/sample-files.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -58,10 +58,7 @@ interface Failure {
   ofContent?: true;
 }
 
-const respond = (call: ModelCall): void => {
-  call.chunk('Here I am');
-  call.finish();
-};
+const respond = (call: ModelCall): void => replyWith(call, 'Here I am');
 /** Fails the first calls, then replies. */
 const thenResponds =
   (times: number, fails: (call: ModelCall) => void): Failure['fails'] =>

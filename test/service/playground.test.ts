@@ -7,7 +7,7 @@ import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { attacks, manyAttacks } from '#support/markdown-attacks.ts';
-import type { ModelCall } from '#support/model-server.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -146,15 +146,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     call.finish();
     const expertCall = await expert;
     await reply(page).getByText('running').waitFor();
-    expertCall.chunk('A time limit.');
-    expertCall.finish();
+    replyWith(expertCall, 'A time limit.');
     await reply(page).getByText('done').waitFor();
     const second = await afterTool;
     second.chunk('A lease is ');
     await reply(page).getByText('A lease is').waitFor();
     expect(await reply(page).getAttribute('aria-busy')).toBe('true');
-    second.chunk('a right for a time.');
-    second.finish();
+    replyWith(second, 'a right for a time.');
     await reply(page).getByText('A lease is a right for a time.').waitFor();
     await reply(page)
       .getByText(/tokens · \d+ calls · [\d.]+ s/)
@@ -324,8 +322,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const answer = await sent;
     // The button is gone, but not the focus.
     expect(await page.evaluate('document.activeElement.className')).toBe('scroller');
-    answer.chunk('Thank you.');
-    answer.finish();
+    replyWith(answer, 'Thank you.');
     await reply(page).getByText('Thank you.').waitFor();
     expect(await form.getByLabel('Name *').isDisabled()).toBe(true);
     await page.reload();
@@ -343,8 +340,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .waitFor();
     expect(await reply(page).textContent()).toContain('Half of');
     const second = await say(page, 'Once more');
-    second.chunk('Better.');
-    second.finish();
+    replyWith(second, 'Better.');
     await reply(page)
       .getByText(/tokens/)
       .waitFor();
@@ -542,8 +538,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const page = await open();
     await page.getByLabel('Stream').uncheck();
     const call = await say(page, 'Briefly, please');
-    call.chunk('Yes.');
-    call.finish();
+    replyWith(call, 'Yes.');
     await reply(page).getByText('Yes.').waitFor();
     await reply(page)
       .getByText(/1 call/)

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { type AgentFields, createPublishedAgent } from '#support/service.ts';
@@ -124,10 +125,7 @@ describe('a half of a character in what a model says', () => {
   it('is replaced in a title', async () => {
     const tenant = await openTenant(service, { model: 'openai:test' });
     say('Hello');
-    model.onPlainCall = (call) => {
-      call.chunk('A \ud800 title');
-      call.finish();
-    };
+    model.onPlainCall = (call) => replyWith(call, 'A \ud800 title');
     const { events } = await streamed(tenant, 'Hi');
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'response.chat.title.updated', name: 'A \ufffd title' }),

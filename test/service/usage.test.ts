@@ -8,6 +8,7 @@ import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { createPublishedAgent, operator } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
@@ -24,8 +25,7 @@ const { model, service } = await useScriptedService({
 // The provider rejects messages with `Refuse`. Each reply has 10 prompt tokens and 2 completion tokens.
 model.onCall = (call) => {
   if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
-  call.chunk('An answer');
-  call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+  replyWith(call, 'An answer', { prompt_tokens: 10, completion_tokens: 2 });
 };
 proxy.emulator = service.run.endpoints.dynamodb;
 

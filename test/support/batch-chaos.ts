@@ -8,6 +8,7 @@ import { useLocalTable } from '../../bin/operator.ts';
 import { checkChats, checkEnded, type RequestFields, requestsOf } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
 import { startKillableService } from './killed-service.ts';
+import { replyWith } from './model-server.ts';
 import { dataOf } from './open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -89,10 +90,7 @@ function failEveryThirdCall(model: ScriptedModel, random: () => number): void {
   model.onCall = (call) => {
     calls += 1;
     if (calls % 3 === 0) failOneWay(call, random());
-    else {
-      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
-      call.finish();
-    }
+    else replyWith(call, `To: ${call.request.messages.at(-1)?.content}`);
   };
 }
 

@@ -7,7 +7,7 @@ import { bedrock } from '#agents/models/bedrock.ts';
 import { retryingModel, timingOf } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
-import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 
 let server: ScriptedModel;
@@ -19,10 +19,7 @@ afterAll(() => {
   delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
   return server.close();
 });
-const sayHello = (call: ModelCall) => {
-  call.chunk('Hello');
-  call.finish();
-};
+const sayHello = (call: ModelCall) => replyWith(call, 'Hello');
 afterEach(() => {
   server.onCall = sayHello;
 });
@@ -245,10 +242,7 @@ describe('an answer', () => {
   };
 
   it('may tell no tokens', async () => {
-    const parts = await responseOf((call) => {
-      call.chunk('Hello');
-      call.finish(null);
-    });
+    const parts = await responseOf((call) => replyWith(call, 'Hello', null));
     expect(parts.at(-1)).toMatchObject({
       finishReason: { unified: 'stop' },
       usage: { inputTokens: { total: undefined } },

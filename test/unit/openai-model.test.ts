@@ -3,13 +3,11 @@ import { readModelResponse } from '#agents/model-response.ts';
 import { readCompletion } from '#agents/models/completions/read-completion.ts';
 import { openai } from '#agents/models/openai.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { replyWith } from '#support/model-server.ts';
 import { type ModelCall, startScriptedModel } from '#support/scripted-model.ts';
 
 const server = closeAfterTests(await startScriptedModel());
-const sayHello = (call: ModelCall) => {
-  call.chunk('Hello');
-  call.finish();
-};
+const sayHello = (call: ModelCall) => replyWith(call, 'Hello');
 afterEach(() => {
   server.onCall = sayHello;
 });

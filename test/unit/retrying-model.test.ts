@@ -6,7 +6,7 @@ import { openai } from '#agents/models/openai.ts';
 import { type RetryingModel, type RetryTiming, retryingModel, timingOf } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
-import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
@@ -68,10 +68,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     server.calls.length = 0;
     model = retryingModel(modelAt(server.url), timing);
   });
-  const onCall = (call: ModelCall) => {
-    call.chunk('Hello');
-    call.finish();
-  };
+  const onCall = (call: ModelCall) => replyWith(call, 'Hello');
   afterEach(() => {
     server.onCall = onCall;
   });

@@ -7,6 +7,7 @@ import type { Connection } from '../../../bin/local/connection.ts';
 import { useLocalTable } from '../../../bin/operator.ts';
 import { type Client, clientOf } from '../client.ts';
 import { dataTableOf } from '../data-table.ts';
+import { replyWith } from '../model-server.ts';
 import { dataOf } from '../open-tenant.ts';
 import type { ModelCall } from '../scripted-model.ts';
 import { operator } from '../service.ts';
@@ -48,10 +49,7 @@ export function respondByMessage(call: ModelCall): void {
   if (message.startsWith('Hold')) call.chunk('One, ');
   else if (message.startsWith('Busy')) call.fail(429);
   else if (message.startsWith('Wrong')) call.fail(400);
-  else {
-    call.chunk(message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
-    call.finish();
-  }
+  else replyWith(call, message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
 }
 
 /** The user's own text. Attached texts precede it, or are separate parts. */
