@@ -7,6 +7,7 @@ import {
   checkEnded,
   requestsOf,
   resultsOf,
+  runBatch,
   submit,
   tally,
   waitForBatch,
@@ -138,8 +139,7 @@ it('requests of one history run in input order, one at a time, beside others', a
   const requests = requestsOf(40, (index) =>
     index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
   );
-  const batch = await submit(tenant.client, tenant, requests);
-  const ended = await waitForBatchEnd(tenant.client, batch.id);
+  const ended = await runBatch(tenant.client, tenant, requests);
   model.onCall = onCall;
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
   const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);

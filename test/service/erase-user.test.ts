@@ -6,11 +6,10 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
@@ -29,12 +28,7 @@ const table = closeAfterTests(dataTableOf(service));
 const agentctl = agentctlOf(service);
 const waiting = { timeout: 60_000, interval: 500 };
 
-const s3 = new S3Client({
-  endpoint: service.run.endpoints.s3,
-  region: 'us-east-1',
-  credentials: operatorCredentials,
-  forcePathStyle: true,
-});
+const s3 = new S3Client({ ...operatorAt(service.run.endpoints.s3), forcePathStyle: true });
 
 /** Every object as text: its key and its bytes. */
 async function readObjects(): Promise<string[]> {

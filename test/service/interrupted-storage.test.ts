@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
+import { checkEnded, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
@@ -227,7 +227,7 @@ describe('a reply that the table will never take', () => {
   it('fails its request of a batch after one call of the model', async () => {
     const { scripted, sending } = await open();
     const requests = [{ custom_id: 'one', message: 'Hi' }];
-    const batch = await waitForBatchEnd(sending, (await submit(sending, scripted, requests)).id);
+    const batch = await runBatch(sending, scripted, requests);
     const [result] = await checkEnded(sending, batch, requests);
     expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
     expect(model.calls).toHaveLength(1);

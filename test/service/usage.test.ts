@@ -4,7 +4,7 @@ import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/work
 import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
@@ -60,7 +60,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const other = clientOf(service, second);
   await send(other, { agentId: caller }, sending, 'consultant_call_agent {"message":"Hello"}');
   const requests = requestsOf(4, (index) => ({ message: index === 3 ? 'Refuse this' : 'Hello' }));
-  await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+  await runBatch(client, tenant, requests);
   await uploaderOf(service, second).file('note.txt', 'twelve bytes');
 
   const [, received] = await historyOf(client, sending);

@@ -8,8 +8,8 @@ import {
 import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { RunningTemplate } from '#local/run-template.ts';
+import { operatorAt } from '../data-table.ts';
 
 export type StoredItem = Record<string, unknown> & { pk: string; sk: string };
 
@@ -32,14 +32,10 @@ export type StoresOfRun = Pick<RunningTemplate, 'outputs' | 'endpoints' | 'physi
 
 /** Reads everything that a running service stores, directly from its emulators. */
 export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOfRun): Promise<Snapshot> {
-  const region = 'us-east-1';
-  const credentials = operatorCredentials;
-  const table = DynamoDBDocumentClient.from(
-    new DynamoDBClient({ region, credentials, endpoint: endpoints.dynamodb }),
-  );
-  const s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
-  const sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs, useQueueUrlAsEndpoint: false });
-  const sfn = new SFNClient({ region, credentials, endpoint: endpoints.sfn });
+  const table = DynamoDBDocumentClient.from(new DynamoDBClient(operatorAt(endpoints.dynamodb)));
+  const s3 = new S3Client({ ...operatorAt(endpoints.s3), forcePathStyle: true });
+  const sqs = new SQSClient({ ...operatorAt(endpoints.sqs), useQueueUrlAsEndpoint: false });
+  const sfn = new SFNClient(operatorAt(endpoints.sfn));
   const { DataTableName: TableName, FileBucketName = '', ContentBucketName = '' } = outputs;
 
   const keysIn = async (Bucket: string): Promise<string[]> => {
