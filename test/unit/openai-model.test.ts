@@ -116,19 +116,6 @@ describe('an answer', () => {
     expect(parts.filter(({ type }) => type === 'text-delta')).toMatchObject([{ delta: 'Hello' }]);
   });
 
-  it('may call several tools, in fragments that take turns', async () => {
-    const parts = await responseOf((call) => {
-      call.reason('Two at once');
-      call.callTools({ name: 'one', arguments: { long: 'enough' } }, { name: 'two', arguments: '{"broken' });
-      call.finish();
-    });
-    expect(parts.filter(({ type }) => type === 'tool-call')).toMatchObject([
-      { toolCallId: 'call_0', toolName: 'one', input: '{"long":"enough"}' },
-      { toolCallId: 'call_1', toolName: 'two', input: '{"broken' },
-    ]);
-    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
-  });
-
   const events = (fields: object) => `data: ${JSON.stringify(fields)}`;
   const hello = events({ choices: [{ delta: { content: 'Hé' } }] });
   const world = events({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });

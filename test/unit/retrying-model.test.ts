@@ -121,20 +121,6 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     expect(server.calls).toHaveLength(1);
   });
 
-  it.each([400, 401, 403, 404, 422])('does not ask again after HTTP %i', async (status) => {
-    always((call) => call.fail(status));
-    const { error } = await send(model);
-    expect(error).toBeInstanceOf(ModelFailure);
-    expect(error).toMatchObject({ kind: 'refused' });
-    expect(server.calls).toHaveLength(1);
-  });
-
-  it('does not ask again when the stream begins with a refusal', async () => {
-    always((call) => call.failInStream('invalid request'));
-    expect((await send(model)).error).toMatchObject({ kind: 'refused' });
-    expect(server.calls).toHaveLength(1);
-  });
-
   it('asks four times at most, and waits twice as long each time', async () => {
     always((call) => call.fail(503));
     expect((await send(model)).error).toMatchObject({
@@ -255,20 +241,6 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     server.onPlainCall = onPlainCall;
     expect(content).toEqual([{ type: 'text', text: 'Short answer' }]);
     expect(waits).toEqual([250]);
-  });
-
-  it('passes each piece on as it comes', async () => {
-    const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
-    server.onCall = resolve;
-    const stream = model.stream({ prompt });
-    (await called).chunk('One');
-    const deltas = textsOf(await stream);
-    expect((await deltas.next()).value).toBe('One');
-    const call = await called;
-    call.chunk('two');
-    expect((await deltas.next()).value).toBe('two');
-    call.finish();
-    expect((await deltas.next()).done).toBe(true);
   });
 
   it('lets the provider go when its reader does', async () => {
