@@ -27,8 +27,6 @@ export async function startFront(upstream = 'http://127.0.0.1:9') {
   return Object.assign(front, { baseUrl: `${url}/api/v1`, close });
 }
 
-export type FrontServer = Awaited<ReturnType<typeof startFront>>;
-
 /** A request to the front server. */
 export type FrontRequest = Awaited<ReturnType<typeof openRequest>>;
 
