@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
+import { listenLocally } from '#support/listen-locally.ts';
 import type { WindowRead } from '#support/read-window.ts';
 
 /** Cyrillic has two bytes for each character: 38 MB of UTF-8, the most that text extraction returns. */
@@ -44,17 +44,14 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
     response.writeHead(200, { 'Content-Type': 'application/json' });
     pipeline(Readable.from(counted(), { highWaterMark: 1 }), response).catch(() => undefined);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  const { url, close } = await listenLocally(server);
+  onTestFinished(close);
   const names = Array.from({ length: 20 }, (_, index) => `${index}-${index % 5 === 0 ? 'old' : 'new'}`);
   const { stdout } = await promisify(execFile)(process.execPath, [
     // In megabytes; the program itself needs about 20.
     '--max-old-space-size=80',
     join(import.meta.dirname, '../support/read-window.ts'),
-    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     JSON.stringify([...names, 'searched']),
   ]);
   const read = JSON.parse(stdout) as WindowRead;

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import type { PreparedAttachments } from '#domain/files/services.ts';
 import type { FileStore, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 
 it('asks for nothing when the reply has ended before it begins', async () => {
   const received: string[] = [];
@@ -45,8 +45,8 @@ it('waits while Lambda throttles the function that prepares files, and as long a
     wasPrepared = true;
     response.end('null');
   });
-  await new Promise<void>((listening) => lambda.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => void lambda.close());
+  const { url: endpoint, close } = await listenLocally(lambda);
+  onTestFinished(close);
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
@@ -59,7 +59,7 @@ it('waits while Lambda throttles the function that prepares files, and as long a
     },
     new LambdaClient({
       region: 'us-east-1',
-      endpoint: `http://127.0.0.1:${(lambda.address() as AddressInfo).port}`,
+      endpoint,
       credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
       maxAttempts: 1,
     }),

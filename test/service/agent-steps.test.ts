@@ -4,6 +4,7 @@ import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { type Client, clientOf } from '#support/client.ts';
+import { replyWith } from '#support/model-server.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import {
   type AgentFields,
@@ -34,10 +35,8 @@ function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
 
 const says =
   (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }) =>
-  (call: ModelCall) => {
-    call.chunk(text);
-    call.finish(usage);
-  };
+  (call: ModelCall) =>
+    replyWith(call, text, usage);
 
 const calls =
   (name: string, args: unknown, usage = { prompt_tokens: 10, completion_tokens: 5 }) =>
@@ -432,10 +431,7 @@ describe('titles', () => {
     )?.name;
 
   it('are made by the model beside the first reply, stored, and told', async () => {
-    model.onPlainCall = (call) => {
-      call.chunk('"Planning a trip to the sea"\n');
-      call.finish();
-    };
+    model.onPlainCall = (call) => replyWith(call, '"Planning a trip to the sea"\n');
     script(says('Sure.'), says('Yes.'));
     const chatId = await createChat(titledClient, titled);
     const message = { message: 'I want to go to the sea', agent_id: titled.agentId };

@@ -7,7 +7,7 @@ import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import type { ModelCall } from '#support/model-server.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { type AgentFields, createDraftAgent, createTenant, operator, setLimits } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { useLocalFunctions } from '../../bin/operator.ts';
@@ -26,8 +26,7 @@ model.onCall = (call) => {
   const [first, last] = [call.request.messages[0], call.request.messages.at(-1)];
   const script = scripts.get(last?.content);
   if (script !== undefined) return script(call);
-  call.chunk(last?.role === 'tool' ? `Found ${last.content}` : `I am ${first?.content}`);
-  call.finish();
+  replyWith(call, last?.role === 'tool' ? `Found ${last.content}` : `I am ${first?.content}`);
 };
 
 const draftOf = (fields: AgentFields) =>

@@ -1,23 +1,20 @@
 import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
-import { type FrontServer, startFront } from '#support/front-server.ts';
+import { startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 const agent = crypto.randomUUID();
-let front: FrontServer;
+const front = closeAfterTests(await startFront());
 let agentctl: ClientCommand;
 let batches: ScriptedBatches;
 let folder: string;
 let journals: string;
 
-beforeAll(async () => {
-  front = await startFront();
-});
-afterAll(() => front.close());
 beforeEach(async () => {
   batches = new ScriptedBatches();
   front.serve = (request) => batches.serve(request);

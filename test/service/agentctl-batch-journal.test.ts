@@ -1,9 +1,10 @@
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
-import { type FrontServer, startFront } from '#support/front-server.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 interface Submission {
@@ -13,16 +14,12 @@ interface Submission {
 }
 
 const agent = crypto.randomUUID();
-let front: FrontServer;
+const front = closeAfterTests(await startFront());
 let agentctl: ClientCommand;
 let batches: ScriptedBatches;
 let folder: string;
 let file: string;
 
-beforeAll(async () => {
-  front = await startFront();
-});
-afterAll(() => front.close());
 beforeEach(async () => {
   batches = new ScriptedBatches();
   front.serve = (request) => batches.serve(request);

@@ -2,21 +2,17 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { type ClientCommand, clientCommand } from '#support/client-command.ts';
-import { envelope, type FrontRequest, type FrontServer, startFront } from '#support/front-server.ts';
+import { clientCommand } from '#support/client-command.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { envelope, type FrontRequest, startFront } from '#support/front-server.ts';
 
-let front: FrontServer;
-let agentctl: ClientCommand;
+const front = closeAfterTests(await startFront());
+const agentctl = clientCommand(front, { apiKey: 'ak_test' });
 let folder: string;
 let out: string;
 
-beforeAll(async () => {
-  front = await startFront();
-  agentctl = clientCommand(front, { apiKey: 'ak_test' });
-});
-afterAll(() => front.close());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'agentctl-results-'));
   out = join(folder, 'results.jsonl');

@@ -10,6 +10,7 @@ import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
 import { type FrontRequest, startFront } from '#support/front-server.ts';
+import { replyWith } from '#support/model-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { createTenant } from '#support/service.ts';
 import { contentsOf, historyOf } from '#support/turns.ts';
@@ -19,10 +20,7 @@ let tenant: OpenTenant;
 let agentctl: ClientCommand;
 
 const { model, callFor, service } = await useScriptedService();
-model.onPlainCall = (call) => {
-  call.chunk('A title');
-  call.finish();
-};
+model.onPlainCall = (call) => replyWith(call, 'A title');
 const front = closeAfterTests(await startFront(service.baseUrl));
 beforeEach(async () => {
   tenant = await openTenant(service, { model: model.sharedName });
@@ -79,8 +77,7 @@ describe('agentctl chat with a message', () => {
     const call = await called;
     call.chunk('A lease ');
     await running.printed('A lease ');
-    call.chunk('ends.');
-    call.finish();
+    replyWith(call, 'ends.');
     const { code, stdout, stderr } = await running.ended;
     const { id, name, external_user_id } = await onlyChat();
     expect([code, stdout]).toEqual([0, 'A lease ends.\n']);
@@ -321,8 +318,7 @@ describe('agentctl chat as a conversation', () => {
     await running.printed('One, ');
     running.child.kill('SIGTERM');
     expect(await running.ended).toMatchObject({ signal: 'SIGTERM', stdout: 'One, ' });
-    call.chunk('two.');
-    call.finish();
+    replyWith(call, 'two.');
     const { id } = await onlyChat();
     await expect
       .poll(async () => contentsOf(await historyOf(tenant.client, id)))

@@ -6,16 +6,16 @@ import { expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { workspaceDeletion } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { agentctlWords } from '#support/agentctl-process.ts';
 import { submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
-import { dataTableOf } from '#support/data-table.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { startFailingService } from '#support/failing-service.ts';
 import { allObjects, startUpload } from '#support/file-bucket.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { stepThrough } from '#support/turns.ts';
@@ -32,11 +32,7 @@ const { callFor, service } = await useScriptedService({
 const table = closeAfterTests(dataTableOf(service));
 const receiver = closeAfterTests(await startWebhookReceiver(status(500)));
 const agentctl = agentctlOf(service);
-const lambda = new LambdaClient({
-  endpoint: service.run.endpoints.lambda,
-  region: 'us-east-1',
-  credentials: operatorCredentials,
-});
+const lambda = new LambdaClient(operatorAt(service.run.endpoints.lambda));
 
 const open = () => openTenant(service, { model: 'openai:test', titles: false, limits: {} });
 const confirm = ['--confirm', 'Test'];
@@ -75,8 +71,7 @@ async function fill(tenant: OpenTenant): Promise<{ batchId: string }> {
   );
   await events.next();
   const call = await called;
-  call.chunk('r'.repeat(310_000));
-  call.finish();
+  replyWith(call, 'r'.repeat(310_000));
   await events.rest();
   await client.post(
     '/chats',

@@ -4,7 +4,7 @@ import { decode } from 'jpeg-js';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
-import { submit, waitForBatchEnd } from '#support/batches.ts';
+import { runBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
@@ -86,10 +86,11 @@ describe('the text of an attached file reaches the model', () => {
   it('of a request of a batch', async () => {
     const batch = await openAttachmentChat(service);
     const file = await batch.upload('a.pdf', pdfOf([[fact]]), 'application/pdf');
-    const submitted = await submit(batch.client, batch, [
-      { custom_id: 'one', message: 'When does it leave?', attached_file_uuids: [file] },
-    ]);
-    expect(await waitForBatchEnd(batch.client, submitted.id)).toMatchObject({ completed_requests: 1 });
+    expect(
+      await runBatch(batch.client, batch, [
+        { custom_id: 'one', message: 'When does it leave?', attached_file_uuids: [file] },
+      ]),
+    ).toMatchObject({ completed_requests: 1 });
     expect(lastPrompt(model)).toContain(fact);
   });
 
@@ -497,8 +498,7 @@ it('an image is shown to batches that go on with its chat, and both are told whe
   const other = await chat.upload('b.png', image, 'image/png');
   const sendInBatch = async (): Promise<void> => {
     const requests = [{ custom_id: 'a', message: 'And now?', history_id: chat.chatId }];
-    const { id } = await submit(chat.client, chat, requests);
-    expect(await waitForBatchEnd(chat.client, id)).toMatchObject({ completed_requests: 1 });
+    expect(await runBatch(chat.client, chat, requests)).toMatchObject({ completed_requests: 1 });
   };
   await chat.send('What is it?', file);
   expect(shown().bytes).toEqual(image);

@@ -6,6 +6,7 @@ import {
   checkEnded,
   type RequestFields,
   requestsOf,
+  runBatch,
   submit,
   waitForBatchEnd,
 } from '#support/batches.ts';
@@ -248,8 +249,7 @@ it('takes a body of nearly 6 MB, and names the limit to a larger one', async () 
   const other = await openTenant(service);
   const requests = requestsOf(23, (index) => ({ message: `${index}`.padEnd(256 * 1024, 'x') }));
   expect(JSON.stringify(requests).length).toBeLessThan(6 * 1024 * 1024);
-  const batch = await submit(other.client, other, requests);
-  const results = await checkEnded(other.client, await waitForBatchEnd(other.client, batch.id), requests);
+  const results = await checkEnded(other.client, await runBatch(other.client, other, requests), requests);
   await checkChats(other.client, requests, results);
   const larger = await post({ requests: requestsOf(25, () => ({ message: 'x'.repeat(256 * 1024) })) }, other);
   expect(summaryOf(larger)).toMatch(/^400\/10006 .*6 MB/);
@@ -267,7 +267,7 @@ it('gives every kind of request its own chat, agent, name, user and files, and c
     { custom_id: 'first', message: 'Four', history_id: history },
     { custom_id: 'second', message: 'Five', history_id: history },
   ];
-  const batch = await waitForBatchEnd(own.client, (await submit(own.client, own, requests)).id);
+  const batch = await runBatch(own.client, own, requests);
   const results = await checkEnded(own.client, batch, requests);
   expect(results.map(({ status }) => status)).toEqual(Array(5).fill('success'));
   const chats = dataOf(

@@ -10,6 +10,7 @@ import {
   tally,
   waitForBatchEnd,
 } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -34,8 +35,7 @@ async function respond(call: ModelCall): Promise<void> {
   if (message.startsWith('Hold')) return void openCalls.push(call);
   await pass(below(1500));
   if (message.startsWith('Refuse')) return call.fail(400);
-  call.chunk('Done');
-  call.finish();
+  replyWith(call, 'Done');
 }
 
 interface Counts {

@@ -11,6 +11,7 @@ import {
   waitForBatch,
   waitForBatchEnd,
 } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -33,10 +34,7 @@ model.onCall = (call) => void openCalls.push(call);
 /** Responds to all calls until the returned function is called. */
 function respondToAll(): () => void {
   const responding = setInterval(() => {
-    for (const call of openCalls.splice(0)) {
-      call.chunk('Late');
-      call.finish();
-    }
+    for (const call of openCalls.splice(0)) replyWith(call, 'Late');
   }, 20);
   return () => clearInterval(responding);
 }

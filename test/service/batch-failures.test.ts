@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { checkChats, checkEnded, requestsOf, submit, tally, waitForBatchEnd } from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, runBatch, tally } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createChat, send } from '#support/turns.ts';
@@ -45,17 +46,14 @@ proxy.emulator = service.run.endpoints.dynamodb;
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 const open = () => openTenant(service, { model: 'openai:test' });
 
-function respond(call: ModelCall): void {
-  call.chunk('Hello');
-  call.finish();
-}
+const respond = (call: ModelCall): void => replyWith(call, 'Hello');
 
 it.concurrent('a model that is down for a while costs time, and no request', async () => {
   const tenant = await open();
   const upAt = Date.now() + 10_000;
   scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : respond(call)));
   const requests = requestsOf(50, (index) => ({ message: `Down ${index}` }));
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await runBatch(tenant.client, tenant, requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 50 });
   const results = await checkEnded(tenant.client, batch, requests);
   await checkChats(tenant.client, requests, results);
@@ -71,7 +69,7 @@ it.concurrent('a provider that asks to wait is asked again no sooner', async () 
     else respond(call);
   });
   const requests = requestsOf(20, (index) => ({ message: `Throttled ${index}` }));
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await runBatch(tenant.client, tenant, requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 20 });
   for (const [first = 0, second = 0, ...others] of calls.values()) {
     expect(second - first).toBeGreaterThanOrEqual(20_900);
@@ -92,7 +90,7 @@ it.concurrent('a reply that breaks off three times is given up, and stands in it
     { custom_id: 'broken', message: 'Break off' },
     { custom_id: 'whole', message: 'Hello?' },
   ];
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await runBatch(tenant.client, tenant, requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 1, failed_requests: 1 });
   expect(broken).toBe(3);
   const [result] = await checkEnded(tenant.client, batch, requests);
@@ -114,7 +112,7 @@ it.concurrent('a reply that breaks off twice is had the third time, and stands o
     setTimeout(() => call.reset(), 50);
   });
   const requests = [{ custom_id: 'stumbles', message: 'Stumble' }];
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await runBatch(tenant.client, tenant, requests, 100);
   const results = await checkEnded(tenant.client, batch, requests);
   expect(results[0]?.response_content).toBe('Hello');
   await checkChats(tenant.client, requests, results);
@@ -130,8 +128,7 @@ it.concurrent.each([
     const chatId = await createChat(tenant.client, tenant);
     const requests = requestsOf(2, (index) => (index === 0 ? { history_id: chatId } : {}));
     failing.set(tenant.workspaceId, name);
-    const { id } = await submit(tenant.client, tenant, requests);
-    const batch = await waitForBatchEnd(tenant.client, id, 100);
+    const batch = await runBatch(tenant.client, tenant, requests, 100);
     expect(batch).toMatchObject({ status: 'failed', completed_at: expect.any(String) });
     const results = await checkEnded(tenant.client, batch, requests);
     expect(tally(results)).toEqual(ends);

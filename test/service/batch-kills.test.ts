@@ -7,6 +7,7 @@ import { runOn } from '#support/agentctl-process.ts';
 import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { startCommand } from '#support/command.ts';
+import { replyWith } from '#support/model-server.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import type { Connection } from '../../bin/local/connection.ts';
@@ -29,8 +30,7 @@ it.runIf(process.env.SOAK !== undefined)(
     const model = await startScriptedModel();
     model.onCall = async (call) => {
       await pass(150);
-      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
-      call.finish();
+      replyWith(call, `To: ${call.request.messages.at(-1)?.content}`);
     };
     const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
     const open = async () => JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;

@@ -7,11 +7,13 @@ import {
   checkEnded,
   requestsOf,
   resultsOf,
+  runBatch,
   submit,
   tally,
   waitForBatch,
   waitForBatchEnd,
 } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
@@ -46,10 +48,7 @@ function respondToAll(calls: readonly ModelCall[]): () => void {
   return () => clearInterval(responding);
 }
 
-function respond(call: ModelCall, text = `To: ${messageOf(call)}`): void {
-  call.chunk(text);
-  call.finish();
-}
+const respond = (call: ModelCall, text = `To: ${messageOf(call)}`): void => replyWith(call, text);
 
 it('a cancel in the middle fails at once what was not begun, lets what was finish, and then is final', async () => {
   const tenant = await open();
@@ -140,8 +139,7 @@ it('requests of one history run in input order, one at a time, beside others', a
   const requests = requestsOf(40, (index) =>
     index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
   );
-  const batch = await submit(tenant.client, tenant, requests);
-  const ended = await waitForBatchEnd(tenant.client, batch.id);
+  const ended = await runBatch(tenant.client, tenant, requests);
   model.onCall = onCall;
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
   const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);

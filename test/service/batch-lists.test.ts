@@ -4,6 +4,7 @@ import {
   expectUsageToAddUp,
   requestsOf,
   resultsOf,
+  runBatch,
   submit,
   tally,
   waitForBatchEnd,
@@ -33,8 +34,7 @@ model.onCall = (call) => {
   else onCall(call);
 };
 beforeAll(async () => {
-  const ended = async (requests: Record<string, unknown>[]) =>
-    waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+  const ended = async (requests: Record<string, unknown>[]) => runBatch(client, tenant, requests);
   const mixed = requestsOf(25, (index) => (index % 5 === 2 ? { message: 'Refuse me' } : {}));
   const first = await ended(mixed);
   const second = await ended(requestsOf(1));

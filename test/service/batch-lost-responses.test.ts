@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, runBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
@@ -45,11 +45,7 @@ it.runIf(process.env.SOAK !== undefined)(
     const { lost } = loseEvery(3);
     const requests = requestsOf(24, (index) => (index % 6 === 0 ? { history_id: chatId } : {}));
     const calls = model.calls.length;
-    const batch = await waitForBatchEnd(
-      tenant.client,
-      (await submit(tenant.client, tenant, requests)).id,
-      100,
-    );
+    const batch = await runBatch(tenant.client, tenant, requests, 100);
     expect(batch).toMatchObject({ status: 'completed', completed_requests: 24 });
     for (const target of writes) expect(lost.get(target), target).toBeGreaterThan(0);
     const results = await checkEnded(tenant.client, batch, requests);
@@ -71,11 +67,7 @@ it('a task of the workflow that fails says so in a line of its own, and every li
       body: '{"__type":"ValidationException","message":"No such key","Item":{"text":{"S":"canary-row"}}}',
     };
   };
-  const batch = await waitForBatchEnd(
-    tenant.client,
-    (await submit(tenant.client, tenant, requestsOf(2))).id,
-    100,
-  );
+  const batch = await runBatch(tenant.client, tenant, requestsOf(2), 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 2 });
   expect(rejected).toBe(1);
   const linesOf = (name: string) =>

@@ -2,9 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { residentBytes } from '#support/memory.ts';
+import { replyWith } from '#support/model-server.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant } from '#support/service.ts';
 import { type MemorySample, trendOf } from '#support/soak/memory-trend.ts';
@@ -24,8 +25,7 @@ it.runIf(process.env.SOAK !== undefined)(
     const folder = await mkdtemp(join(tmpdir(), 'batch-memory-'));
     const model = await startScriptedModel();
     model.onCall = (call) => {
-      call.chunk('r'.repeat(1000));
-      call.finish();
+      replyWith(call, 'r'.repeat(1000));
       // The model would store all calls in this process for hours.
       model.calls.length = 0;
     };
@@ -45,8 +45,9 @@ it.runIf(process.env.SOAK !== undefined)(
     const client = clientOf(service, tenant);
     const samples: MemorySample[] = [];
     for (let count = 1; count <= batchesToWarmUp + batchesChecked; count += 1) {
-      const batch = await submit(client, tenant, requestsOf(1000));
-      expect(await waitForBatchEnd(client, batch.id, 600)).toMatchObject({ completed_requests: 1000 });
+      expect(await runBatch(client, tenant, requestsOf(1000), 600)).toMatchObject({
+        completed_requests: 1000,
+      });
       const bytes = await residentBytes(service.pid);
       const { threads } = await service.check();
       console.log(`After ${count} batches of 1000: ${Math.round(bytes / 1e6)} MB, ${threads} threads`);

@@ -10,6 +10,7 @@ import {
 } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startFailingService } from '#support/failing-service.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -56,8 +57,7 @@ async function respondAfterDelay(call: ModelCall): Promise<void> {
   received += 1;
   if (received > first) await outage.promise;
   await pass(150);
-  call.chunk(replyTo(call.request.messages.at(-1)?.content ?? ''));
-  call.finish();
+  replyWith(call, replyTo(call.request.messages.at(-1)?.content ?? ''));
 }
 
 const outages = isSoak

@@ -1,6 +1,15 @@
 import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { checkChats, checkEnded, requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import {
+  checkChats,
+  checkEnded,
+  requestsOf,
+  resultsOf,
+  runBatch,
+  submit,
+  waitForBatchEnd,
+} from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -15,8 +24,7 @@ const { model, service } = await useScriptedService({
 });
 model.onCall = async (call) => {
   if (replyMilliseconds > 0) await new Promise((resolve) => setTimeout(resolve, replyMilliseconds));
-  call.chunk(reply);
-  call.finish();
+  replyWith(call, reply);
 };
 
 /** Cases that are too slow for CI run only with `npm run soak:tests`. */
@@ -27,7 +35,7 @@ it('1000 requests are taken in at once, end once each, and cost twelve write uni
   const tenant = await openTenant(service, { model: 'openai:test', limits: { reads: 'none' } });
   const requests = requestsOf(1000, (index) => ({ message: `Message ${index} `.padEnd(1000, 'x') }));
   // Starts the functions' first threads.
-  await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requestsOf(1))).id);
+  await runBatch(tenant.client, tenant, requestsOf(1));
   const before = service.run.dynamoCalls().length;
   const calls = model.calls.length;
   const start = performance.now();
@@ -78,7 +86,7 @@ it('results of 10 MB come in one page', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   reply = 'ä'.repeat(kilobytes * 500);
   const requests = requestsOf(count);
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const batch = await runBatch(tenant.client, tenant, requests, 170);
   const start = performance.now();
   const results = await resultsOf(tenant.client, batch.id);
   console.log(
@@ -95,7 +103,7 @@ it.runIf(isSoak)('requests of one history end in their order', async () => {
   const count = 1000;
   const requests = requestsOf(count, () => ({ history_id: chatId }));
   const start = performance.now();
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const batch = await runBatch(tenant.client, tenant, requests, 170);
   console.log(`${count} requests of one history ended after ${Math.round(performance.now() - start)} ms`);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: count });
   expect(contentsOf(await historyOf(tenant.client, chatId))).toEqual(
@@ -111,13 +119,13 @@ it.runIf(isSoak)('batches that use all workers delay another workspace by one ch
   const timeOf = async (): Promise<number> => {
     const start = performance.now();
     const requests = requestsOf(10);
-    const batch = await waitForBatchEnd(other.client, (await submit(other.client, other, requests)).id);
+    const batch = await runBatch(other.client, other, requests);
     expect(batch.completed_requests).toBe(10);
     return performance.now() - start;
   };
   // The model is slow, so that the number of workers is the bottleneck and not this machine's processors.
   replyMilliseconds = 2000;
-  await waitForBatchEnd(busy.client, (await submit(busy.client, busy, requestsOf(400))).id, 100);
+  await runBatch(busy.client, busy, requestsOf(400), 100);
   const alone = await timeOf();
   const large = await Promise.all(
     Array.from({ length: 10 }, () => submit(busy.client, busy, requestsOf(1000))),
@@ -137,7 +145,7 @@ it.runIf(isSoak)('batches that use all workers delay another workspace by one ch
 it.runIf(isSoak)('300 requests in chats of their own have one turn each', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(300);
-  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const batch = await runBatch(tenant.client, tenant, requests, 170);
   const results = await checkEnded(tenant.client, batch, requests);
   await checkChats(tenant.client, requests, results);
 });

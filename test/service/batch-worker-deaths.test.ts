@@ -3,20 +3,21 @@ import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { afterAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import {
   batchAt,
   checkChats,
   checkEnded,
   requestsOf,
   resultsOf,
+  runBatch,
   submit,
   tally,
   waitForBatchEnd,
 } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
@@ -50,9 +51,7 @@ tableProxy.emulator = service.run.endpoints.dynamodb;
 queueProxy.emulator = service.run.endpoints.sqs;
 const table = closeAfterTests(dataTableOf(service));
 const lambda = new LambdaClient({
-  endpoint: service.run.endpoints.lambda,
-  region: 'us-east-1',
-  credentials: operatorCredentials,
+  ...operatorAt(service.run.endpoints.lambda),
   // Only one reconciler runs at a time, so Lambda throttles concurrent invocations.
   maxAttempts: 10,
 });
@@ -66,10 +65,7 @@ const messageOf = (call: ModelCall): string => {
 const open = () => openTenant(service, { model: 'openai:test', titles: false });
 const worker = 'ProcessBatchItems';
 
-function respond(call: ModelCall): void {
-  call.chunk(`To: ${messageOf(call)}`);
-  call.finish();
-}
+const respond = (call: ModelCall): void => replyWith(call, `To: ${messageOf(call)}`);
 
 type Handle = DynamoProxy['handle'];
 
@@ -199,8 +195,7 @@ it('a workspace never holds all workers, however much it has to do', async () =>
   );
   await vi.waitUntil(() => openCalls.length >= 30, { timeout: 60_000 });
   // The fourth worker serves the other workspace, while no request of the first workspace has ended.
-  const small = await submit(other.client, other, requestsOf(10));
-  expect((await waitForBatchEnd(other.client, small.id)).completed_requests).toBe(10);
+  expect((await runBatch(other.client, other, requestsOf(10))).completed_requests).toBe(10);
   expect(openCalls).toHaveLength(30);
   let most = 0;
   while ((await batchAt(busy.client, large.id)).status === 'in_progress') {
@@ -278,11 +273,7 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
     return pass();
   };
   const { id } = await submit(tenant.client, tenant, requestsOf(1));
-  const sfn = new SFNClient({
-    endpoint: service.run.endpoints.sfn,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-  });
+  const sfn = new SFNClient(operatorAt(service.run.endpoints.sfn));
   const stateMachineArn = service.run.outputs.BatchWorkflowArn;
   await vi.waitUntil(
     async () => {

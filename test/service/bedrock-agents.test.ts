@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import type { ModelCall } from '#support/model-server.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { type AgentFields, createPublishedAgent, createTenant } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
@@ -25,10 +25,7 @@ function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
   return calls;
 }
 
-const says = (text: string) => (call: ModelCall) => {
-  call.chunk(text);
-  call.finish();
-};
+const says = (text: string) => (call: ModelCall) => replyWith(call, text);
 
 const agentWith = (fields: AgentFields): Promise<string> =>
   createPublishedAgent(tenant.workspaceId, { llm_model, ...fields });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ApiResponse } from '#support/client.ts';
+import { replyWith } from '#support/model-server.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -22,8 +23,7 @@ it('refuses a second message while the first is answered, and leaves nothing of 
   for (const stream of [true, false])
     expect(await send(client, tenant, chatId, 'second', { stream })).toMatchObject(inProgress);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['first']);
-  call.chunk('Done');
-  call.finish();
+  replyWith(call, 'Done');
   // The chat lease is released before the client receives the completed event.
   for (let event = await events.next(); event !== '[DONE]'; event = await events.next())
     if (event?.type === 'response.output_text.completed')

@@ -3,6 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
@@ -276,8 +277,7 @@ describe('while a reply is in progress', () => {
     const another = await tenant.createChat();
     expect(summaryOf(await tenant.send(another))).toBe('200/0 success');
 
-    call.chunk('Done');
-    call.finish();
+    replyWith(call, 'Done');
     expect((await first).body.data).toBe('Done');
     expect((await tenant.history(chat)).map(({ content }) => content)).toEqual(['First', 'Done']);
     expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');

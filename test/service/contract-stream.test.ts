@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { type StreamEvent, streamEvent } from '#contract/events.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -141,10 +142,7 @@ describe('the events of a reply', () => {
     const tenant = await openTenant(service, { model: model.sharedName });
     const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028four\u2029five\u0085';
     const onCall = model.onCall;
-    model.onCall = (call) => {
-      call.chunk(text);
-      call.finish();
-    };
+    model.onCall = (call) => replyWith(call, text);
     const chat = await tenant.createChat();
     const events = await send(tenant, chat);
     const body = { message: 'Again', agent_id: tenant.agentId };

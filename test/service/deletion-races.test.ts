@@ -7,6 +7,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { isReplier } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { messageItems } from '#support/seed.ts';
@@ -138,8 +139,7 @@ describe('a deletion that comes', () => {
     call.chunk('One, ');
     await events.next();
     await remove(id);
-    call.chunk('two');
-    call.finish();
+    replyWith(call, 'two');
     const rest = await events.rest();
     expect(rest.slice(-2)).toMatchObject([{ type: 'response.output_text.completed' }, '[DONE]']);
     expect(summaryOf(await client.get(`/chats/${id}`))).toBe(notFound);
@@ -192,8 +192,7 @@ describe('a deletion that comes', () => {
     const batch = await submit(client, tenant, requests);
     const call = await called;
     await remove(id);
-    call.chunk('Too late');
-    call.finish();
+    replyWith(call, 'Too late');
     await waitForBatchEnd(client, batch.id);
     const failed = { status: 'failed', error_code: 400, error_message: 'Chat not found', history_id: id };
     const results: BatchResultResource[] = await resultsOf(client, batch.id);

@@ -6,12 +6,12 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { stepThrough } from '#support/turns.ts';
@@ -28,12 +28,7 @@ const table = closeAfterTests(dataTableOf(service));
 const agentctl = agentctlOf(service);
 const waiting = { timeout: 60_000, interval: 500 };
 
-const s3 = new S3Client({
-  endpoint: service.run.endpoints.s3,
-  region: 'us-east-1',
-  credentials: operatorCredentials,
-  forcePathStyle: true,
-});
+const s3 = new S3Client({ ...operatorAt(service.run.endpoints.s3), forcePathStyle: true });
 
 /** Every object as text: its key and its bytes. */
 async function readObjects(): Promise<string[]> {
@@ -77,10 +72,7 @@ const addressOf = (user: string): string => `/users?external_user_id=${encodeURI
 const { onCall } = model;
 model.onCall = (call) => {
   if (typeof call.request.messages.at(-1)?.content === 'string') onCall(call);
-  else {
-    call.chunk('Read');
-    call.finish();
-  }
+  else replyWith(call, 'Read');
 };
 
 /** Sends as the user, and lets the model reply with the text. */
@@ -95,8 +87,7 @@ async function talk(
   const body = { message, agent_id, external_user_id: user, ...fields };
   const events = stepThrough(await client.stream(chat.id, body));
   const call = await called;
-  call.chunk(reply);
-  call.finish();
+  replyWith(call, reply);
   await events.rest();
 }
 
@@ -123,8 +114,7 @@ async function furnish(shared: ChatResource) {
     { headers },
   );
   const call = await first;
-  call.chunk(`Hello, ${mark}`);
-  call.finish();
+  replyWith(call, `Hello, ${mark}`);
   dataOf(await sent);
   await talk(own, user, `Long ${mark}`, {}, mark.repeat(8000));
   const { body } = await uploaderOf(service, tenant).file(`${mark}.txt`, `Text ${mark}`);
@@ -147,8 +137,7 @@ async function furnish(shared: ChatResource) {
   );
   for (const request of calls) {
     const each = await request;
-    each.chunk(`Done`);
-    each.finish();
+    replyWith(each, `Done`);
   }
   await waitForBatchEnd(client, batch.id);
   return { mark, user, own, batch };

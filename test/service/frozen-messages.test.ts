@@ -6,12 +6,12 @@ import { sqsBatchQueue, stepFunctionsBatchWorkflow } from '#adapters/queues.ts';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { SlotMessage } from '#domain/batches/batch-store.ts';
 import { createApiKey } from '#domain/workspaces/api-keys.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { batchAt, checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { operatorAt } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { attachmentInput } from '#support/frozen/attachment-input.ts';
 import { missingFields } from '#support/frozen/compare-json.ts';
@@ -34,8 +34,6 @@ const service = await useService({});
 const tenant = await createTenant();
 const client = clientOf(service, tenant);
 const { invoke } = closeAfterTests(invokerOf(service.run));
-
-const clientSettings = { region: 'us-east-1', credentials: operatorCredentials };
 
 /** A frozen value with the workspace and batch ids replaced by those of a current batch. */
 const withIdsOf = <Frozen>(value: Frozen, { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Frozen => {
@@ -80,8 +78,7 @@ describe('what an earlier version has sent', () => {
     const [, QueueUrl] =
       Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
     const sqs = new SQSClient({
-      ...clientSettings,
-      endpoint: service.run.endpoints.sqs,
+      ...operatorAt(service.run.endpoints.sqs),
       useQueueUrlAsEndpoint: false,
     });
     await sqs.send(
@@ -149,7 +146,7 @@ describe('what an earlier version has sent', () => {
   it('starts an execution', async () => {
     const unstarted = await createUnstarted(tenant);
     const { name, input } = withIdsOf(frozen.workflow.execution, unstarted);
-    const sfn = new SFNClient({ ...clientSettings, endpoint: service.run.endpoints.sfn });
+    const sfn = new SFNClient(operatorAt(service.run.endpoints.sfn));
     await sfn.send(
       new StartExecutionCommand({
         stateMachineArn: service.run.outputs.BatchWorkflowArn,
@@ -188,11 +185,11 @@ describe('what the code of today sends', () => {
       return { status: 200, body: '{"Successful":[],"Failed":[],"executionArn":"arn","startDate":1}' };
     };
     const sender = batch(1, { total: 25 });
-    const sqs = new SQSClient({ ...clientSettings, endpoint: aws.url, useQueueUrlAsEndpoint: false });
+    const sqs = new SQSClient({ ...operatorAt(aws.url), useQueueUrlAsEndpoint: false });
     const queue = sqsBatchQueue(sqs, 'http://queue.example/1/q');
     await queue.send([{ workspaceId: sender.workspaceId, batchId: sender.id, slot: 1, epoch: 0 }], 4);
     const workflow = stepFunctionsBatchWorkflow(
-      new SFNClient({ ...clientSettings, endpoint: aws.url }),
+      new SFNClient(operatorAt(aws.url)),
       () => 'arn:aws:states:us-east-1:000000000000:stateMachine:Machine',
     );
     await workflow.start(sender);

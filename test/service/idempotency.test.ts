@@ -16,6 +16,7 @@ import {
   keyedRequests,
   postWithKey,
 } from '#support/keyed-requests.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -188,8 +189,7 @@ describe('a send with a key', () => {
     const first = send();
     const call = await called;
     expect(await send()).toMatchObject(rejectedWhileResponding);
-    call.chunk('Here I am');
-    call.finish();
+    replyWith(call, 'Here I am');
     expect((await first).body.data).toBe('Here I am');
     const repeated = await send();
     expect([repeated.body.data, isReplayed(repeated)]).toEqual(['Here I am', true]);
@@ -231,8 +231,7 @@ describe('a send with a key', () => {
     const call = await calledTwice;
     expect(call.request.messages).toEqual(request.messages);
     expect(await send()).toMatchObject(rejectedWhileResponding);
-    call.chunk('Gone on');
-    call.finish();
+    replyWith(call, 'Gone on');
     expect([(await second).body.data, isReplayed(await second)]).toEqual(['Gone on', false]);
     expect(contentsOf(await history())).toEqual(['Before', 'Hello', 'Go on', 'Gone on']);
     expect(isReplayed(await send())).toBe(true);

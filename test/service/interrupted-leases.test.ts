@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ApiResponse } from '#support/client.ts';
 import { functionIds } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import {
   contentsOf,
   historyOf,
@@ -75,8 +76,7 @@ it('a reply that lost its lease is settled by the next sender, and its own reade
   rejectsRenewals = true;
   expect((await sendWhenReleased(chatId, 'take over')).body.data).toBe('Hello');
   rejectsRenewals = false;
-  call.chunk('two');
-  call.finish();
+  replyWith(call, 'two');
   const rest = await events.rest();
   expect(rest.at(-2)).toMatchObject({ type: 'response.error', ...interrupted });
   expect(rest.at(-1)).toBe('[DONE]');

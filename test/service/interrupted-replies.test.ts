@@ -3,6 +3,7 @@ import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import {
   contentsOf,
   createChat,
@@ -43,8 +44,7 @@ describe('a client that leaves', () => {
     // While the model continues, the chat keeps its lease.
     expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['leave in the middle']);
-    call.chunk('three');
-    call.finish();
+    replyWith(call, 'three');
     await wholeReply(chatId, 'leave in the middle', 'One, two, three');
   });
 
@@ -60,8 +60,7 @@ describe('a client that leaves', () => {
     await streaming;
     const call = await called;
     leaving.abort();
-    call.chunk('All of it');
-    call.finish();
+    replyWith(call, 'All of it');
     await wholeReply(chatId, 'leave at once', 'All of it');
   });
 
@@ -77,8 +76,7 @@ describe('a client that leaves', () => {
     const call = await called;
     leaving.abort();
     await expect(sending).rejects.toThrow();
-    call.chunk('All of it');
-    call.finish();
+    replyWith(call, 'All of it');
     await wholeReply(chatId, 'leave plainly', 'All of it');
   });
 });
@@ -112,8 +110,7 @@ describe('a function that is killed', () => {
       reasoning_steps: [],
       token_usage: { total_prompt_tokens: 0, total_completion_tokens: 0, total_tokens: 0, total_calls: 0 },
     });
-    call.chunk('Gladly');
-    call.finish();
+    replyWith(call, 'Gladly');
     expect((await sending).body.data).toBe('Gladly');
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
   });
@@ -148,8 +145,7 @@ describe('a function that is killed', () => {
     await expect
       .poll(async () => contentsOf(await historyOf(client, chatId)))
       .toEqual(['killed before a race', '', 'race']);
-    call.chunk('Won');
-    call.finish();
+    replyWith(call, 'Won');
     await Promise.all(sending);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);
   });

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
+import { checkEnded, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
+import { replyWith } from '#support/model-server.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
@@ -115,10 +116,7 @@ describe('an answer lost on its way back', () => {
     const scripted = await createTenant({ model: 'openai:test', titles: false });
     const chatId = await createChat(clientOf(service, scripted), scripted);
     const reply = 'large '.repeat(70_000);
-    model.onCall = (call) => {
-      call.chunk(reply);
-      call.finish();
-    };
+    model.onCall = (call) => replyWith(call, reply);
     const lost = loseOne((call) => call.target === 'PutItem' && keyOf(call).includes('M#0000002'));
     const response = await send(clientOf(service, scripted), scripted, chatId, 'Much, please');
     expect(lost()).toBe(1);
@@ -150,8 +148,7 @@ describe('a model that answers before the user message is stored', () => {
       return pass();
     };
     model.onCall = (call) => {
-      call.chunk('Early');
-      call.finish();
+      replyWith(call, 'Early');
       received.resolve();
     };
     let responded = false;
@@ -193,10 +190,7 @@ describe('a model that answers before the user message is stored', () => {
     expect(await historyOf(sending, chatId)).toEqual([]);
 
     proxy.handle = (_, pass) => pass();
-    model.onCall = (call) => {
-      call.chunk('Better');
-      call.finish();
-    };
+    model.onCall = (call) => replyWith(call, 'Better');
     expect((await send(sending, scripted, chatId, 'Again')).status).toBe(200);
     expect(contentsOf(await historyOf(sending, chatId))).toEqual(['Again', 'Better']);
   });
@@ -209,10 +203,7 @@ describe('a reply that the table will never take', () => {
   const open = async () => {
     const scripted = await createTenant({ model: 'openai:test', titles: false });
     model.calls.length = 0;
-    model.onCall = (call) => {
-      call.chunk('Hello');
-      call.finish();
-    };
+    model.onCall = (call) => replyWith(call, 'Hello');
     proxy.handle = async (call, pass) =>
       isReply(call) ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
     return { scripted, sending: clientOf(service, scripted) };
@@ -236,7 +227,7 @@ describe('a reply that the table will never take', () => {
   it('fails its request of a batch after one call of the model', async () => {
     const { scripted, sending } = await open();
     const requests = [{ custom_id: 'one', message: 'Hi' }];
-    const batch = await waitForBatchEnd(sending, (await submit(sending, scripted, requests)).id);
+    const batch = await runBatch(sending, scripted, requests);
     const [result] = await checkEnded(sending, batch, requests);
     expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
     expect(model.calls).toHaveLength(1);

@@ -4,6 +4,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import { summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
@@ -75,8 +76,7 @@ it('a repeated send with a key makes the reply anew when its function has died',
   const called = callFor('again');
   const anew = await start('again', { chatId, headers });
   const call = await called;
-  call.chunk('All of it');
-  call.finish();
+  replyWith(call, 'All of it');
   expect(anew.responseId).not.toBe(responseId);
   const whole = [anew.first, ...(await allOf(anew.texts))];
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['again', 'All of it']);

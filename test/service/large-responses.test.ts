@@ -8,6 +8,7 @@ import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches
 import { clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
@@ -193,8 +194,7 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
   const repeated = callFor('And again');
   const responding = send(client, tenant, chatId, 'And again');
   const next = await repeated;
-  next.chunk(reply);
-  next.finish();
+  replyWith(next, reply);
   expect(digest((await responding).body.data)).toBe(digest(reply));
   expect((await historyOf(client, chatId)).map(({ content }) => digest(content))).toEqual(
     ['Much, please', reply, 'And again', reply].map(digest),
@@ -203,10 +203,7 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
 
 describe('a large reply', () => {
   const large = '🙂é字 '.repeat(40_000);
-  const respond = (call: ModelCall, text: string): void => {
-    call.chunk(text);
-    call.finish();
-  };
+  const respond = (call: ModelCall, text: string): void => replyWith(call, text);
   const open = async () => {
     const own = await createTenant({ model: 'openai:test', titles: false });
     return { ...own, client: clientOf(service, own) };

@@ -6,7 +6,7 @@ import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type MetricLine, readMetricLine } from '#support/metric-lines.ts';
-import type { ModelCall } from '#support/model-server.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { createPublishedAgent } from '#support/service.ts';
@@ -94,8 +94,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     calls += 1;
     if (calls === 1) return call.fail(429, { 'retry-after-ms': '5' });
     if (call.request.messages.at(-1)?.content.endsWith('refused')) return call.fail(400);
-    call.chunk('canary-reply');
-    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+    replyWith(call, 'canary-reply', { prompt_tokens: 10, completion_tokens: 2 });
   };
   const { client } = tenant;
   const chat = await createChat(client, tenant, { name: 'canary-name' });

@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
-import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
+import { checkEnded, runBatch } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { png } from '#support/sample-files.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -58,10 +58,7 @@ interface Failure {
   ofContent?: true;
 }
 
-const respond = (call: ModelCall): void => {
-  call.chunk('Here I am');
-  call.finish();
-};
+const respond = (call: ModelCall): void => replyWith(call, 'Here I am');
 /** Fails the first calls, then replies. */
 const thenResponds =
   (times: number, fails: (call: ModelCall) => void): Failure['fails'] =>
@@ -457,7 +454,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       const name = 'a request that never fits';
       const calls = script(name, (call) => call.fail(400, {}, 'Input is too long for requested model.'));
       const requests = [{ custom_id: 'one', message: name }];
-      const batch = await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+      const batch = await runBatch(client, tenant, requests);
       expect(await checkEnded(client, batch, requests)).toMatchObject([
         { status: 'failed', error_code: 500, error_message: tooLong },
       ]);
@@ -485,7 +482,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     expect(respond).toMatchObject({ status: 200, body: { data: 'One, two', error_code: 0 } });
     expect(respond.headers.get('x-reply-incomplete')).toBe(cut);
     const requests = [{ custom_id: 'one', message: 'to the limit' }];
-    const batch = await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+    const batch = await runBatch(client, tenant, requests);
     expect(await checkEnded(client, batch, requests)).toMatchObject([
       { status: 'success', response_content: 'One, two', incomplete: cut },
     ]);
@@ -609,7 +606,7 @@ describe('a chat whose model fails', () => {
     const chatId = await createChat(client, tenant);
     const run = async (message: string) => {
       const requests = [{ custom_id: 'one', message, history_id: chatId }];
-      return waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+      return runBatch(client, tenant, requests);
     };
     script('a rejected request', (call) => call.fail(422));
     const batch = await run('a rejected request');

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { openAiModel } from '#contract/openai.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { errorOf, openAiRequests } from '#support/openai-requests.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -69,8 +70,7 @@ describe('a reply', () => {
   it('comes whole', async () => {
     responding('Whole?', (call) => {
       call.chunk('Yes, ');
-      call.chunk('whole.');
-      call.finish(usage);
+      replyWith(call, 'whole.', usage);
     });
     const before = Math.floor(Date.now() / 1000);
     const { id, created, ...completion } = await openai.complete({ message: 'Whole?' });
@@ -97,8 +97,7 @@ describe('a reply', () => {
       const message = `Stream, usage ${includesUsage}?`;
       responding(message, (call) => {
         call.chunk('Yes, ');
-        call.chunk('in parts.');
-        call.finish(usage);
+        replyWith(call, 'in parts.', usage);
       });
       const { chunks, isDone, text, finishReasons } = await openai.stream({
         message,

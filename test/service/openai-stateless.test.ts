@@ -8,6 +8,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import { allObjects } from '#support/file-bucket.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { linesOf, openAiRequests } from '#support/openai-requests.ts';
 import { png } from '#support/sample-files.ts';
@@ -173,10 +174,7 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
 it('counts as a turn of the key and the agent, with all its tokens; a failed one counts as failed', async () => {
   const counted = await openTenant(service, { openai: true, model: 'openai:test' });
   const requests = openAiRequests(service, counted);
-  const finish = (call: ModelCall) => {
-    call.chunk('Yes');
-    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
-  };
+  const finish = (call: ModelCall) => replyWith(call, 'Yes', { prompt_tokens: 10, completion_tokens: 2 });
   void callFor('Counted whole').then(finish);
   await requests.complete({ message: 'Counted whole' });
   void callFor('Counted stream').then(finish);

@@ -7,7 +7,7 @@ import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { attacks, manyAttacks } from '#support/markdown-attacks.ts';
-import type { ModelCall } from '#support/model-server.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -68,15 +68,26 @@ describe.skipIf(browser === undefined)('the playground', () => {
     return window.page;
   }
 
+  const messageOf = (page: Page) => page.getByLabel('Message', { exact: true });
+
+  async function fillAndSend(page: Page, message: string): Promise<void> {
+    await messageOf(page).fill(message);
+    await page.getByRole('button', { name: 'Send' }).click();
+  }
+
   /** Sends a message and returns the call of the model. */
   async function say(page: Page, message: string): Promise<ModelCall> {
     const called = callFor(message);
-    await page.getByLabel('Message', { exact: true }).fill(message);
-    await page.getByLabel('Message', { exact: true }).press('Enter');
+    await messageOf(page).fill(message);
+    await messageOf(page).press('Enter');
     return await called;
   }
 
   const reply = (page: Page) => page.getByRole('article', { name: 'Reply' }).last();
+  const replyEnded = (page: Page) =>
+    reply(page)
+      .getByText(/tokens/)
+      .waitFor();
 
   it('moves the key from the address to the session, and without one asks for it', async () => {
     const page = await open();
@@ -138,23 +149,20 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByLabel('Agent').selectOption({ label: 'Researcher' });
     const called = callFor('What is a lease?');
     const expert = callFor('Define lease');
-    await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
-    await page.getByRole('button', { name: 'Send' }).click();
+    await fillAndSend(page, 'What is a lease?');
     const call = await called;
     const afterTool = nextCall((next) => lastMessage(next)?.role === 'tool');
     call.callTools({ name: 'expert', arguments: { message: 'Define lease' } });
     call.finish();
     const expertCall = await expert;
     await reply(page).getByText('running').waitFor();
-    expertCall.chunk('A time limit.');
-    expertCall.finish();
+    replyWith(expertCall, 'A time limit.');
     await reply(page).getByText('done').waitFor();
     const second = await afterTool;
     second.chunk('A lease is ');
     await reply(page).getByText('A lease is').waitFor();
     expect(await reply(page).getAttribute('aria-busy')).toBe('true');
-    second.chunk('a right for a time.');
-    second.finish();
+    replyWith(second, 'a right for a time.');
     await reply(page).getByText('A lease is a right for a time.').waitFor();
     await reply(page)
       .getByText(/tokens · \d+ calls · [\d.]+ s/)
@@ -230,17 +238,14 @@ describe.skipIf(browser === undefined)('the playground', () => {
     next.chunk('Third');
     await reply(tab).getByText('Third').waitFor();
     next.finish();
-    for (const each of [page, tab])
-      await reply(each)
-        .getByText(/tokens/)
-        .waitFor();
+    for (const each of [page, tab]) await replyEnded(each);
     expect(await page.evaluate('localStorage.length')).toBe(0);
   });
 
   it('keeps an unsent message and its files, for each chat', async () => {
     const chatId = await createChat(client, tenant, { name: 'Another chat' });
     const page = await open();
-    const message = page.getByLabel('Message', { exact: true });
+    const message = messageOf(page);
     await message.fill('Half a');
     await page.getByLabel('Files', { exact: true }).setInputFiles([
       { name: 'kept.md', mimeType: 'text/markdown', buffer: Buffer.from('Kept') },
@@ -285,9 +290,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     for (const name of ['drop.txt', 'paste.txt'])
       await page.getByRole('button', { name: `Remove ${name}` }).waitFor();
     await message.press('Enter');
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await replyEnded(page);
     expect(
       await page
         .getByRole('listitem')
@@ -316,16 +319,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await form.getByLabel('Room').selectOption('Garden');
     await form.getByLabel('Dishes').selectOption(['Soup', 'Fish']);
     await form.getByLabel('Window').check();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await replyEnded(page);
     const sent = callFor('Name: Ada\nGuests: 4\nRoom: Garden\nDishes: Soup, Fish\nWindow: yes');
     await form.getByRole('button', { name: 'Send the answers' }).press('Enter');
     const answer = await sent;
     // The button is gone, but not the focus.
     expect(await page.evaluate('document.activeElement.className')).toBe('scroller');
-    answer.chunk('Thank you.');
-    answer.finish();
+    replyWith(answer, 'Thank you.');
     await reply(page).getByText('Thank you.').waitFor();
     expect(await form.getByLabel('Name *').isDisabled()).toBe(true);
     await page.reload();
@@ -343,11 +343,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
       .waitFor();
     expect(await reply(page).textContent()).toContain('Half of');
     const second = await say(page, 'Once more');
-    second.chunk('Better.');
-    second.finish();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    replyWith(second, 'Better.');
+    await replyEnded(page);
   });
 
   it('draws a reply of 20,000 events once a frame, and lists the last of them', async () => {
@@ -370,8 +367,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
         for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
       }).observe({ type: 'longtask' })`);
     const before = await layouts();
-    await page.getByLabel('Message', { exact: true }).fill('Fast, please');
-    await page.getByLabel('Message', { exact: true }).press('Enter');
+    await messageOf(page).fill('Fast, please');
+    await messageOf(page).press('Enter');
     await reply(page).getByText('7 + 20000 tokens').waitFor();
     const longest = await page.evaluate<number>('longest');
     const count = (await layouts()) - before;
@@ -397,8 +394,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('button', { name: 'Remove notes.md' }).waitFor();
     script = (call) =>
       JSON.stringify(call.request.messages).includes('The lease ends in May') ? 'In May.' : 'No file';
-    await page.getByLabel('Message', { exact: true }).fill('When does it end?');
-    await page.getByRole('button', { name: 'Send' }).click();
+    await fillAndSend(page, 'When does it end?');
     await reply(page).getByRole('button', { name: 'Could be better' }).click();
     await page.getByLabel('Comment').fill('Name the day.');
     await page.getByRole('button', { name: 'Rate the reply' }).click();
@@ -432,7 +428,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     // A message cannot go to the chat that was open before.
     await page.goto(`${origin}/#/chats/${chatId}`);
     await page.getByRole('alert').getByText('Chat not found').waitFor();
-    expect(await page.getByLabel('Message', { exact: true }).count()).toBe(0);
+    expect(await messageOf(page).count()).toBe(0);
     expect(opened[0]?.problems.splice(0)).toEqual([expect.stringContaining('status of 404')]);
   });
 
@@ -441,11 +437,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
     script = () => hostile;
     const page = await open();
     const requested = requestsOf(page);
-    await page.getByLabel('Message', { exact: true }).fill(hostile);
-    await page.getByRole('button', { name: 'Send' }).click();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await fillAndSend(page, hostile);
+    await replyEnded(page);
     await page.getByRole('tabpanel', { name: 'Events' }).getByText('output_text.completed').click();
     expect(await harmfulIn(page)).toEqual([]);
     const chatId = Number(page.url().split('/').at(-1));
@@ -453,9 +446,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await client.patch(`/chats/${chatId}`, { name, external_user_id: 'playground' });
     await page.reload();
     await page.getByRole('heading', { name }).waitFor();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await replyEnded(page);
     expect(await harmfulIn(page)).toEqual([]);
     await page.goto(`${origin}/#/batches`);
     await page.getByRole('textbox', { name: 'Messages' }).fill(hostile.replaceAll('\n', ' '));
@@ -498,11 +489,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
       viewport: { width: 390, height: 800 },
       permissions: ['clipboard-read', 'clipboard-write'],
     });
-    await page.getByLabel('Message', { exact: true }).fill('Everything, please');
-    await page.getByRole('button', { name: 'Send' }).click();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await fillAndSend(page, 'Everything, please');
+    await replyEnded(page);
     const text = reply(page).locator('.markdown');
     await text.getByRole('heading', { name: 'Title', level: 2 }).waitFor();
     const links = await page.evaluate(
@@ -542,23 +530,21 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const page = await open();
     await page.getByLabel('Stream').uncheck();
     const call = await say(page, 'Briefly, please');
-    call.chunk('Yes.');
-    call.finish();
+    replyWith(call, 'Yes.');
     await reply(page).getByText('Yes.').waitFor();
     await reply(page)
       .getByText(/1 call/)
       .waitFor();
     const chatId = Number(page.url().split('/').at(-1));
     expect(await historyOf(client, chatId, 'playground')).toHaveLength(2);
-    await page.getByLabel('Message', { exact: true }).fill(`${'x'.repeat(300_000)}`);
-    await page.getByRole('button', { name: 'Send' }).click();
+    await fillAndSend(page, `${'x'.repeat(300_000)}`);
     await page
       .getByRole('alert')
       .getByText(/message/)
       .waitFor();
     // Chromium logs each response with an error.
     expect(opened[0]?.problems.splice(0)).toEqual([expect.stringContaining('status of 400')]);
-    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toHaveLength(300_000);
+    expect(await messageOf(page).inputValue()).toHaveLength(300_000);
   });
 
   it('submits a batch and watches it end', async () => {
@@ -756,7 +742,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const call = await say(page, 'Start');
     call.chunk('Word');
     await reply(page).getByText('Word').waitFor();
-    await page.getByLabel('Message', { exact: true }).press('Escape');
+    await messageOf(page).press('Escape');
     await reply(page).getByText('stopped').waitFor();
     await page.getByRole('button', { name: 'Events and requests' }).press('Enter');
     await page.getByRole('tab', { name: 'Events' }).press('ArrowRight');
@@ -802,11 +788,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
     script = () => markdown;
     const page = await open();
     const findings = [await findingsOf(page)];
-    await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
-    await page.getByRole('button', { name: 'Send' }).click();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await fillAndSend(page, 'What is a lease?');
+    await replyEnded(page);
     findings.push(await findingsOf(page));
     await page.getByRole('tab', { name: 'Requests' }).click();
     await page.getByRole('button', { name: 'Rename the chat' }).click();
@@ -838,14 +821,11 @@ describe.skipIf(browser === undefined)('the playground', () => {
     script = (call) =>
       lastMessage(call)?.role === 'tool' ? pictureReply : 'A right that ends by itself unless it is renewed.';
     const called = callFor('What is a lease?');
-    await page.getByLabel('Message', { exact: true }).fill('What is a lease?');
-    await page.getByRole('button', { name: 'Send' }).click();
+    await fillAndSend(page, 'What is a lease?');
     const call = await called;
     call.callTools({ name: 'expert', arguments: { message: 'Define lease' } });
     call.finish();
-    await reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+    await replyEnded(page);
   }
 });
 

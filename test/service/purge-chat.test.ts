@@ -8,6 +8,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts, fileBucketOf, preparedKeysOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
 import { quickTimer } from '#support/quick-timer.ts';
@@ -96,8 +97,7 @@ it('deletes texts that are too large for the table', async () => {
   const called = callFor('Much, please');
   const sending = scripted.send(chat, { message: 'Much, please' });
   const call = await called;
-  call.chunk('r'.repeat(310_000));
-  call.finish();
+  replyWith(call, 'r'.repeat(310_000));
   dataOf(await sending);
   expect(await countLargeTexts(service, scripted.workspaceId)).toBe(1);
   dataOf(await scripted.client.delete(`/chats/${chat.id}`));

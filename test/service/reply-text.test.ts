@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
-import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
+import { checkEnded, runBatch } from '#support/batches.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { type AgentFields, createPublishedAgent } from '#support/service.ts';
@@ -116,7 +117,7 @@ describe('a half of a character in what a model says', () => {
     expect((await tenant.history(chat))[1]?.content).toBe(whole);
 
     const requests = [{ custom_id: 'half', message: 'Hi' }];
-    const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const batch = await runBatch(tenant.client, tenant, requests);
     const [result] = await checkEnded(tenant.client, batch, requests);
     expect(result).toMatchObject({ status: 'success', response_content: whole });
   });
@@ -124,10 +125,7 @@ describe('a half of a character in what a model says', () => {
   it('is replaced in a title', async () => {
     const tenant = await openTenant(service, { model: 'openai:test' });
     say('Hello');
-    model.onPlainCall = (call) => {
-      call.chunk('A \ud800 title');
-      call.finish();
-    };
+    model.onPlainCall = (call) => replyWith(call, 'A \ud800 title');
     const { events } = await streamed(tenant, 'Hi');
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'response.chat.title.updated', name: 'A \ufffd title' }),
@@ -224,13 +222,13 @@ describe('a reply as long as a reply may be', () => {
       expect(response.headers.get('x-reply-incomplete')).toBe('max_output_tokens');
     }
     const requests = [{ custom_id: 'long', message: 'Hi' }];
-    const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const batch = await runBatch(tenant.client, tenant, requests);
     const [result] = await checkEnded(tenant.client, batch, requests);
     expect(result).toMatchObject({
       ...{ status: 'success', response_content: longest, incomplete: 'max_output_tokens' },
     });
     say('Short');
-    const short = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const short = await runBatch(tenant.client, tenant, requests);
     expect(await checkEnded(tenant.client, short, requests)).toMatchObject([{ incomplete: null }]);
   });
 

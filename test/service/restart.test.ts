@@ -7,6 +7,7 @@ import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { replyWith } from '#support/model-server.ts';
 import { callsByMessage, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
@@ -43,8 +44,7 @@ it('finds everything again after a stop, and goes on with its conversations', as
   const called = callFor('Say much');
   const responding = send(before, tenant, chatId, 'Say much');
   const call = await called;
-  call.chunk(large);
-  call.finish();
+  replyWith(call, large);
   await responding;
   const seen = await everythingOf(before);
   await first.close();

@@ -7,9 +7,9 @@ import {
   paginateScan,
 } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { clientOf } from '#support/client.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
+import { operatorAt } from '#support/data-table.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
@@ -19,11 +19,7 @@ const restoredTable = 'agent-service-restored';
 
 /** Copies the table of a running service, as a restore to this moment does. The copy has no time to live. */
 async function restoreTable({ run }: Service): Promise<void> {
-  const client = new DynamoDBClient({
-    endpoint: run.endpoints.dynamodb,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-  });
+  const client = new DynamoDBClient(operatorAt(run.endpoints.dynamodb));
   const TableName = run.outputs.DataTableName ?? '';
   const { Table } = await client.send(new DescribeTableCommand({ TableName }));
   await client.send(

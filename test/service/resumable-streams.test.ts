@@ -4,6 +4,7 @@ import { endOfStream, eventOf } from '#contract/events.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { webFunctions } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -143,8 +144,7 @@ describe('the readers of a stream', () => {
     expect(two.responseId).not.toBe(responseId);
     expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
     const call = await called;
-    call.chunk('Second');
-    call.finish();
+    replyWith(call, 'Second');
     const second = [two.first, ...(await allOf(two.texts))];
     expect(await allOf(await resume(chatId, two.responseId))).toEqual(second);
     expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
@@ -169,8 +169,7 @@ describe('a resumable send with a key', () => {
     ]);
     const call = await called;
     call.chunk('Only ');
-    call.chunk('once');
-    call.finish();
+    replyWith(call, 'once');
     const whole = [repeated.first, ...(await allOf(repeated.texts))];
     expect(eventOf(whole.at(-2) ?? '')).toMatchObject({ final_text: 'Only once' });
     const again = await start('once', { chatId, ...key });

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { clientOf } from '#support/client.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import { webFunctions } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, interrupted, stepThrough } from '#support/turns.ts';
@@ -159,8 +160,7 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
         ...contents,
         message,
       ]);
-      call.chunk(`To ${message}`);
-      call.finish();
+      replyWith(call, `To ${message}`);
       expect((await response).status).toBe(200);
       contents.push(message, `To ${message}`);
     };

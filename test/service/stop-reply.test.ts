@@ -3,6 +3,7 @@ import type { StoppedReplyResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse, Client } from '#support/client.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
@@ -158,8 +159,7 @@ it('of an earlier reply does not end a later one', async () => {
   expect(summaryOf(await stop(chatId, { response_id: first[0]?.response_id }))).toBe(
     '400/10006 Another reply than response_id is in progress for this chat',
   );
-  secondCall.chunk('Undisturbed');
-  secondCall.finish();
+  replyWith(secondCall, 'Undisturbed');
   expect((await sending).body.data).toBe('Undisturbed');
 });
 
@@ -184,8 +184,7 @@ it('is open to those who may send', async () => {
   expect(await by('eve')).toMatch(/^403\/14103/);
   expect(await by('bob')).toBe('404/10003 Chat not found');
   expect(summaryOf(await stop(999_999))).toBe('404/10003 Chat not found');
-  call.chunk('Unharmed');
-  call.finish();
+  replyWith(call, 'Unharmed');
   expect((await sending).body.data).toBe('Unharmed');
 });
 
@@ -196,8 +195,7 @@ it('is rejected for a chat on which a batch works', async () => {
   const batch = await submit(client, tenant, requests);
   const call = await called;
   expect(summaryOf(await stop(chatId))).toMatch(/^400\/10006 .*belongs to a batch/);
-  call.chunk('Finished');
-  call.finish();
+  replyWith(call, 'Finished');
   expect(await waitForBatchEnd(client, batch.id)).toMatchObject({ completed_requests: 1 });
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['of a batch', 'Finished']);
 });

@@ -4,6 +4,7 @@ import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
+import { replyWith } from '#support/model-server.ts';
 import { untilQuiet } from '#support/operation-calls.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
@@ -77,8 +78,7 @@ it.each([
     ]);
     // Without an Idempotency-Key, no idempotency record is read.
     expect(itemsRead).toBe(2);
-    call.chunk('x'.repeat(500));
-    call.finish();
+    replyWith(call, 'x'.repeat(500));
     expect((await events.rest()).at(-1)).toBe('[DONE]');
     await untilQuiet(service.run);
     expect(chain.slice(before).map(({ target, depth }) => `${depth - 3} ${target}`)).toEqual([
@@ -112,8 +112,7 @@ it('reads a large agent once, and then only which version is published', async (
     const called = callFor(message);
     const events = stepThrough(await client.stream(chatId, { message, agent_id: agentId }));
     const call = await called;
-    call.chunk('Yes');
-    call.finish();
+    replyWith(call, 'Yes');
     await events.rest();
     await untilQuiet(service.run);
     return service.run
@@ -155,8 +154,7 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   expect(seen).toHaveLength(2);
   limitChecked.resolve();
   const call = await received;
-  call.chunk('Hi');
-  call.finish();
+  replyWith(call, 'Hi');
   expect((await sent).status).toBe(200);
 
   proxy.handle = (_call, pass) => pass();

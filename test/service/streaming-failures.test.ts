@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { replyWith } from '#support/model-server.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -82,8 +83,7 @@ describe.concurrent('a model that stalls', () => {
       call.raw(`data: ${JSON.stringify({ choices: [{ delta: deltas[round % deltas.length] }] })}\n\n`);
       await sleep(100);
     }
-    call.chunk('Done');
-    call.finish();
+    replyWith(call, 'Done');
     expect(await stepThrough(await responding).rest()).toMatchObject([
       { type: 'response.created' },
       { delta: 'Done' },

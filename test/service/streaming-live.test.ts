@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { replyWith } from '#support/model-server.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -24,8 +25,7 @@ it('answers before the model does, and response.created comes first', async () =
     if (text.includes('response.created') && !text.includes('delta')) {
       expect(text.startsWith('event: response.created\ndata: {')).toBe(true);
       const call = await called;
-      call.chunk('now');
-      call.finish();
+      replyWith(call, 'now');
     }
   }
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
@@ -46,8 +46,7 @@ it('writes a comment after 15 seconds of silence, and none while events come', {
     text += decoder.decode(chunk, { stream: true });
     if (silence !== undefined || !text.includes(': ping\n\n')) continue;
     silence = performance.now() - started;
-    call.chunk('thought');
-    call.finish();
+    replyWith(call, 'thought');
   }
   expect(silence).toBeGreaterThan(14_000);
   const [before, after, ...more] = text.split(': ping\n\n');

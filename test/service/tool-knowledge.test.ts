@@ -2,8 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
+import { operatorAt } from '#support/data-table.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
 import { formPdf, pdfOf, presentation } from '#support/office-documents.ts';
 import { docx } from '#support/sample-files.ts';
@@ -53,12 +53,7 @@ const namesOf = ({ results }: Found) => results.map(({ source }) => source.name)
 const open = (tenant: Tenant, config?: Record<string, unknown>) =>
   chatWithTool(service, tenant, type, config);
 
-const bucket = () =>
-  new S3Client({
-    endpoint: service.run.endpoints.s3,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-  });
+const bucket = () => new S3Client(operatorAt(service.run.endpoints.s3));
 const Bucket = () => service.run.outputs.ContentBucketName ?? '';
 const objectsOf = async ({ workspaceId }: Tenant): Promise<string[]> => {
   const { Contents = [] } = await bucket().send(

@@ -2,10 +2,9 @@ import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { afterEach, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
@@ -20,11 +19,7 @@ const { service } = await useScriptedService({
 proxy.emulator = service.run.endpoints.dynamodb;
 const table = closeAfterTests(dataTableOf(service));
 const agentctl = agentctlOf(service);
-const lambda = new LambdaClient({
-  endpoint: service.run.endpoints.lambda,
-  region: 'us-east-1',
-  credentials: operatorCredentials,
-});
+const lambda = new LambdaClient(operatorAt(service.run.endpoints.lambda));
 afterEach(() => {
   proxy.handle = (_, pass) => pass();
 });

@@ -4,10 +4,11 @@ import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/work
 import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
 import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { createPublishedAgent, operator } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
@@ -24,8 +25,7 @@ const { model, service } = await useScriptedService({
 // The provider rejects messages with `Refuse`. Each reply has 10 prompt tokens and 2 completion tokens.
 model.onCall = (call) => {
   if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
-  call.chunk('An answer');
-  call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+  replyWith(call, 'An answer', { prompt_tokens: 10, completion_tokens: 2 });
 };
 proxy.emulator = service.run.endpoints.dynamodb;
 
@@ -60,7 +60,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const other = clientOf(service, second);
   await send(other, { agentId: caller }, sending, 'consultant_call_agent {"message":"Hello"}');
   const requests = requestsOf(4, (index) => ({ message: index === 3 ? 'Refuse this' : 'Hello' }));
-  await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
+  await runBatch(client, tenant, requests);
   await uploaderOf(service, second).file('note.txt', 'twelve bytes');
 
   const [, received] = await historyOf(client, sending);

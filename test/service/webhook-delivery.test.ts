@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { replyWith } from '#support/model-server.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { findPort } from '#support/upload-endpoint.ts';
@@ -171,8 +172,7 @@ describe('events', () => {
       const batch = await tenant.create({ url, ...(events && { events }) }, message);
       const call = await called;
       dataOf(await tenant.client.post(`/batches/${batch.id}/cancel`, undefined));
-      call.chunk('In time');
-      call.finish();
+      replyWith(call, 'In time');
       await expect.poll(async () => (await tenant.batch(batch)).status).toBe('cancelled');
       return batch;
     };
@@ -213,8 +213,7 @@ it('a batch that fails as a whole tells so, by default', async () => {
   const call = await called;
   // Before the batch ends, the operator disables the workspace.
   await operator().workspaces.update(workspaceId, { enabled: false });
-  call.chunk('Done');
-  call.finish();
+  replyWith(call, 'Done');
   expect(await failing.closed(batch)).toMatchObject({ state: 'delivered' });
   expect(calls.map(({ payload }) => payload)).toMatchObject([
     {

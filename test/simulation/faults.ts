@@ -62,18 +62,6 @@ interface Target {
   skip: number;
 }
 
-export interface FaultPlan {
-  /** The fault of this call, if it has one. */
-  next(call: string, type: CallType): FaultKind | undefined;
-  /** How many faults there were. */
-  readonly count: number;
-  readonly isOn: boolean;
-  /** Before it, there are none. */
-  start(): void;
-  /** After it, there are none. */
-  end(): void;
-}
-
 /** What faults aim at. */
 export interface Plan {
   /** Each with each fault that it can have. */
@@ -100,7 +88,7 @@ function targetsOf(seed: number, timeline: Timeline, { calls, aims }: Plan): Tar
 const fewestFaults = 5;
 
 /** Faults by chance, and those whose turn it is by the seed. */
-export function planFaults(seed: number, timeline: Timeline, plan: Plan): FaultPlan {
+export function planFaults(seed: number, timeline: Timeline, plan: Plan) {
   const targets = targetsOf(seed, timeline, plan);
   const rate = timeline.pick([0, 0.001, 0.005]);
   // So that every world has at least so many faults, some come at their times, whatever call there is.
@@ -124,7 +112,8 @@ export function planFaults(seed: number, timeline: Timeline, plan: Plan): FaultP
     return timeline.pick(faultKinds.filter((fault) => isPossible(type, fault)));
   };
   return {
-    next(call, type) {
+    /** The fault of this call, if it has one. */
+    next(call: string, type: CallType): FaultKind | undefined {
       if (!isOn) return undefined;
       const fault = choose(call, type);
       if (fault !== undefined) count += 1;
@@ -133,14 +122,19 @@ export function planFaults(seed: number, timeline: Timeline, plan: Plan): FaultP
     get isOn() {
       return isOn;
     },
+    /** How many faults there were. */
     get count() {
       return count;
     },
+    /** Before it, there are none. */
     start() {
       isOn = true;
     },
+    /** After it, there are none. */
     end() {
       isOn = false;
     },
   };
 }
+
+export type FaultPlan = ReturnType<typeof planFaults>;

@@ -7,7 +7,7 @@ import { checkRetention, retainChats, retentionName, watchRetention } from './ch
 import { isDelayed, watchSlots } from './check-slots.ts';
 import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
-import { Checks, type Violation } from './checks.ts';
+import { Checks } from './checks.ts';
 import { Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
 import { type PaidCall, scriptedProvider } from './model.ts';
 import { CallFailed, Process, type Surroundings } from './process.ts';
@@ -21,17 +21,6 @@ const minute = 60_000;
 
 /** Worlds have 2,800 events on average, and hardly ever 5,000. */
 const mostEvents = 20_000;
-
-export interface WorldResult {
-  seed: number;
-  violations: readonly Violation[];
-  counts: Checks['counts'];
-  coverage: Coverage;
-  faults: number;
-  /** What happened, in order. */
-  history: readonly string[];
-  events: number;
-}
 
 /** One life of the service, with clients, operators, queues and faults, in virtual time. */
 export class World implements Surroundings {
@@ -229,7 +218,7 @@ export class World implements Surroundings {
     return { status, retryAfter: null };
   }
 
-  async run(): Promise<WorldResult> {
+  async run() {
     // The agents give way to others by real time, which must decide nothing here.
     const { now } = performance;
     performance.now = () => 0;
@@ -240,7 +229,7 @@ export class World implements Surroundings {
     }
   }
 
-  async #run(): Promise<WorldResult> {
+  async #run() {
     let events = 0;
     const life = this.#live();
     let failure: unknown;

@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { useLocalTable } from '../../bin/operator.ts';
-import { checkChats, checkEnded, type RequestFields, requestsOf } from './batches.ts';
+import { checkChats, checkEnded, requestsOf } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
 import { startKillableService } from './killed-service.ts';
+import { replyWith } from './model-server.ts';
 import { dataOf } from './open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -89,35 +90,23 @@ function failEveryThirdCall(model: ScriptedModel, random: () => number): void {
   model.onCall = (call) => {
     calls += 1;
     if (calls % 3 === 0) failOneWay(call, random());
-    else {
-      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
-      call.finish();
-    }
+    else replyWith(call, `To: ${call.request.messages.at(-1)?.content}`);
   };
-}
-
-interface SubmittedBatch {
-  id: string;
-  requests: RequestFields[];
-  /** The chat that one request in ten continues. */
-  chatId: number;
 }
 
 /** A client of the service that runs now. */
 type CurrentClient = () => Client;
 
-async function submitBatch(
-  client: CurrentClient,
-  tenant: Tenant,
-  count: number,
-  { url }: WebhookReceiver,
-): Promise<SubmittedBatch> {
+async function submitBatch(client: CurrentClient, tenant: Tenant, count: number, { url }: WebhookReceiver) {
   const chatId = await persistently(() => createChat(client(), tenant));
   const requests = requestsOf(count, (index) => (index % 10 === 3 ? { history_id: chatId } : {}));
   const body = { agent_id: tenant.agentId, requests, webhook: { url, secret: 'chaos' } };
   const { id } = await persistently(async () => dataOf(await client().post<BatchResource>('/batches', body)));
+  /** One request in ten continues the chat. */
   return { id, requests, chatId };
 }
+
+type SubmittedBatch = Awaited<ReturnType<typeof submitBatch>>;
 
 async function readEnded(read: () => Promise<BatchResource>, end: number): Promise<BatchResource> {
   for (;;) {

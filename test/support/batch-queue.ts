@@ -1,7 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { dataTableOf } from './data-table.ts';
+import { dataTableOf, operatorAt } from './data-table.ts';
 import type { Service } from './service.ts';
 
 /** Sends the message of the first slot of a batch, as the reconciler does when the slot is silent. */
@@ -14,12 +13,7 @@ export async function offerSlot(
   table.close();
   const [, QueueUrl] =
     Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
-  const sqs = new SQSClient({
-    endpoint: service.run.endpoints.sqs,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-    useQueueUrlAsEndpoint: false,
-  });
+  const sqs = new SQSClient({ ...operatorAt(service.run.endpoints.sqs), useQueueUrlAsEndpoint: false });
   const MessageBody = JSON.stringify({ workspaceId, batchId, slot: 1, epoch: slots[1].e });
   await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: workspaceId }));
   sqs.destroy();

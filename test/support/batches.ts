@@ -59,6 +59,14 @@ export async function waitForBatchEnd(client: Client, id: string, seconds?: numb
   return batch;
 }
 
+/** Submits a batch, and waits until it has ended. */
+export const runBatch = async (
+  client: Client,
+  tenant: Pick<Tenant, 'agentId'>,
+  requests: RequestFields[],
+  seconds?: number,
+): Promise<BatchResource> => waitForBatchEnd(client, (await submit(client, tenant, requests)).id, seconds);
+
 export const resultsOf = async (client: Client, id: string, query = ''): Promise<BatchResultResource[]> =>
   dataOf(await client.get<BatchResultResource[]>(`/batches/${id}/results?limit=1000${query}`));
 

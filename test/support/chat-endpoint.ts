@@ -7,22 +7,6 @@ import { gatewayHeaders, variables } from '#runtime/environment/variables.ts';
 import type { Service, Tenant } from './service.ts';
 import { findPort, largePools, listening, type PoolSizes } from './upload-endpoint.ts';
 
-export interface ChatEndpoint {
-  readonly url: string;
-  readonly lines: readonly string[];
-  /**
-   * The headers that the gateway adds to a request of a tenant, or of a caller that the authorizer has rejected.
-   * @param secret signs the caller; by default the current one
-   */
-  headersOf(
-    caller: Pick<Tenant, 'workspaceId' | 'apiKeyId'> | { rejection: string },
-    secret?: string,
-  ): Record<string, string>;
-  signal(name: NodeJS.Signals): void;
-  readonly exit: Promise<unknown>;
-  close(): Promise<void>;
-}
-
 /** Throws an error outside of any request when the process gets SIGUSR2. */
 const faultyModule = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('Outside of any request'); })`;
 
@@ -31,7 +15,7 @@ export async function startChatEndpoint(
   service: Service,
   modelUrl: string,
   poolSizes: PoolSizes = largePools,
-): Promise<ChatEndpoint> {
+) {
   const { endpoints, outputs, physicalIds } = service.run;
   const secretArn = Object.entries(physicalIds).find(([id]) => id.startsWith('CallerSecret'))?.[1] ?? '';
   const port = await findPort();
@@ -77,7 +61,14 @@ export async function startChatEndpoint(
   return {
     url: `http://127.0.0.1:${port}`,
     lines,
-    headersOf: (caller, secret = SecretString) => ({
+    /**
+     * The headers that the gateway adds to a request of a tenant, or of a caller that the authorizer has rejected.
+     * @param secret signs the caller; by default the current one
+     */
+    headersOf: (
+      caller: Pick<Tenant, 'workspaceId' | 'apiKeyId'> | { rejection: string },
+      secret = SecretString,
+    ) => ({
       [gatewayHeaders.signedCaller]: sign(
         'rejection' in caller ? caller : { workspaceId: caller.workspaceId, apiKeyId: caller.apiKeyId },
         secret,
@@ -85,7 +76,7 @@ export async function startChatEndpoint(
       [gatewayHeaders.requestId]: crypto.randomUUID(),
       [gatewayHeaders.extendedRequestId]: crypto.randomUUID(),
     }),
-    signal: (name) => void child.kill(name),
+    signal: (name: NodeJS.Signals) => void child.kill(name),
     exit,
     async close() {
       child.kill('SIGKILL');
@@ -93,6 +84,8 @@ export async function startChatEndpoint(
     },
   };
 }
+
+export type ChatEndpoint = Awaited<ReturnType<typeof startChatEndpoint>>;
 
 /** A second implementation, so that a change of the form is seen. */
 function sign(caller: object, secret: string): string {

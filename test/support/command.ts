@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
@@ -8,17 +8,6 @@ const command = resolve(root, 'bin/local.js');
 
 /** The credentials of this process's operator, for all runs that it starts: so this process can read their tables. */
 const ownCredentials = `${operatorCredentials.accessKeyId}:${operatorCredentials.secretAccessKey}`;
-
-export interface RunningCommand {
-  child: ChildProcess;
-  /** Standard output so far. */
-  output(): string;
-  errors(): string;
-  /** Resolves when the standard output contains the text; rejects if the process ends before. */
-  printed(text: string): Promise<void>;
-  /** Resolves when the process has ended and its output is complete. */
-  ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
-}
 
 /** Runs what `npm start -- …` runs, in its own process and without npm. */
 export const startCommand = (args: string[], variables: Record<string, string> = {}): RunningCommand =>
@@ -37,7 +26,7 @@ export function startProgram(
   variables: Record<string, string> = {},
   stdin: 'pipe' | 'ignore' = 'ignore',
   isGroup = false,
-): RunningCommand {
+) {
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
   const child = spawn(program, args, {
     cwd: root,
@@ -55,15 +44,19 @@ export function startProgram(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  const ended: RunningCommand['ended'] = new Promise((resolve) => {
+  type End = Record<'stdout' | 'stderr', string> & { code: number | null; signal: string | null };
+  const ended = new Promise<End>((resolve) => {
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
   return {
     child,
+    /** Resolves when the process has ended and its output is complete. */
     ended,
+    /** Standard output so far. */
     output: () => stdout,
     errors: () => stderr,
-    async printed(text) {
+    /** Resolves when the standard output contains the text; rejects if the process ends before. */
+    async printed(text: string): Promise<void> {
       const { promise, resolve: seen } = Promise.withResolvers<void>();
       check = () => {
         if (stdout.includes(text)) seen();
@@ -76,6 +69,8 @@ export function startProgram(
     },
   };
 }
+
+export type RunningCommand = ReturnType<typeof startProgram>;
 
 /** Command lines of other processes that contain a folder's path. Those of a run contain its data folder. */
 export async function processesNaming(folder: string): Promise<string[]> {

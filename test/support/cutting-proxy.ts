@@ -17,27 +17,8 @@ export const cuts = [
 ] as const;
 export type Cut = (typeof cuts)[number];
 
-export interface CuttingProxy {
-  port: number;
-  /** The cuts of the next requests, in order; further requests pass. */
-  next: Cut[];
-  /** Resolves when the response to a repeated request has ended. */
-  repeated: Promise<void>;
-  /** How many requests came. */
-  requests(): number;
-  /** Forwards to another port from now on. */
-  forwardTo(port: number): void;
-  /** Cuts all open connections. */
-  cut(): void;
-  /** Stops listening, so that connections are refused. */
-  stop(): Promise<void>;
-  /** Listens again, on the same port. */
-  start(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Starts a TCP proxy between a client and a service. Each request has a connection of its own. */
-export async function startCuttingProxy(upstreamPort: number): Promise<CuttingProxy> {
+export async function startCuttingProxy(upstreamPort: number) {
   let upstream = upstreamPort;
   let requests = 0;
   const next: Cut[] = [];
@@ -78,14 +59,21 @@ export async function startCuttingProxy(upstreamPort: number): Promise<CuttingPr
   };
   return {
     port,
+    /** The cuts of the next requests, in order; further requests pass. */
     next,
+    /** Resolves when the response to a repeated request has ended. */
     repeated,
+    /** How many requests came. */
     requests: () => requests,
-    forwardTo: (other) => {
+    /** Forwards to another port from now on. */
+    forwardTo: (other: number) => {
       upstream = other;
     },
+    /** Cuts all open connections. */
     cut,
+    /** Stops listening, so that connections are refused. */
     stop,
+    /** Listens again, on the same port. */
     start,
     close: stop,
   };

@@ -11,18 +11,17 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Service } from './service.ts';
 
+/** Settings of a client that calls an emulator of a run as the operator. */
+export const operatorAt = (endpoint: string) => ({
+  ...{ endpoint, region: 'us-east-1', credentials: operatorCredentials },
+});
+
 /** Direct access to the data table of a running service. */
 export function dataTableOf(service: {
   run: { outputs: Record<string, string>; endpoints: Pick<Service['run']['endpoints'], 'dynamodb'> };
 }) {
   const TableName = service.run.outputs.DataTableName ?? '';
-  const client = DynamoDBDocumentClient.from(
-    new DynamoDBClient({
-      endpoint: service.run.endpoints.dynamodb,
-      region: 'us-east-1',
-      credentials: operatorCredentials,
-    }),
-  );
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(operatorAt(service.run.endpoints.dynamodb)));
   return {
     /** Makes a chat's lease expire now. */
     async endLease({ workspaceId, chatId }: { workspaceId: string; chatId: number }): Promise<void> {

@@ -2,17 +2,6 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { listenLocally } from './listen-locally.ts';
 
-export interface FailingService {
-  /** For AWS_ENDPOINT_URL_*. */
-  url: string;
-  /** Where calls are forwarded to; set when the service runs. */
-  emulator: string;
-  isDown: boolean;
-  /** Number of calls that got a 503. */
-  rejected: number;
-  close(): Promise<void>;
-}
-
 const json = { 'Content-Type': 'application/x-amz-json-1.0' };
 const jsonError = '{"__type":"ServiceUnavailable","message":"Try again later"}';
 const xml = { 'Content-Type': 'application/xml' };
@@ -22,10 +11,14 @@ const xmlError = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.
  * A proxy between functions and an AWS service. While `isDown` is set, it responds with 503, as AWS does.
  * @param fails whether a call gets the 503; by default every call does
  */
-export async function startFailingService(
-  fails: (call: IncomingMessage) => boolean = () => true,
-): Promise<FailingService> {
-  const service = { url: '', emulator: '', isDown: false, rejected: 0 };
+export async function startFailingService(fails: (call: IncomingMessage) => boolean = () => true) {
+  const service = {
+    /** Where calls are forwarded to; set when the service runs. */
+    emulator: '',
+    isDown: false,
+    /** Number of calls that got a 503. */
+    rejected: 0,
+  };
   const server = createServer((call, response) => {
     if (service.isDown && fails(call)) {
       service.rejected += 1;

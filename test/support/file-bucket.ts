@@ -6,16 +6,11 @@ import {
   ListObjectsV2Command,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { operatorAt } from './data-table.ts';
 import type { Service } from './service.ts';
 
 const clientOf = ({ run }: Pick<Service, 'run'>): S3Client =>
-  new S3Client({
-    endpoint: run.endpoints.s3,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-    forcePathStyle: true,
-  });
+  new S3Client({ ...operatorAt(run.endpoints.s3), forcePathStyle: true });
 
 /** How many texts of a workspace are in S3 because they were too large for the table. */
 export async function countLargeTexts(service: Pick<Service, 'run'>, workspaceId: string): Promise<number> {

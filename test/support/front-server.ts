@@ -1,31 +1,5 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listenLocally } from './listen-locally.ts';
-
-/** A request to the front server. */
-export interface FrontRequest {
-  method: string;
-  /** Below the base address, with the query. */
-  path: string;
-  headers: IncomingHttpHeaders;
-  body: string;
-  response: ServerResponse;
-  /** Responds with an envelope. */
-  respond(status: number, envelope: Record<string, unknown>, headers?: Record<string, string>): void;
-  /** Forwards the request to the upstream service; the client does not get the response. */
-  forward(): Promise<Response>;
-  /** Forwards the request to the upstream service, and its response to the client. */
-  pass(): Promise<void>;
-  /** Cuts the connection. */
-  reset(): void;
-}
-
-export interface FrontServer {
-  baseUrl: string;
-  requests: FrontRequest[];
-  /** Handles each request. */
-  serve: (request: FrontRequest) => Promise<void> | void;
-  close(): Promise<void>;
-}
 
 export const envelope = (data: unknown, fields: Record<string, unknown> = {}) => ({
   data,
@@ -38,8 +12,12 @@ export const envelope = (data: unknown, fields: Record<string, unknown> = {}) =>
  * A server between a client and a service, or instead of the service. A test scripts its responses.
  * @param upstream the base address of a service
  */
-export async function startFront(upstream = 'http://127.0.0.1:9'): Promise<FrontServer> {
-  const front: Omit<FrontServer, 'baseUrl' | 'close'> = { requests: [], serve: (request) => request.pass() };
+export async function startFront(upstream = 'http://127.0.0.1:9') {
+  const front = {
+    requests: [] as FrontRequest[],
+    /** Handles each request. */
+    serve: (request: FrontRequest): Promise<void> | void => request.pass(),
+  };
   const server = createServer(async (incoming, response) => {
     const request = await openRequest(incoming, response, upstream);
     front.requests.push(request);
@@ -49,11 +27,10 @@ export async function startFront(upstream = 'http://127.0.0.1:9'): Promise<Front
   return Object.assign(front, { baseUrl: `${url}/api/v1`, close });
 }
 
-async function openRequest(
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  upstream: string,
-): Promise<FrontRequest> {
+/** A request to the front server. */
+export type FrontRequest = Awaited<ReturnType<typeof openRequest>>;
+
+async function openRequest(incoming: IncomingMessage, response: ServerResponse, upstream: string) {
   const { method = '', headers } = incoming;
   const path = (incoming.url ?? '').replace(/^\/api\/v1/, '');
   const body = Buffer.concat(await Array.fromAsync<Buffer>(incoming)).toString();
@@ -71,16 +48,20 @@ async function openRequest(
     });
   return {
     method,
+    /** Below the base address, with the query. */
     path,
     headers,
     body,
     response,
+    /** Forwards the request to the upstream service; the client does not get the response. */
     forward,
-    respond(status, content, more = {}) {
+    /** Responds with an envelope. */
+    respond(status: number, content: Record<string, unknown>, more: Record<string, string> = {}): void {
       response.writeHead(status, { 'Content-Type': 'application/json', ...more });
       response.end(JSON.stringify(content));
     },
-    async pass() {
+    /** Forwards the request to the upstream service, and its response to the client. */
+    async pass(): Promise<void> {
       try {
         const { status, headers: upstreamHeaders, body: chunks } = await forward();
         response.writeHead(status, { 'Content-Type': upstreamHeaders.get('content-type') ?? '' });
@@ -90,6 +71,7 @@ async function openRequest(
         response.destroy();
       }
     },
-    reset: () => response.destroy(),
+    /** Cuts the connection. */
+    reset: () => void response.destroy(),
   };
 }

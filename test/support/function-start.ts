@@ -14,17 +14,6 @@ export interface Start {
   processor: number;
 }
 
-export interface StartProgram {
-  /**
-   * Loads a function's module in a fresh process as Lambda does: no compile cache, an ES module with no `require`.
-   * @throws Error with its stderr if the process failed or wrote to stderr
-   */
-  load(module: string): Promise<Start>;
-  /** A module with a handler that does nothing. */
-  readonly emptyModule: string;
-  close(): Promise<void>;
-}
-
 const programText = `
 globalThis.awslambda = { streamifyResponse: (handler) => handler, HttpResponseStream: {} };
 const { handler } = await import(process.argv[2]);
@@ -34,7 +23,7 @@ process.stdout.write(String((user + system) / 1000), () => process.exit(0));
 `;
 
 /** Writes the program that stands in for Lambda's runtime into its own folder. */
-export async function makeStartProgram(): Promise<StartProgram> {
+export async function makeStartProgram() {
   const folder = await mkdtemp(join(tmpdir(), 'start-'));
   const program = join(folder, 'load.mjs');
   const emptyModule = join(folder, 'empty.mjs');
@@ -42,8 +31,13 @@ export async function makeStartProgram(): Promise<StartProgram> {
   await writeFile(emptyModule, 'export const handler = async () => ({});\n');
   const env = functionVariables();
   return {
+    /** A module with a handler that does nothing. */
     emptyModule,
-    async load(module) {
+    /**
+     * Loads a function's module in a fresh process as Lambda does: no compile cache, an ES module with no `require`.
+     * @throws Error with its stderr if the process failed or wrote to stderr
+     */
+    async load(module: string): Promise<Start> {
       // A web function has no handler: it listens.
       const kind = webFunctionNames.some((name) => module.includes(`/${name}/`)) ? 'server' : 'handler';
       const from = performance.now();

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { DescribeTableCommand, DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { operatorAt } from './data-table.ts';
 import { startService } from './service.ts';
 
 /**
@@ -21,11 +21,7 @@ export async function fillDataFolder(
 ): Promise<void> {
   const service = await startService({ dataDir });
   const TableName = service.run.outputs.DataTableName ?? '';
-  const client = new DynamoDBClient({
-    endpoint: service.run.endpoints.dynamodb,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-  });
+  const client = new DynamoDBClient(operatorAt(service.run.endpoints.dynamodb));
   const items = await prepare();
   const { Table } = await client.send(new DescribeTableCommand({ TableName }));
   const { Items: prepared = [] } = await client.send(new ScanCommand({ TableName }));

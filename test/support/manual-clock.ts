@@ -38,3 +38,11 @@ export function manualClock(start = '2027-01-31T12:00:00.000Z'): ManualClock {
     },
   };
 }
+
+/** Whether the end of some work is reached so far, also by an error. */
+export function watchEnd(work: Promise<unknown>): { readonly isReached: boolean } {
+  const end = { isReached: false };
+  const reach = () => void Object.assign(end, { isReached: true });
+  work.then(reach, reach);
+  return end;
+}

@@ -12,7 +12,7 @@ import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
-import type { WorkspaceChanges } from '#domain/workspaces/workspace.ts';
+import type { Workspace, WorkspaceChanges } from '#domain/workspaces/workspace.ts';
 import { memoryStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { memoryReplyEventStore } from './memory-objects.ts';
@@ -49,37 +49,6 @@ interface SendOptions {
   services?: Partial<MemoryServices>;
 }
 
-export interface MemoryChat {
-  services: MemoryServices;
-  clock: ManualClock;
-  model: ScriptedRuntime;
-  uses: Use[];
-  /** Levels and messages. */
-  logged: string[];
-  changeWorkspace(changes: WorkspaceChanges): Promise<unknown>;
-  /** Publishes a version with these changes, of an agent that may be new. */
-  publish(agentId: string, changes?: Partial<AgentDefinition>): Promise<void>;
-  createChat(changes?: Partial<NewChat>): Promise<Chat>;
-  inputOf(chat: Chat, message: string, changes?: Partial<SendInput>): SendInput;
-  keyOf(hash: string, changes?: Partial<IdempotencyKey>): IdempotencyKey;
-  /** Starts a turn, as one function. */
-  send(input: SendInput, options?: SendOptions): Promise<StartedTurn>;
-  /** Starts a turn that has no reply yet. */
-  start(input: SendInput, options?: SendOptions): Promise<RunningTurn>;
-  /** Forwards and stores the reply. */
-  finish(
-    running: RunningTurn,
-    services?: Partial<MemoryServices>,
-    /** Of its sink. */
-    started?: () => Promise<void>,
-  ): Promise<{ reply: Reply; events: StreamEventBody[] }>;
-  /** Sends a message and finishes its turn. */
-  talk(chat: Chat, message: string): Promise<{ reply: Reply; events: StreamEventBody[] }>;
-  read(chat: Chat): Promise<Chat>;
-  history(chat: Chat): Promise<Message[]>;
-  contents(chat: Chat): Promise<string[]>;
-}
-
 export const workspaceId = 'ws_1';
 
 export const noClient = { emit: () => undefined, started: () => Promise.resolve(), done: () => undefined };
@@ -88,51 +57,60 @@ const unused = (): never => {
   throw new Error('No decision about chats calls this');
 };
 
+/** A workspace that nobody has changed since its creation, but for its titles. */
+export const sampleWorkspace = (
+  id: string,
+  createdAt: string,
+  changes: Partial<Workspace> = {},
+): Workspace => ({
+  ...{ id, name: 'A workspace', createdAt, enabled: true, whitelistEnabled: false, titlesEnabled: false },
+  ...{ openAiEnabled: false, retentionDays: null, limits: 'default', ownLimits: {} },
+  ...changes,
+});
+
 /**
  * One workspace with the published agents `agent-1` and `agent-2`, and `draft-agent`, which has no version. A test plays
  * their model. Everything is in memory.
  */
-export async function openMemoryChat(): Promise<MemoryChat> {
+export async function openMemoryChat() {
   const clock = manualClock();
   const model = scriptedRuntime();
   const stores = memoryStores({ clock, actor: () => 'tester' });
   const createdAt = clock.now().toISOString();
-  await stores.workspaces.put({
-    ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
-    openAiEnabled: false,
-    retentionDays: null,
-    ...{ limits: 'default', ownLimits: {}, createdAt },
-  });
+  await stores.workspaces.put(sampleWorkspace(workspaceId, createdAt));
   const { createAgent, publish } = agentsOf(stores, createdAt);
   for (const agentId of ['agent-1', 'agent-2']) await publish(agentId);
   await createAgent('draft-agent');
   const { services, uses, logged } = recordingServices(stores, clock, model);
-  const memoryChat: MemoryChat = {
-    ...{ services, clock, model, uses, logged, publish },
-    changeWorkspace: (changes) => stores.workspaces.update(workspaceId, changes),
-    createChat: (changes) =>
+  const memoryChat = {
+    ...{ services, clock, model, uses, logged },
+    /** Publishes a version with these changes, of an agent that may be new. */
+    publish,
+    changeWorkspace: (changes: WorkspaceChanges) => stores.workspaces.update(workspaceId, changes),
+    createChat: (changes?: Partial<NewChat>) =>
       services.chats.create({
         ...{ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null },
         ...changes,
       }),
-    inputOf: (chat, message, changes) => ({
+    inputOf: (chat: Chat, message: string, changes?: Partial<SendInput>): SendInput => ({
       ...{ workspaceId, apiKeyId: 'key-1', chatId: chat.id, agentId: chat.agentId, message },
       ...{ attachedFileUuids: [], externalUserId: undefined, resumable: false },
       ...changes,
     }),
-    keyOf: (hash, changes) => ({
+    keyOf: (hash: string, changes?: Partial<IdempotencyKey>): IdempotencyKey => ({
       ...{ workspaceId, hash, fingerprint: 'request', at: clock.now().getTime() },
       ...changes,
     }),
+    /** Starts a turn, as one function. */
     send: (
-      input,
+      input: SendInput,
       {
         key = null,
         requestId = randomUUID(),
         awaitRateLimit = async () => undefined,
         deadline = 600_000,
         ...own
-      } = {},
+      }: SendOptions = {},
     ) =>
       startTurn(
         { ...services, ...own.services },
@@ -140,40 +118,43 @@ export async function openMemoryChat(): Promise<MemoryChat> {
         { requestId, key },
         { awaitRateLimit, deadline: () => deadline },
       ),
-    async start(input, options) {
+    /** Starts a turn that has no reply yet. */
+    async start(input: SendInput, options?: SendOptions): Promise<RunningTurn> {
       const started = await memoryChat.send(input, options);
       if (!('turn' in started)) throw new Error('The turn has its reply already');
       return started;
     },
-    async finish(running, own, started = noClient.started) {
+    /** Forwards and stores the reply. `started` is that of its sink. */
+    async finish(running: RunningTurn, own?: Partial<MemoryServices>, started = noClient.started) {
       const events: StreamEventBody[] = [];
       const sink = { ...noClient, started, emit: (event: StreamEventBody) => void events.push(event) };
       const { reply, finished } = await finishTurn({ ...services, ...own }, running, sink);
       await finished;
       return { reply, events };
     },
-    talk: async (chat, message) =>
+    /** Sends a message and finishes its turn. */
+    talk: async (chat: Chat, message: string): Promise<{ reply: Reply; events: StreamEventBody[] }> =>
       memoryChat.finish(await memoryChat.start(memoryChat.inputOf(chat, message))),
-    async read({ id }) {
+    async read({ id }: Chat): Promise<Chat> {
       const chat = await services.chats.get(workspaceId, id);
       if (chat === undefined) throw new Error(`Chat ${id} is missing`);
       return chat;
     },
-    async history(chat) {
+    async history(chat: Chat): Promise<Message[]> {
       const range = { first: 1, last: 1000, ascending: true };
       const pages = await Array.fromAsync(services.messages.range(chat, range));
       return pages.flat().map(({ message }) => message);
     },
-    contents: async (chat) => (await memoryChat.history(chat)).map(({ content }) => content),
+    contents: async (chat: Chat): Promise<string[]> =>
+      (await memoryChat.history(chat)).map(({ content }) => content),
   };
   return memoryChat;
 }
 
+export type MemoryChat = Awaited<ReturnType<typeof openMemoryChat>>;
+
 /** Agents of the workspace, whose definitions are the shortest. */
-function agentsOf(
-  stores: Stores,
-  createdAt: string,
-): Pick<MemoryChat, 'publish'> & { createAgent(agentId: string): Promise<Agent> } {
+function agentsOf(stores: Stores, createdAt: string) {
   const createAgent = async (agentId: string): Promise<Agent> => {
     const agent: Agent = {
       ...{ id: agentId, workspaceId, publishState: 'draft', newestVersion: 0, publishedVersionId: null },
@@ -183,7 +164,7 @@ function agentsOf(
     await stores.agents.create(agent);
     return agent;
   };
-  const publish: MemoryChat['publish'] = async (agentId, changes) => {
+  const publish = async (agentId: string, changes?: Partial<AgentDefinition>): Promise<void> => {
     const agent = (await stores.agents.get(workspaceId, agentId)) ?? (await createAgent(agentId));
     await stores.agents.save(agent, {
       ...{ id: `version-of-${agentId}`, agentId, workspaceId, number: 1 },
@@ -195,12 +176,9 @@ function agentsOf(
 }
 
 /** Services that record what is logged and which usage is counted. */
-function recordingServices(
-  stores: Stores,
-  clock: ManualClock,
-  model: ScriptedRuntime,
-): Pick<MemoryChat, 'services' | 'uses' | 'logged'> {
+function recordingServices(stores: Stores, clock: ManualClock, model: ScriptedRuntime) {
   const uses: Use[] = [];
+  /** Levels and messages. */
   const logged: string[] = [];
   let uuids = 0;
   const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);

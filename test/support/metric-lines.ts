@@ -1,13 +1,3 @@
-/** The metrics that a function emitted in one log line. */
-export interface MetricLine {
-  functionName: string;
-  namespace: string;
-  /** The sets of dimensions, with their values, under which CloudWatch stores every metric of the line. */
-  dimensions: Record<string, string>[];
-  metrics: Record<string, { unit: string; value: number | number[] }>;
-  properties: Record<string, unknown>;
-}
-
 interface EmbeddedMetrics {
   _aws: {
     CloudWatchMetrics: {
@@ -19,7 +9,7 @@ interface EmbeddedMetrics {
 }
 
 /** Reads CloudWatch's embedded metric format as CloudWatch does; undefined for any other line. */
-export function readMetricLine(functionName: string, line: string): MetricLine | undefined {
+export function readMetricLine(functionName: string, line: string) {
   if (!line.includes('"_aws"')) return undefined;
   const parsed = JSON.parse(line) as EmbeddedMetrics & Record<string, unknown>;
   const [directive] = parsed._aws.CloudWatchMetrics;
@@ -27,6 +17,7 @@ export function readMetricLine(functionName: string, line: string): MetricLine |
   return {
     functionName,
     namespace: directive.Namespace,
+    /** The sets of dimensions, with their values, under which CloudWatch stores every metric of the line. */
     dimensions: directive.Dimensions.map((set) =>
       Object.fromEntries(set.map((name) => [name, parsed[name] as string])),
     ),
@@ -39,3 +30,6 @@ export function readMetricLine(functionName: string, line: string): MetricLine |
     properties: parsed,
   };
 }
+
+/** The metrics that a function emitted in one log line. */
+export type MetricLine = NonNullable<ReturnType<typeof readMetricLine>>;

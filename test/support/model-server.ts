@@ -98,14 +98,8 @@ export async function serveModel(
   const model: Omit<ScriptedModel, 'url' | 'close'> = {
     calls: [],
     plainCalls: [],
-    onCall: (call) => {
-      call.chunk('Hello');
-      call.finish();
-    },
-    onPlainCall: (call) => {
-      call.chunk('Short answer');
-      call.finish();
-    },
+    onCall: (call) => replyWith(call, 'Hello'),
+    onPlainCall: (call) => replyWith(call, 'Short answer'),
   };
   const server = createServer(async (request, response) => {
     const received = {
@@ -126,6 +120,12 @@ export async function serveModel(
     (call.request.stream ? model.onCall : model.onPlainCall)(call);
   });
   return Object.assign(model, await listenLocally(server));
+}
+
+/** Sends a text as one chunk, and ends the reply normally. */
+export function replyWith(call: ModelCall, text: string, usage?: ModelUsage | null): void {
+  call.chunk(text);
+  call.finish(usage);
 }
 
 /** Resolves when the caller has closed the connection, or the response has been sent. */

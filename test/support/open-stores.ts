@@ -54,17 +54,11 @@ export interface StoreSettings {
   actor: () => string;
 }
 
-export interface OpenStores {
-  stores: Stores;
-  clock: ManualClock;
-  close(): Promise<void>;
-}
-
 /**
  * Opens the stores that this run of the tests examines: on a table in memory, on the emulator, or on the emulator at
  * `AWS_ENDPOINT_URL_DYNAMODB`.
  */
-export async function openStores(): Promise<OpenStores> {
+export async function openStores(): Promise<{ stores: Stores; clock: ManualClock; close(): Promise<void> }> {
   const clock = manualClock();
   const settings = { clock, actor: () => 'tester' };
   const close = async () => undefined;

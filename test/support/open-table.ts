@@ -9,26 +9,17 @@ import {
   paginateScan,
 } from '@aws-sdk/client-dynamodb';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
-import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
+import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 import { thisPlatform } from '#local/dynamodb/choose-dynamodb.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { FrozenItem } from './frozen/frozen-item.ts';
 
-export interface OpenTable {
-  table: Table;
-  /** Puts items as they are. */
-  load(items: readonly FrozenItem[]): Promise<void>;
-  /** Every item, sorted by key. */
-  dump(): Promise<FrozenItem[]>;
-  close(): Promise<void>;
-}
-
 /**
  * Creates the data table alone, in an emulator of its own: stores need no service.
  * @param endpoint an emulator that runs already, such as DynamoDB Local
  */
-export async function openTable(endpoint?: string): Promise<OpenTable> {
+export async function openTable(endpoint?: string) {
   const TableName = `Data-${randomUUID()}`;
   const folder = await mkdtemp(join(tmpdir(), 'data-table-'));
   const emulator =
@@ -54,7 +45,8 @@ export async function openTable(endpoint?: string): Promise<OpenTable> {
   );
   return {
     table: dynamoTable(storeClient, TableName),
-    async load(items) {
+    /** Puts items as they are. */
+    async load(items: readonly FrozenItem[]): Promise<void> {
       for (let first = 0; first < items.length; first += 25)
         await client.send(
           new BatchWriteItemCommand({
@@ -64,7 +56,8 @@ export async function openTable(endpoint?: string): Promise<OpenTable> {
           }),
         );
     },
-    async dump() {
+    /** Every item, sorted by key. */
+    async dump(): Promise<FrozenItem[]> {
       const pages = await Array.fromAsync(paginateScan({ client }, { TableName }));
       const items = pages.flatMap(({ Items = [] }) => Items as FrozenItem[]);
       return items.sort((one, other) => (keyText(one) < keyText(other) ? -1 : 1));
@@ -77,5 +70,7 @@ export async function openTable(endpoint?: string): Promise<OpenTable> {
     },
   };
 }
+
+export type OpenTable = Awaited<ReturnType<typeof openTable>>;
 
 export const keyText = ({ pk, sk }: FrozenItem): string => `${pk.S} ${sk.S}`;

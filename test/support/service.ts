@@ -14,7 +14,8 @@ import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/ser
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 import { compileCacheOf } from './compile-cache.ts';
-import { type SigningProxy, startSigningProxy } from './signing-proxy.ts';
+import type { LocalServer } from './listen-locally.ts';
+import { startSigningProxy } from './signing-proxy.ts';
 import { stoppedTimer } from './stopped-timer.ts';
 
 export interface ServiceOptions
@@ -129,7 +130,7 @@ async function newDataFolder(): Promise<string> {
  * A test file's second service uses the tables of its first one, whose address the stores have. A given emulator
  * gives each data folder a database of its own.
  */
-async function startTableProxy(dataDir: string): Promise<SigningProxy | undefined> {
+async function startTableProxy(dataDir: string): Promise<LocalServer | undefined> {
   const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   if (endpoint === undefined) return undefined;
   if (endpoint !== givenEmulator) return await startSigningProxy(endpoint);

@@ -2,12 +2,7 @@ import { createServer, request as openRequest } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { authorizationOf, type Credentials } from '#local/iam/signature.ts';
-import { listenLocally } from './listen-locally.ts';
-
-export interface SigningProxy {
-  url: string;
-  close(): void;
-}
+import { type LocalServer, listenLocally } from './listen-locally.ts';
 
 /**
  * A proxy that signs the calls of a run with other credentials: those of the operator, to use the tables of another run,
@@ -16,7 +11,7 @@ export interface SigningProxy {
 export async function startSigningProxy(
   endpoint: string,
   credentials: Credentials = operatorCredentials,
-): Promise<SigningProxy> {
+): Promise<LocalServer> {
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
     const forwardedHeaders = ['content-type', 'x-amz-security-token', 'x-amz-target'].flatMap((name) => {

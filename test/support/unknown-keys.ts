@@ -19,12 +19,6 @@ const authorizerDollars = totalOf(
   dollarsOf({ ...nothing, invocations: { AuthorizeRequest: 1 }, readUnits: 1 }, undefined, 0),
 );
 
-export interface Attack {
-  what: string;
-  requestsPerSecond: number;
-  dollarsPerSecond: number;
-}
-
 type Limits = Pick<Settings, 'gatewayRequestsPerSecond' | 'webRequestsPerSecond' | 'webEnvironments'> & {
   authorizerConcurrency: number;
   requestsInFiveMinutes: number;
@@ -34,9 +28,9 @@ type Limits = Pick<Settings, 'gatewayRequestsPerSecond' | 'webRequestsPerSecond'
  * The most that requests with unknown API keys can cost, each with another key. The gateway may not bill requests that its
  * authorizer rejects, so these are upper limits.
  */
-export function unknownKeyAttacks(limits: Limits): Attack[] {
+export function unknownKeyAttacks(limits: Limits) {
   const mostAuthorized = limits.authorizerConcurrency / secondsOf('AuthorizeRequest');
-  const throughGateway = (what: string, requestsPerSecond: number, furtherDollars = 0): Attack => ({
+  const throughGateway = (what: string, requestsPerSecond: number, furtherDollars = 0) => ({
     what,
     requestsPerSecond,
     dollarsPerSecond:

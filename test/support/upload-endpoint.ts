@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
@@ -8,31 +8,6 @@ import type { Pool } from '#contract/limits.ts';
 import { originSecretHeader, variables } from '#runtime/environment/variables.ts';
 import { readMetricLine } from './metric-lines.ts';
 import type { Service } from './service.ts';
-
-export interface UploadEndpoint {
-  /** The header that the distribution adds to each request. */
-  readonly originSecret: readonly [name: string, value: string];
-  /** The same header with each of the values that the server accepts. */
-  readonly originSecrets: readonly (readonly [name: string, value: string])[];
-  /** Opens a new connection directly to the server. */
-  connect(): Promise<RawConnection>;
-  /** The sum of a metric's values that the server has emitted so far. */
-  sumOf(metric: string): number;
-  close(): Promise<void>;
-}
-
-export interface RawConnection {
-  readonly socket: Socket;
-  /** Everything that the server has sent so far. */
-  received(): string;
-  /** Resolves when the server has sent this text. */
-  until(text: string): Promise<void>;
-  /** Resolves when the connection is closed, with the milliseconds since it was opened. */
-  readonly closed: Promise<number>;
-  sendHead(headers: readonly (readonly [name: string, value: string])[]): void;
-  /** Sends this many bytes, or fewer if the connection is closed before. Returns how many were sent. */
-  sendBytes(bytes: number): Promise<number>;
-}
 
 export type PoolSizes = Readonly<Record<Pool, number>>;
 
@@ -43,10 +18,7 @@ export const largePools: PoolSizes = {
 };
 
 /** Runs the web function of uploads in its own process, on the stores of a running service. */
-export async function startUploadEndpoint(
-  service: Service,
-  poolSizes: PoolSizes = largePools,
-): Promise<UploadEndpoint> {
+export async function startUploadEndpoint(service: Service, poolSizes: PoolSizes = largePools) {
   const { endpoints, outputs, physicalIds } = service.run;
   const secretArns = Object.entries(physicalIds).flatMap(([id, arn]) =>
     id.startsWith('OriginSecret') ? [arn] : [],
@@ -86,10 +58,14 @@ export async function startUploadEndpoint(
   );
   const [originSecret = [originSecretHeader, '']] = originSecrets;
   return {
+    /** The header that the distribution adds to each request. */
     originSecret,
+    /** The same header with each of the values that the server accepts. */
     originSecrets,
+    /** Opens a new connection directly to the server. */
     connect: () => open(port),
-    sumOf: (metric) =>
+    /** The sum of a metric's values that the server has emitted so far. */
+    sumOf: (metric: string) =>
       lines
         .map((line) => readMetricLine('', line)?.metrics[metric]?.value ?? 0)
         .reduce<number>((sum, value) => sum + Number(value), 0),
@@ -124,7 +100,9 @@ export async function listening(port: number, child: ChildProcess): Promise<void
   throw new Error(`The endpoint has ended with ${child.exitCode}`);
 }
 
-async function open(port: number): Promise<RawConnection> {
+export type RawConnection = Awaited<ReturnType<typeof open>>;
+
+async function open(port: number) {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   const openedAt = performance.now();
@@ -139,19 +117,23 @@ async function open(port: number): Promise<RawConnection> {
   );
   return {
     socket,
+    /** Resolves when the connection is closed, with the milliseconds since it was opened. */
     closed,
+    /** Everything that the server has sent so far. */
     received: () => text,
-    async until(expected) {
+    /** Resolves when the server has sent this text. */
+    async until(expected: string): Promise<void> {
       while (!text.includes(expected)) {
         if (socket.closed) throw new Error(`Closed after: ${text}`);
         await Promise.race([new Promise((resolve) => socket.once('data', resolve)), closed]);
       }
     },
-    sendHead(headers) {
+    sendHead(headers: readonly (readonly [name: string, value: string])[]): void {
       const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
       socket.write(`POST /api/v1/chats/upload-file HTTP/1.1\r\nHost: any\r\n${lines.join('')}\r\n`);
     },
-    async sendBytes(bytes) {
+    /** Sends this many bytes, or fewer if the connection is closed before. Returns how many were sent. */
+    async sendBytes(bytes: number): Promise<number> {
       const chunk = Buffer.alloc(64 * 1024, 'x');
       let accepted = 0;
       while (accepted < bytes && !socket.destroyed) {

@@ -24,22 +24,8 @@ export const status =
   (response) =>
     response.writeHead(code, headers).end('answered');
 
-export interface WebhookReceiver {
-  /** The host in this URL is a name of the certificate. */
-  url: string;
-  port: number;
-  calls: WebhookCall[];
-  /** The number of connections since the start. */
-  connections(): number;
-  /** The responses to the calls, in order. The last one is also the response to all further calls. */
-  responses: Responder[];
-  /** Resolves when the receiver has received this many calls. */
-  called(count: number): Promise<WebhookCall[]>;
-  close(): Promise<void>;
-}
-
 /** A receiver of webhooks on loopback, over TLS. */
-export async function startWebhookReceiver(...responses: Responder[]): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(...responses: Responder[]) {
   const calls: WebhookCall[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
@@ -60,13 +46,17 @@ export async function startWebhookReceiver(...responses: Responder[]): Promise<W
   server.on('tlsClientError', () => undefined);
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as AddressInfo;
-  const receiver: WebhookReceiver = {
+  const receiver = {
+    /** The host is a name of the certificate. */
     url: `https://localhost:${port}/hook`,
     port,
     calls,
+    /** The number of connections since the start. */
     connections: () => connections,
+    /** The responses to the calls, in order. The last one is also the response to all further calls. */
     responses,
-    called(count) {
+    /** Resolves when the receiver has received this many calls. */
+    called(count: number): Promise<WebhookCall[]> {
       const { promise, resolve } = Promise.withResolvers<WebhookCall[]>();
       const before = check;
       check = () => {
@@ -77,13 +67,15 @@ export async function startWebhookReceiver(...responses: Responder[]): Promise<W
       return promise;
     },
     close: () =>
-      new Promise((closed) => {
+      new Promise<void>((closed) => {
         server.close(() => closed());
         for (const socket of sockets) socket.destroy();
       }),
   };
   return receiver;
 }
+
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
 async function readCall(request: IncomingMessage): Promise<WebhookCall> {
   const body = Buffer.concat(await Array.fromAsync(request)).toString();

@@ -26,9 +26,7 @@ async function runLife(
   kills: readonly number[],
 ): Promise<{ world: BatchWorld; batch: Batch; writes: string[] }> {
   const world = batchWorld(settings);
-  await world.stores.chats.create({
-    ...{ workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null },
-  });
+  await world.createHistory();
   prepare?.(world);
   const writes: string[] = [];
   world.state.killer = { diesAfter: (write) => kills.includes(writes.push(write)) };

@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createBatchBody } from '#contract/routes/batches.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
-
-const requestsOf = (count: number) =>
-  Array.from({ length: count }, (_, position) => ({
-    custom_id: `request ${position}`,
-    message: `Question ${position}`,
-  }));
 
 const keyAt = (world: BatchWorld, fingerprint = 'request') => ({
   ...{ workspaceId: 'ws_1', hash: 'key', fingerprint, at: world.clock.now().getTime() },
@@ -17,20 +10,6 @@ const isEmpty = async ({ stores, workflow }: BatchWorld): Promise<boolean> =>
   (await stores.reconciliationIndex.openBatches()).length === 0 &&
   workflow.executions.size === 0;
 
-describe('the body', () => {
-  const agent_id = '0197f2ac-8a4e-7c1b-9d52-3f6e1b0a7c44';
-
-  it.each([
-    [0, 'must have at least 1 element'],
-    [1, null],
-    [1000, null],
-    [1001, 'must have at most 1000 elements'],
-  ])('may have 1 to 1000 requests: %i', (count, message) => {
-    const { error } = createBatchBody.safeParse({ agent_id, requests: requestsOf(count) });
-    expect(error?.issues[0]?.message ?? null).toBe(message);
-  });
-});
-
 describe('a new batch', () => {
   it('is created although its workflow cannot be started: the reconciler starts it', async () => {
     const world = batchWorld();
@@ -40,7 +19,7 @@ describe('a new batch', () => {
     };
     const batch = await world.create(1);
     world.workflow.start = start;
-    await world.runUntil(async () => (await world.read(batch)).status === 'completed');
+    await world.untilEnd(batch);
   });
 });
 
@@ -163,6 +142,6 @@ describe('a repeated request with its key', () => {
     const batch = await world.advanceDuring(world.create(3, { key }));
     expect(batch.id).toBe('batch-001');
     expect(world.clock.now().getTime() - start).toBe(write === 'batches.create' ? 0 : 3000);
-    await world.runUntil(async () => (await world.read(batch)).status === 'completed');
+    await world.untilEnd(batch);
   });
 });

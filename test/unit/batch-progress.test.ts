@@ -1,16 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Batch } from '#domain/batches/batch.ts';
 import { countBatches } from '#domain/batches/read-batches.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
-import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
-
-const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
-  world.runUntil(async () => (await world.read(batch)).status === 'completed', hours);
-
-const createHistory = ({ stores }: BatchWorld) =>
-  stores.chats.create({
-    ...{ workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null },
-  });
+import { batchWorld } from '#support/batch-world/batch-world.ts';
 
 describe('the counts and results of an open batch', () => {
   it('are counted for many batches in the order of the list, without a read before the first take', async () => {
@@ -24,7 +15,7 @@ describe('the counts and results of an open batch', () => {
 describe('the requests of one history', () => {
   it('go on after one of them has failed', async () => {
     const world = batchWorld();
-    await createHistory(world);
+    await world.createHistory();
     world.model.replyTo = (message) =>
       message === 'Question 0' ? new ModelFailure('refused', 'No') : message;
     const batch = await world.create([{ history_id: 1 }, { history_id: 1 }]);
@@ -34,7 +25,7 @@ describe('the requests of one history', () => {
 
   it('wait while another reply owns the chat, and close a turn that was abandoned', async () => {
     const world = batchWorld();
-    const chat = await createHistory(world);
+    const chat = await world.createHistory();
     const until = world.clock.now().getTime() + 60_000;
     const lease = { id: 'of a user', until };
     const now = world.clock.now().toISOString();
@@ -49,7 +40,7 @@ describe('the requests of one history', () => {
       createdAt,
     });
     const batch = await world.create([{ history_id: 1 }]);
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(world.clock.now().getTime()).toBeGreaterThan(until);
     const pages = world.stores.messages.range(chat, { first: 1, last: 9, ascending: true });
     const contents = (await Array.fromAsync(pages)).flat().map(({ message }) => message.content);
@@ -60,7 +51,7 @@ describe('the requests of one history', () => {
 describe('a worker checks once more what may have changed since the creation', () => {
   it('the texts, which an erasure of their user has removed', async () => {
     const world = batchWorld();
-    await createHistory(world);
+    await world.createHistory();
     const batch = await world.create([{}, { history_id: 1 }, {}]);
     const { stores } = world;
     for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);

@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Batch } from '#domain/batches/batch.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
-
-const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
-  world.runUntil(async () => (await world.read(batch)).status === 'completed', hours);
 
 /** Seconds from the start of the world to each call of the model. */
 function timesOfCalls(world: BatchWorld): number[] {
@@ -27,7 +23,7 @@ describe('a request whose model is busy', () => {
     world.model.replyTo = (message, attempt) => (attempt <= 9 ? throttled() : message);
     const times = timesOfCalls(world);
     const batch = await world.create(1);
-    await untilEnd(world, batch, 2);
+    await world.untilEnd(batch, 2);
     const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
     // The first group waits a quarter less than 5, 10, 20 …
     expect(waits.map((wait) => Math.round(wait / 5) * 5)).toEqual([5, 10, 15, 30, 60, 120, 225, 225, 225]);
@@ -40,7 +36,7 @@ describe('a request whose model is busy', () => {
     world.model.replyTo = (message, attempt) =>
       [throttled(60_000), throttled(3_600_000), throttled(1)][attempt - 1] ?? message;
     const times = timesOfCalls(world);
-    await untilEnd(world, await world.create(1));
+    await world.untilEnd(await world.create(1));
     expect(times).toEqual([0, 60, 960, 990]);
   });
 
@@ -48,7 +44,7 @@ describe('a request whose model is busy', () => {
     const world = batchWorld({ timeout: 3_600_000 });
     world.model.replyTo = () => new ModelFailure('unavailable', 'Down');
     const batch = await world.create(1);
-    await untilEnd(world, batch, 2);
+    await world.untilEnd(batch, 2);
     expect(await world.read(batch)).toMatchObject({ completed: 0, failed: 1, stop: { reason: 'expired' } });
     expect(await world.results(batch)).toMatchObject([{ status: 'failed', error_code: 408 }]);
     expect(world.model.calls.length).toBeGreaterThan(12);
@@ -61,7 +57,7 @@ describe('a request whose model is busy', () => {
     world.model.replyTo = (message, attempt) =>
       message === 'Question 0' && attempt <= 4 ? throttled() : message;
     const batch = await world.create(10);
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(world.model.calls.slice(0, 5)).toEqual([
       ...Array(3).fill('Question 0'),
       'Question 1',
@@ -73,13 +69,12 @@ describe('a request whose model is busy', () => {
 
   it('opens its history to other senders while it waits', async () => {
     const world = batchWorld();
-    const chat = { workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null };
-    await world.stores.chats.create(chat);
+    await world.createHistory();
     world.model.replyTo = (message, attempt) => (attempt === 1 ? throttled() : message);
     const batch = await world.create([{ history_id: 1 }]);
     await world.run();
     expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null });
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 2 });
   });
 });
@@ -95,7 +90,7 @@ describe('a reply that the model breaks off', () => {
     world.model.replyTo = (message, attempt) => (attempt <= times ? 'silence' : message);
     const callTimes = timesOfCalls(world);
     const batch = await world.create(1);
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(await world.results(batch)).toMatchObject([result]);
     expect(callTimes).toHaveLength(3);
     expect(callTimes[1]).toBeGreaterThanOrEqual(93);
@@ -108,7 +103,7 @@ describe('a reply that the model breaks off', () => {
       return [3, 6].includes(attempt) ? broken : throttled();
     };
     const batch = await world.create(1);
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(await world.read(batch)).toMatchObject({ completed: 1 });
   });
 });
@@ -129,7 +124,7 @@ describe('a reply that cannot be stored', () => {
       'success',
     ]);
     world.services.messages.put = put;
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(await world.read(batch)).toMatchObject({ completed: 3, failed: 0 });
   });
 });
@@ -142,7 +137,7 @@ describe('a request that kills its worker', () => {
       diesAfter: (write) => write === 'messages.put' && world.model.calls.at(-1) === 'Question 1',
     };
     const batch = await world.create(2);
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     const results = await world.results(batch);
     expect(results.map(({ status }) => status)).toEqual(['success', 'failed']);
     expect(results[1]).toMatchObject({

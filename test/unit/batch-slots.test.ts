@@ -1,14 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
 import { takeTurns } from '#domain/batches/attempt-request.ts';
-import type { Batch, Slot } from '#domain/batches/batch.ts';
+import type { Slot } from '#domain/batches/batch.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 import { killOnce, secondsSince } from '#support/batch-world/interruptions.ts';
 
 const minute = 60_000;
-
-const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
-  world.runUntil(async () => (await world.read(batch)).status === 'completed', hours);
 
 const slotsInQueue = ({ queue }: BatchWorld) => queue.messages.map(({ body }) => [body.batchId, body.slot]);
 
@@ -34,7 +31,7 @@ describe('the slots of a batch', () => {
     await world.workflow.step(world.functions);
     expect((await world.read(small)).status).toBe('completed');
     expect(Object.keys((await world.read(large)).slots)).toEqual(['1', '2', '3', '4']);
-    await untilEnd(world, large);
+    await world.untilEnd(large);
     expect(await world.read(large)).toMatchObject({ completed: 200, slots: {} });
   });
 
@@ -73,7 +70,7 @@ describe('a slot that has lost its worker', () => {
       const world = batchWorld({ slots: 1 });
       const batch = await world.create(12);
       killOnce(world, write);
-      await untilEnd(world, batch);
+      await world.untilEnd(batch);
       expect(secondsSince(world, batch)).toBeLessThanOrEqual(95);
       expect(await world.read(batch)).toMatchObject({ completed: 12, failed: 0 });
     },
@@ -84,7 +81,7 @@ describe('a slot that has lost its worker', () => {
     const batch = await world.create(12);
     await world.workflow.step(world.functions);
     world.queue.messages.length = 0;
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(secondsSince(world, batch)).toBeLessThanOrEqual(125);
   });
 
@@ -101,7 +98,7 @@ describe('a slot that has lost its worker', () => {
       await clock.advance(5 * minute);
       return get(workspaceId);
     };
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(await world.read(batch)).toMatchObject({ completed: 12, failed: 0 });
   });
 
@@ -126,7 +123,7 @@ describe('a slot that has lost its worker', () => {
     await world.reconcile();
     await world.deliver();
     expect(world.model.calls).toEqual([]);
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(world.model.calls).toEqual(['Question 0']);
   });
 
@@ -136,7 +133,7 @@ describe('a slot that has lost its worker', () => {
     const batch = await world.create(2);
     await world.workflow.step(world.functions);
     for (const execution of world.workflow.executions.values()) execution.state = 'ended';
-    await untilEnd(world, batch);
+    await world.untilEnd(batch);
     expect(secondsSince(world, batch)).toBeLessThanOrEqual(1);
     expect([...world.workflow.executions.keys()]).toEqual([`${batch.id}-1`, `${batch.id}-2`]);
   });

@@ -151,7 +151,7 @@ describe('a delivery', () => {
     const world = batchWorld();
     world.state.receive = () => failing;
     const batch = await createWith(world, ['completed']);
-    await world.runUntil(async () => (await world.read(batch)).status === 'completed');
+    await world.untilEnd(batch);
     expect(world.state.calls).toHaveLength(1);
     expect((await world.functions.deliver(ownerOf(batch))).state).toBe('waiting');
     await world.clock.advance(6000);

@@ -114,13 +114,4 @@ describe('a rotated secret', () => {
     expect(secret.calls()).toBe(3);
     expect(await read()).toMatchObject({ previous: undefined });
   });
-
-  it('that has never been rotated has no previous value', async () => {
-    const secret = openSecret();
-    expect(await environmentOf(secret, 60)()).toEqual({
-      current: 'value 1',
-      since: Date.now(),
-      previous: undefined,
-    });
-  });
 });

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { closeAbandonedTurn } from '#domain/chats/turn.ts';
+import { watchEnd } from '#support/manual-clock.ts';
 import { delayedCall, type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 
@@ -265,14 +266,12 @@ describe('the lease of a running reply', () => {
     memory.model.pause();
     const renewing = Promise.withResolvers<boolean>();
     memory.services.chats.renewLease = () => renewing.promise;
-    let isFinished = false;
-    const finishing = memory.finish(await memory.start(input())).then(() => {
-      isFinished = true;
-    });
+    const finishing = memory.finish(await memory.start(input()));
+    const end = watchEnd(finishing);
     await memory.clock.advance(20_000);
     memory.model.replies[0]?.end();
     await memory.clock.advance(10_000);
-    expect([isFinished, (await memory.read(chat)).messageCount]).toEqual([false, 2]);
+    expect([end.isReached, (await memory.read(chat)).messageCount]).toEqual([false, 2]);
     renewing.resolve(false);
     await finishing;
     expect((await memory.history(chat))[1]).toMatchObject({ error: null });

@@ -4,6 +4,7 @@ import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
 import { dynamoStores } from '#support/dynamo-stores.ts';
 import { type ManualClock, manualClock } from '#support/manual-clock.ts';
+import { sampleWorkspace } from '#support/memory-chat.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 import type { Stores } from '#support/open-stores.ts';
 import { sampleBatch, sampleRequest } from '#support/sample-batches.ts';
@@ -35,10 +36,7 @@ const runsOf = async (hours: number): Promise<number> => {
   return deleted;
 };
 const open = (id: string, retentionDays: number | null) =>
-  stores.workspaces.put({
-    ...{ id, name: id, enabled: true, whitelistEnabled: false, titlesEnabled: false, openAiEnabled: false },
-    ...{ retentionDays, limits: 'default', ownLimits: {}, createdAt: clock.now().toISOString() },
-  });
+  stores.workspaces.put(sampleWorkspace(id, clock.now().toISOString(), { retentionDays }));
 const retain = (id: string, retentionDays: number | null) => stores.workspaces.update(id, { retentionDays });
 const create = (workspaceId: string): Promise<Chat> =>
   stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });

@@ -3,6 +3,7 @@ import { addDocuments } from '#domain/knowledge/documents.ts';
 import { type KnowledgeDocument, knowledgeLimits } from '#domain/knowledge/knowledge.ts';
 import { memoryStores } from '#support/dynamo-stores.ts';
 import { manualClock } from '#support/manual-clock.ts';
+import { sampleWorkspace } from '#support/memory-chat.ts';
 
 const workspaceId = 'ws_1';
 const document: KnowledgeDocument = {
@@ -14,16 +15,7 @@ const document: KnowledgeDocument = {
 async function add(name: string, text: string): Promise<string[]> {
   const clock = manualClock();
   const stores = memoryStores({ clock, actor: () => 'tester' });
-  const workspace = {
-    whitelistEnabled: false,
-    titlesEnabled: true,
-    openAiEnabled: false,
-    limits: 'none',
-    ownLimits: {},
-    retentionDays: null,
-  } as const;
-  const createdAt = document.addedAt;
-  await stores.workspaces.put({ ...workspace, id: workspaceId, name: 'Bakery', enabled: true, createdAt });
+  await stores.workspaces.put(sampleWorkspace(workspaceId, document.addedAt));
   await stores.knowledge.change(workspaceId, () => ({ put: [{ document, passages: [] }], remove: [] }));
   const unused = (): never => {
     throw new Error('Only uuids are needed');

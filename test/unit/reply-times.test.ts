@@ -8,7 +8,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { writeStoredStream } from '#runtime/http/event-stream.ts';
 import { timeForModel } from '#runtime/routes/time-for-model.ts';
-import { type ManualClock, manualClock } from '#support/manual-clock.ts';
+import { type ManualClock, manualClock, watchEnd } from '#support/manual-clock.ts';
 import { openMemoryChat } from '#support/memory-chat.ts';
 
 /** What is left of a route's time after the milliseconds that its request has taken. */
@@ -33,6 +33,7 @@ describe('a reply may take', () => {
       await memory.clock.advance(1);
       expect(reply?.request.signal.aborted).toBe(true);
       expect((await finishing).reply.error?.message).toMatch(/^The reply took longer than/);
+      expect(memory.logged).toContain('meter: openai:test slow');
       // What is left to store it.
       expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
     },
@@ -80,18 +81,15 @@ describe('a resumed stream may take', () => {
     stream.on('data', (chunk) => {
       text += chunk;
     });
-    let hasEnded = false;
-    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)).then(() => {
-      hasEnded = true;
-    });
+    const end = watchEnd(writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)));
     await clock.advance(0);
     await clock.advance(limits.resumedSeconds * 1000 - 1);
-    expect(hasEnded).toBe(false);
+    expect(end.isReached).toBe(false);
     expect(text).toMatch(/data: 889\n\n$/);
     // The function sees the end when its source has the next event, a moment later.
     await clock.advance(1);
     await clock.advance(1000);
-    expect(hasEnded).toBe(true);
+    expect(end.isReached).toBe(true);
     expect(text).not.toContain(endOfStream);
     expect(limits.resumedSeconds).toBe(890);
   });
@@ -99,15 +97,12 @@ describe('a resumed stream may take', () => {
   it('as long for a reader that has stopped to read', async () => {
     const clock = manualClock();
     const stream = new PassThrough({ highWaterMark: 1 });
-    let hasEnded = false;
-    void writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)).then(() => {
-      hasEnded = true;
-    });
+    const end = watchEnd(writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)));
     await clock.advance(0);
     await clock.advance(889_999);
-    expect(hasEnded).toBe(false);
+    expect(end.isReached).toBe(false);
     await clock.advance(1);
     await clock.advance(1000);
-    expect(hasEnded).toBe(true);
+    expect(end.isReached).toBe(true);
   });
 });

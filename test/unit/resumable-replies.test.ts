@@ -6,8 +6,10 @@ import { type Chat, isResumable, leaseIdOf, newLeaseId, responseIdOf } from '#do
 import { followReply, recordEvents, resumeReply } from '#domain/chats/reply-stream.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 import { closeAbandonedTurn } from '#domain/chats/turn.ts';
+import { watchEnd } from '#support/manual-clock.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { userMessage } from '#support/messages.ts';
+import { usageOfCall } from '#support/scripted-runtime.ts';
 
 let memory: MemoryChat;
 let chat: Chat;
@@ -144,12 +146,10 @@ describe('the recorder of a reply', () => {
     const { writes, recorder } = pausedStore();
     await recorder.started();
     recorder.add(word, 'zero');
-    let isStarted = false;
-    const started = recorder.started().then(() => {
-      isStarted = true;
-    });
+    const started = recorder.started();
+    const start = watchEnd(started);
     await memory.clock.advance(999);
-    expect(isStarted).toBe(false);
+    expect(start.isReached).toBe(false);
     writes[0]?.fail(new Error('No table'));
     await started;
   });
@@ -362,30 +362,6 @@ describe('whoever closes a turn of a function that died', () => {
   });
 });
 
-describe('a repeated send with a key', () => {
-  it('finds a resumable reply that is running, and another one not', async () => {
-    const options = () => ({ key: memory.keyOf('key') });
-    const input = memory.inputOf(chat, 'Hi', { resumable: true });
-    memory.model.pause();
-    const { turn } = await memory.start(input, options());
-    expect(await memory.send(input, options())).toEqual({ responseId: responseIdOf(turn.chat.lease) });
-    const other = await memory.createChat();
-    const plain = memory.inputOf(other, 'Hi');
-    await memory.start(plain, { key: memory.keyOf('plain') });
-    await expect(memory.send(plain, { key: memory.keyOf('plain') })).rejects.toThrow('already in progress');
-  });
-
-  it('finds the id of its reply after the end', async () => {
-    const options = () => ({ key: memory.keyOf('key') });
-    const input = memory.inputOf(chat, 'Hi', { resumable: true });
-    const started = await memory.start(input, options());
-    await memory.finish(started);
-    expect(await memory.send(input, options())).toMatchObject({
-      reply: { content: 'Hello', responseId: responseIdOf(started.turn.chat.lease) },
-    });
-  });
-});
-
 it('costs at most one write unit a second, and three more', async () => {
   const units: number[] = [];
   let writing: Promise<unknown> = Promise.resolve();
@@ -441,14 +417,10 @@ it('costs at most one write unit a second, and three more', async () => {
     await memory.clock.advance(1000);
     await writing;
   }
-  const usage = {
-    total_prompt_tokens: 1000,
-    total_completion_tokens: 1000,
-    total_tokens: 2000,
-    total_calls: 1,
-    cached_prompt_tokens: 0,
-  };
-  add({ type: 'response.output_text.completed', ...{ message_id: 2 ** 40, final_text: text, usage } });
+  add({
+    type: 'response.output_text.completed',
+    ...{ message_id: 2 ** 40, final_text: text, usage: usageOfCall },
+  });
   await recorder.finish();
   console.log(`${seconds} s of 60 deltas: items of ${units.join(', ')} write units`);
   expect(units).toHaveLength(seconds + 2);

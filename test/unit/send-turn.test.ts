@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
+import { watchEnd } from '#support/manual-clock.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 
 let memory: MemoryChat;
@@ -43,16 +44,12 @@ describe('before the user message is stored', () => {
     const put = async () => {
       throw new Error('The table is down');
     };
-    let isOver = false;
-    const sending = memory
-      .send(memory.inputOf(chat, 'Hi'), { services: { messages: { ...memory.services.messages, put } } })
-      .finally(() => {
-        isOver = true;
-      });
-    sending.catch(() => undefined);
+    const messages = { ...memory.services.messages, put };
+    const sending = memory.send(memory.inputOf(chat, 'Hi'), { services: { messages } });
+    const end = watchEnd(sending);
     await vi.waitUntil(() => memory.model.replies[0]?.request.signal.aborted);
     await memory.clock.advance(1000);
-    expect(isOver).toBe(false);
+    expect(end.isReached).toBe(false);
     memory.model.replies[0]?.fail(new Error('Aborted'));
     await expect(sending).rejects.toThrow('The table is down');
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Pool } from '#contract/limits.ts';
 import { Shares, type SlotReport } from '#domain/platform/shares.ts';
-import { manualClock } from '#support/manual-clock.ts';
+import { manualClock, watchEnd } from '#support/manual-clock.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 
 const rejection = expect.objectContaining({ kind: 'rateLimited', status: 429, retryAfter: 1 });
@@ -206,15 +206,12 @@ describe('those who wait', () => {
     await world.clock.advance(0);
     for (let count = 0; count < 16; count += 1) await other.wait('preparations', 'neighbour', never);
     await world.clock.advance(0);
-    let entered = false;
-    void other.wait('preparations', 'busy', never).then(() => {
-      entered = true;
-    });
+    const entry = watchEnd(other.wait('preparations', 'busy', never));
     await world.clock.advance(10_000);
-    expect(entered).toBe(false);
+    expect(entry.isReached).toBe(false);
     for (const end of ends) end();
     await world.clock.advance(10_000);
-    expect(entered).toBe(true);
+    expect(entry.isReached).toBe(true);
   });
 });
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { ModelFailure } from '#domain/platform/failures.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage } from '#support/messages.ts';
+import type { ScriptedReply } from '#support/scripted-runtime.ts';
 
 let memory: MemoryChat;
 let chat: Chat;
@@ -14,90 +14,42 @@ beforeEach(async () => {
 const failure = (message: string) => ({ code: 10005, message });
 
 describe('a reply that is not complete', () => {
-  const text = 'Hel';
-  interface Outcome {
-    play: (memory: MemoryChat) => void;
-    error: string;
-    content: string;
-    calls?: number;
-    /** The provider rejects the content. */
-    ofContent?: true;
-  }
-  const playing = (end: (reply: MemoryChat['model']['replies'][number]) => void) => (opened: MemoryChat) => {
-    opened.model.onReply = (reply) => {
-      reply.startCall();
-      reply.text(text);
-      end(reply);
-    };
-  };
-
-  it.each<[what: string, outcome: Outcome]>([
-    [
-      'whose model fails',
-      {
-        play: playing((reply) => reply.fail(new ModelFailure('throttled', 'Of the provider'))),
-        error: 'The model is busy: try again later',
-        content: text,
-      },
-    ],
+  it.each<[what: string, message: string, end: (reply: ScriptedReply, endCall: () => void) => void]>([
     [
       'whose runtime fails',
-      {
-        play: playing((reply) => reply.fail(new TypeError('A secret'))),
-        error: 'The reply could not be completed',
-        content: text,
-      },
+      'The reply could not be completed',
+      (reply) => reply.fail(new TypeError('A secret')),
     ],
     [
       'that the runtime cuts short',
-      {
-        play: (opened) => {
-          opened.model.onReply = (reply) => {
-            const endCall = reply.startCall();
-            reply.text(text);
-            endCall();
-            reply.end({ cutShort: 'Too many calls of models' });
-          };
-        },
-        error: 'Too many calls of models',
-        content: text,
+      'Too many calls of models',
+      (reply, endCall) => {
+        endCall();
+        reply.end({ cutShort: 'Too many calls of models' });
       },
     ],
-    [
-      'that fails before its first text',
-      {
-        play: (opened) => {
-          opened.model.onReply = (reply) => reply.fail(new ModelFailure('tooLong', 'Of the provider'));
-        },
-        error: 'The message is too long for the model',
-        content: '',
-        calls: 0,
-        ofContent: true,
-      },
-    ],
-  ])(
-    '%s, is stored with its text and an error, and the chat is free',
-    async (_what, { play, ...expected }) => {
-      play(memory);
-      const { reply, events } = await memory.talk(chat, 'Hi');
-      const error = failure(expected.error);
-      expect(reply).toMatchObject({ content: expected.content, error });
-      expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
-      expect(await memory.history(chat)).toMatchObject([
-        { content: 'Hi' },
-        { content: expected.content, error, agentVersionId: 'version-of-agent-1' },
-      ]);
-      expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
-      expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
-      expect(memory.uses[0]?.calls).toHaveLength(expected.calls ?? 1);
-      expect(JSON.stringify(memory.logged)).not.toContain('A secret');
-      memory.model.onReply = (next) => next.end();
-      await memory.talk(chat, 'Again');
-      expect(memory.model.replies[1]?.request.history).toMatchObject(
-        expected.ofContent ? [] : [{ content: 'Hi' }, { content: expected.content }],
-      );
-    },
-  );
+  ])('%s, is stored with its text and an error, and the chat is free', async (_what, message, end) => {
+    memory.model.onReply = (reply) => {
+      const endCall = reply.startCall();
+      reply.text('Hel');
+      end(reply, endCall);
+    };
+    const { reply, events } = await memory.talk(chat, 'Hi');
+    const error = failure(message);
+    expect(reply).toMatchObject({ content: 'Hel', error });
+    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+    expect(await memory.history(chat)).toMatchObject([
+      { content: 'Hi' },
+      { content: 'Hel', error, agentVersionId: 'version-of-agent-1' },
+    ]);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+    expect(memory.uses[0]?.calls).toHaveLength(1);
+    expect(JSON.stringify(memory.logged)).not.toContain('A secret');
+    memory.model.onReply = (next) => next.end();
+    await memory.talk(chat, 'Again');
+    expect(memory.model.replies[1]?.request.history).toMatchObject([{ content: 'Hi' }, { content: 'Hel' }]);
+  });
 });
 
 describe('a reply that cannot be stored', () => {

@@ -4,7 +4,7 @@ import { createBatch } from '#domain/batches/create-batch.ts';
 import { listBatchResults } from '#domain/batches/read-batches.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { dynamoStores } from '../dynamo-stores.ts';
-import { manualClock } from '../manual-clock.ts';
+import { manualClock, watchEnd } from '../manual-clock.ts';
 import { MemoryTable } from '../memory-table/memory-table.ts';
 import { openMemoryTable } from '../memory-table/open-memory-table.ts';
 import { memoryQueue } from './memory-queue.ts';
@@ -52,12 +52,8 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
 
   /** Moves the clock while the work goes on. */
   const advanceDuring = async <Result>(work: Promise<Result>, milliseconds = 250): Promise<Result> => {
-    let isDone = false;
-    const end = () => {
-      isDone = true;
-    };
-    work.then(end, end);
-    for (await clock.advance(0); !isDone; ) await clock.advance(milliseconds);
+    const end = watchEnd(work);
+    for (await clock.advance(0); !end.isReached; ) await clock.advance(milliseconds);
     return work;
   };
 
@@ -66,6 +62,21 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
     for (let round = 0; round < 10_000; round += 1)
       if ((await advanceDuring(deliver())) + (await workflow.step(functions)) === 0) return;
     throw new Error('There is no end of the work');
+  };
+
+  /** Goes on, with a reconciler each minute, until the condition holds. */
+  const runUntil = async (isDone: () => boolean | Promise<boolean>, hours = 1): Promise<void> => {
+    const end = clock.now().getTime() + hours * 60 * minute;
+    for (;;) {
+      await run();
+      if (await isDone()) return;
+      const next = Math.min(queue.nextTime(), workflow.nextTime(), state.reconciles ? nextRun : Infinity);
+      if (next > end) throw new Error(`It is not done after ${hours} hours`);
+      await clock.advance(Math.max(next - clock.now().getTime(), 0));
+      if (!state.reconciles || clock.now().getTime() < nextRun) continue;
+      nextRun = clock.now().getTime() + minute;
+      await reconcile();
+    }
   };
 
   return {
@@ -86,32 +97,33 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
       return (await invoke((ports) => createBatch(ports, input, { key, mostOpen, takeTokens }))).batch;
     },
 
-    /** Goes on, with a reconciler each minute, until the condition holds. */
-    async runUntil(isDone: () => boolean | Promise<boolean>, hours = 1): Promise<void> {
-      const end = clock.now().getTime() + hours * 60 * minute;
-      for (;;) {
-        await run();
-        if (await isDone()) return;
-        const next = Math.min(queue.nextTime(), workflow.nextTime(), state.reconciles ? nextRun : Infinity);
-        if (next > end) throw new Error(`It is not done after ${hours} hours`);
-        await clock.advance(Math.max(next - clock.now().getTime(), 0));
-        if (!state.reconciles || clock.now().getTime() < nextRun) continue;
-        nextRun = clock.now().getTime() + minute;
-        await reconcile();
-      }
-    },
+    runUntil,
+    /** Goes on until the batch is completed. */
+    untilEnd: (batch: Batch, hours?: number) =>
+      runUntil(async () => (await read(batch)).status === 'completed', hours),
+    /** A chat that requests continue: the first has the id 1. */
+    createHistory: () =>
+      stores.chats.create({
+        ...{ workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null },
+      }),
 
-    /** All results of a batch, in pages of the given size. */
-    async results(batch: Batch, limit = 1000) {
-      const found = [];
-      for (let offset = 0; ; offset += limit) {
-        const query = { workspaceId: batch.workspaceId, batchId: batch.id, status: undefined, limit, offset };
-        const { total, pages } = await listBatchResults(services, query);
-        for await (const page of pages) found.push(...page);
-        if (found.length >= total) return found;
-      }
-    },
+    results: (batch: Batch, limit?: number) => allResults(services, batch, limit),
   };
+}
+
+/** All results of a batch, in pages of the given size. */
+async function allResults(
+  services: Parameters<typeof listBatchResults>[0],
+  { workspaceId, id: batchId }: Batch,
+  limit = 1000,
+) {
+  const found = [];
+  for (let offset = 0; ; offset += limit) {
+    const query = { workspaceId, batchId, status: undefined, limit, offset };
+    const { total, pages } = await listBatchResults(services, query);
+    for await (const page of pages) found.push(...page);
+    if (found.length >= total) return found;
+  }
 }
 
 type CreateOptions = Partial<Omit<Parameters<typeof createBatch>[2], 'takeTokens'>> &

@@ -7,30 +7,12 @@ import type { Connection } from '../../../bin/local/connection.ts';
 import { useLocalTable } from '../../../bin/operator.ts';
 import { type Client, clientOf } from '../client.ts';
 import { dataTableOf } from '../data-table.ts';
+import { replyWith } from '../model-server.ts';
 import { dataOf } from '../open-tenant.ts';
 import type { ModelCall } from '../scripted-model.ts';
 import { operator } from '../service.ts';
 import { uploaderOf } from '../upload.ts';
 import type { WebhookReceiver } from '../webhook-receiver.ts';
-
-/** What a client has created in the frozen data folder. */
-export interface FolderContent {
-  agentId: string;
-  userId: string;
-  webhookSecret: string;
-  /** A chat with a history, an attached file, feedback, and a reply that is too large for one item. */
-  chat: { id: number; fileUuid: string; messages: Pick<MessageResource, 'id' | 'role' | 'content'>[] };
-  /** A chat whose reply was in progress when the service was killed. */
-  cutChat: { id: number; message: string };
-  batches: {
-    /** In progress: some requests have ended, some are running, some wait for a retry, some were never started. */
-    open: FrozenBatch;
-    /** Cancelled, with one request still running. */
-    cancelling: FrozenBatch;
-    /** Ended; the first attempt of its webhook failed, and the next one is due. */
-    undelivered: FrozenBatch;
-  };
-}
 
 export interface FrozenBatch {
   id: string;
@@ -48,10 +30,7 @@ export function respondByMessage(call: ModelCall): void {
   if (message.startsWith('Hold')) call.chunk('One, ');
   else if (message.startsWith('Busy')) call.fail(429);
   else if (message.startsWith('Wrong')) call.fail(400);
-  else {
-    call.chunk(message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
-    call.finish();
-  }
+  else replyWith(call, message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
 }
 
 /** The user's own text. Attached texts precede it, or are separate parts. */
@@ -66,7 +45,7 @@ function lastMessageOf({ request }: ModelCall): string {
 }
 
 /** Fills the demo workspace of a running service until its open batch has requests in every state. */
-export async function fillFolder(connection: Connection, receiver: WebhookReceiver): Promise<FolderContent> {
+export async function fillFolder(connection: Connection, receiver: WebhookReceiver) {
   const { workspace_id: workspaceId, api_key: apiKey, base_url: baseUrl } = connection;
   useLocalTable(connection.data_table, connection.dynamodb_endpoint);
   const client = clientOf({ baseUrl }, { apiKey });
@@ -120,13 +99,25 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
     agentId,
     userId,
     webhookSecret,
+    /** A chat with a history, an attached file, feedback, and a reply that is too large for one item. */
     chat,
+    /** A chat whose reply was in progress when the service was killed. */
     cutChat: { id: cutChat, message },
-    batches: { open, cancelling, undelivered },
+    batches: {
+      /** In progress: some requests have ended, some are running, some wait for a retry, some were never started. */
+      open,
+      /** Cancelled, with one request still running. */
+      cancelling,
+      /** Ended; the first attempt of its webhook failed, and the next one is due. */
+      undelivered,
+    },
   };
 }
 
-async function fillChat(client: Client, agentId: string, fileUuid: string): Promise<FolderContent['chat']> {
+/** What a client has created in the frozen data folder. */
+export type FolderContent = Awaited<ReturnType<typeof fillFolder>>;
+
+async function fillChat(client: Client, agentId: string, fileUuid: string) {
   const id = await createChat(client, { agent_id: agentId, name: 'Remembered', external_user_id: userId });
   for (const fields of [
     { message: 'First question', attached_file_uuids: [fileUuid] },

@@ -10,6 +10,7 @@ import { useLocalTable } from '../../../bin/operator.ts';
 import { submit, waitForBatchEnd } from '../batches.ts';
 import { type Client, clientOf } from '../client.ts';
 import { type DynamoProxy, startDynamoProxy } from '../dynamo-proxy.ts';
+import { replyWith } from '../model-server.ts';
 import { dataOf } from '../open-tenant.ts';
 import { type ModelCall, startScriptedModel } from '../scripted-model.ts';
 import { createTenant, operator, setLimits, type Tenant } from '../service.ts';
@@ -89,10 +90,7 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
   }
 }
 
-function respondAtOnce(call: ModelCall): void {
-  call.chunk('Done');
-  call.finish();
-}
+const respondAtOnce = (call: ModelCall): void => replyWith(call, 'Done');
 
 interface SentEntry {
   MessageBody: string;

@@ -1,15 +1,11 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { operatorAt } from '../data-table.ts';
 
 type Run = { endpoints: { lambda: string }; physicalIds: Record<string, string> };
 
 /** Invokes functions of a run as AWS's own services do, each by the name of its construct, such as `DispatchBatch`. */
 export function invokerOf({ endpoints, physicalIds }: Run) {
-  const lambda = new LambdaClient({
-    endpoint: endpoints.lambda,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-  });
+  const lambda = new LambdaClient(operatorAt(endpoints.lambda));
   const nameOf = (functionName: string): string => {
     const [, name] =
       Object.entries(physicalIds).find(([id]) => id.replace(/[0-9A-F]{8}$/, '') === functionName) ?? [];

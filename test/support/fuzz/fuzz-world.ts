@@ -1,22 +1,13 @@
 import fc from 'fast-check';
 import { furnishWorkspace } from '../furnish-workspace.ts';
-import type { OpenTenant } from '../open-tenant.ts';
 import type { Service } from '../service.ts';
-import type { Known } from './schema-nodes.ts';
 
-export interface FuzzWorld {
-  tenant: OpenTenant;
-  /** Each element has the ids of one chat, and of everything that a request can name together with this chat. */
-  known: readonly Known[];
-  /** Texts of the other workspace, which no response may contain. */
-  canaries: readonly string[];
-}
-
-export async function openFuzzWorld(service: Service): Promise<FuzzWorld> {
+export async function openFuzzWorld(service: Service) {
   const marker = `canary-${crypto.randomUUID().slice(0, 8)}`;
   const [own, other] = [await furnishWorkspace(service, 'own'), await furnishWorkspace(service, marker)];
   return {
     tenant: own.tenant,
+    /** Each element has the ids of one chat, and of everything that a request can name together with this chat. */
     known: own.chats.map((ids) => ({
       ...ids,
       history_id: ids.chat_id,
@@ -27,6 +18,7 @@ export async function openFuzzWorld(service: Service): Promise<FuzzWorld> {
       // Nothing listens on this port, so each delivery is refused at once.
       url: 'https://localhost:9/hook',
     })),
+    /** Texts of the other workspace, which no response may contain. */
     canaries: [
       marker,
       other.tenant.workspaceId,

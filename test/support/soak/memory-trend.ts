@@ -5,20 +5,8 @@ export interface MemorySample {
   bytes: number;
 }
 
-export interface MemoryTrend {
-  samples: number;
-  /** Megabytes. */
-  mean: number;
-  /** Megabytes. */
-  most: number;
-  /** Megabytes an hour, by least squares. */
-  slope: number;
-  /** Growth over the measured time by the slope, as a share of the mean. */
-  growth: number;
-}
-
-/** The trend of samples: a linear fit by least squares. */
-export function trendOf(samples: readonly MemorySample[]): MemoryTrend {
+/** The trend of samples in megabytes and hours: a linear fit by least squares. */
+export function trendOf(samples: readonly MemorySample[]) {
   const count = samples.length;
   const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / (count || 1);
   const times = samples.map(({ at }) => at / 3600);
@@ -33,6 +21,7 @@ export function trendOf(samples: readonly MemorySample[]): MemoryTrend {
     mean: size,
     most: Math.max(0, ...sizes),
     slope,
+    /** Growth over the measured time by the slope, as a share of the mean. */
     growth: size === 0 ? 0 : (slope * hours) / size,
   };
 }

@@ -11,7 +11,7 @@ import { createTenant } from '../service.ts';
 import type { StoresOfRun } from '../stored/snapshot.ts';
 import { storedProblems } from '../stored/stored-problems.ts';
 import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-receiver.ts';
-import { type MemorySample, type MemoryTrend, trendOf } from './memory-trend.ts';
+import { type MemorySample, trendOf } from './memory-trend.ts';
 import { doBatch, type SoakBatches } from './soak-batches.ts';
 import { SoakLog } from './soak-log.ts';
 import { respondAsRequested } from './soak-model.ts';
@@ -32,29 +32,6 @@ export interface SoakOptions {
   closing: number;
   /** Called with the stores after they were checked. */
   afterCheck?: (stores: StoresOfRun) => Promise<void>;
-}
-
-export interface SoakReport {
-  seed: number;
-  seconds: number;
-  /** By kind of action: how often it was done, and how long it took in milliseconds. */
-  done: Record<string, { count: number; median: number; slowest: number }>;
-  /** By function: how often its threads were killed, and how many threads. */
-  kills: Record<string, { times: number; threads: number }>;
-  modelFailures: number;
-  batches: SoakBatches;
-  webhooks: { calls: number; rejected: number; events: number };
-  /** By part of the service, after the warm-up. */
-  memory: Record<string, MemoryTrend>;
-  /** The most threads of all functions at the same time. */
-  threads: number;
-  /** By kind: requests that were retried because a kill may have caused their failure. */
-  excused: Record<string, number>;
-  unexpected: string[];
-  /** What functions did although AWS would not have allowed it. */
-  violations: string[];
-  /** Problems in what the service had stored at the end. */
-  problems: string[];
 }
 
 /**
@@ -79,7 +56,7 @@ const pause = 400;
  * Runs mixed load on a local run while functions are killed, the model fails and webhooks are rejected. Then it checks
  * everything that was stored.
  */
-export async function runSoak(options: SoakOptions): Promise<SoakReport> {
+export async function runSoak(options: SoakOptions) {
   const random = seededRandom(options.seed);
   const folder = await mkdtemp(join(tmpdir(), 'soak-'));
   const model = await startScriptedModel();
@@ -108,16 +85,23 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     return {
       seed: options.seed,
       seconds: options.seconds,
+      /** By kind of action: how often it was done, and how long it took in milliseconds. */
       done: log.table(),
+      /** By function: how often its threads were killed, and how many threads. */
       kills: killsOf(log),
       modelFailures: failed(),
       batches,
       webhooks: { calls: receiver.calls.length, rejected: rejected(), events },
+      /** By part of the service, after the warm-up. */
       memory: Object.fromEntries([...samples].map(([part, taken]) => [part, trendOf(taken)])),
+      /** The most threads of all functions at the same time. */
       threads,
+      /** By kind: requests that were retried because a kill may have caused their failure. */
       excused: log.excused,
       unexpected: log.unexpected,
+      /** What functions did although AWS would not have allowed it. */
       violations,
+      /** Problems in what the service had stored at the end. */
       problems,
     };
   } finally {
@@ -126,6 +110,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
+
+export type SoakReport = Awaited<ReturnType<typeof runSoak>>;
 
 /** One delivery in five is rejected. */
 function rejectSomeWebhooks(receiver: WebhookReceiver, random: () => number): { rejected: () => number } {
@@ -255,8 +241,8 @@ function checkEvents(receiver: WebhookReceiver, batches: SoakBatches, log: SoakL
   return callsByBatch.size;
 }
 
-function killsOf({ kills }: SoakLog): SoakReport['kills'] {
-  const all: SoakReport['kills'] = {};
+function killsOf({ kills }: SoakLog) {
+  const all: Record<string, { times: number; threads: number }> = {};
   for (const { prefix, threads } of kills) {
     const { times = 0, threads: before = 0 } = all[prefix] ?? {};
     all[prefix] = { times: times + 1, threads: before + threads };

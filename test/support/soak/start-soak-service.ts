@@ -5,18 +5,8 @@ import { createInterface } from 'node:readline';
 import type { StoresOfRun } from '../stored/snapshot.ts';
 import type { SoakCommand, SoakServiceOptions, SoakState } from './soak-service.ts';
 
-export interface SoakService {
-  pid: number;
-  baseUrl: string;
-  stores: StoresOfRun;
-  /** Ends all threads of the functions whose logical id starts with the prefix. @returns how many */
-  kill(prefix: string): Promise<number>;
-  check(): Promise<SoakState>;
-  close(): Promise<void>;
-}
-
 /** Starts the service in its own process, so that its memory can be measured alone. */
-export async function startSoakService(options: SoakServiceOptions): Promise<SoakService> {
+export async function startSoakService(options: SoakServiceOptions) {
   // The test process sets AWS_ENDPOINT_URL_DYNAMODB to read tables. The service must start an emulator of its own.
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
   const child = spawn(
@@ -44,8 +34,9 @@ export async function startSoakService(options: SoakServiceOptions): Promise<Soa
   return {
     pid: child.pid ?? 0,
     baseUrl: `${started.url}/v1`,
-    stores: started,
-    kill: async (prefix) => (await send({ kill: prefix })).killed,
+    stores: started as StoresOfRun,
+    /** Ends all threads of the functions whose logical id starts with the prefix. @returns how many */
+    kill: async (prefix: string): Promise<number> => (await send({ kill: prefix })).killed,
     check: () => send({ check: true }),
     async close() {
       child.stdin.end();
@@ -53,3 +44,5 @@ export async function startSoakService(options: SoakServiceOptions): Promise<Soa
     },
   };
 }
+
+export type SoakService = Awaited<ReturnType<typeof startSoakService>>;

@@ -1,8 +1,7 @@
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { dataTableOf } from '../data-table.ts';
+import { dataTableOf, operatorAt } from '../data-table.ts';
 import { type StoresOfRun, takeSnapshot } from './snapshot.ts';
 import { StoredItems } from './stored-items.ts';
 
@@ -64,13 +63,11 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
 }
 
 async function plantElsewhere({ outputs, endpoints, physicalIds }: StoresOfRun, workspace: string) {
-  const region = 'us-east-1';
-  const credentials = operatorCredentials;
   const s3 = new S3Client({
-    ...{ region, credentials, endpoint: endpoints.s3, forcePathStyle: true },
+    ...{ ...operatorAt(endpoints.s3), forcePathStyle: true },
     requestChecksumCalculation: 'WHEN_REQUIRED',
   });
-  const sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs, useQueueUrlAsEndpoint: false });
+  const sqs = new SQSClient({ ...operatorAt(endpoints.sqs), useQueueUrlAsEndpoint: false });
   const put = (Bucket: string | undefined, Key: string) =>
     s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }));
   await put(outputs.FileBucketName, `files/${workspace}/nobodys`);

@@ -8,38 +8,19 @@ import {
 import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { RunningTemplate } from '#local/run-template.ts';
+import { operatorAt } from '../data-table.ts';
 
 export type StoredItem = Record<string, unknown> & { pk: string; sk: string };
-
-/** Everything that a service stores. */
-export interface Snapshot {
-  items: StoredItem[];
-  /** Objects of the file bucket; the bucket's lifecycle rule removes those with `isPersistent: false`. */
-  files: { key: string; isPersistent: boolean }[];
-  /** Keys of unfinished multipart uploads. */
-  uploads: string[];
-  /** Keys of the content bucket. */
-  contents: string[];
-  /** Number of messages by queue: visible, in flight or delayed. */
-  messages: Record<string, number>;
-  /** Names of running executions. */
-  executions: string[];
-}
 
 export type StoresOfRun = Pick<RunningTemplate, 'outputs' | 'endpoints' | 'physicalIds'>;
 
 /** Reads everything that a running service stores, directly from its emulators. */
-export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOfRun): Promise<Snapshot> {
-  const region = 'us-east-1';
-  const credentials = operatorCredentials;
-  const table = DynamoDBDocumentClient.from(
-    new DynamoDBClient({ region, credentials, endpoint: endpoints.dynamodb }),
-  );
-  const s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
-  const sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs, useQueueUrlAsEndpoint: false });
-  const sfn = new SFNClient({ region, credentials, endpoint: endpoints.sfn });
+export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOfRun) {
+  const table = DynamoDBDocumentClient.from(new DynamoDBClient(operatorAt(endpoints.dynamodb)));
+  const s3 = new S3Client({ ...operatorAt(endpoints.s3), forcePathStyle: true });
+  const sqs = new SQSClient({ ...operatorAt(endpoints.sqs), useQueueUrlAsEndpoint: false });
+  const sfn = new SFNClient(operatorAt(endpoints.sfn));
   const { DataTableName: TableName, FileBucketName = '', ContentBucketName = '' } = outputs;
 
   const keysIn = async (Bucket: string): Promise<string[]> => {
@@ -83,13 +64,20 @@ export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOf
     ]);
     return {
       items: pages.flatMap(({ Items = [] }) => Items as StoredItem[]),
+      /** Objects of the file bucket; the bucket's lifecycle rule removes those with `isPersistent: false`. */
       files: await Promise.all(fileKeys.map(async (key) => ({ key, isPersistent: await isPersistent(key) }))),
+      /** Keys of unfinished multipart uploads. */
       uploads: (uploads.Uploads ?? []).flatMap((upload) => upload?.Key ?? []),
+      /** Keys of the content bucket. */
       contents,
+      /** Number of messages by queue: visible, in flight or delayed. */
       messages: Object.fromEntries(queues.map(([name], index) => [name, counts[index] ?? 0])),
+      /** Names of running executions. */
       executions: (executions.executions ?? []).flatMap(({ name }) => name ?? []),
     };
   } finally {
     for (const client of [table, s3, sqs, sfn]) client.destroy();
   }
 }
+
+export type Snapshot = Awaited<ReturnType<typeof takeSnapshot>>;
