@@ -21,6 +21,9 @@ const adding = {
   corsOrigins: ['https://app.example.com'],
   alarmEmails: addresses(10),
   webSearch: { provider: 'brave' },
+  openAiEndpoints: Object.fromEntries(
+    [...'abcdefghij'].map((name) => [name, { url: 'https://models.example.com/v1' }]),
+  ),
 };
 
 /** Only buckets of other stages than production are emptied by a function. `bothEntryPoints` adds to `all` and `uploads`. */
