@@ -52,6 +52,7 @@ export class Agents extends Construct {
       ),
       readsSecrets('openAiApiKeySecret', openAiApiKey),
       variable('openAiBaseUrl', settings.openAiBaseUrl),
+      this.callsEndpoints(settings),
       this.readsTheWeb(settings),
       this.replyLimits,
     );
@@ -102,6 +103,21 @@ export class Agents extends Construct {
       ],
     }),
   ];
+
+  /** For models of named endpoints. Each has a secret, which the output names beside its URL. */
+  private callsEndpoints(settings: Settings): Need {
+    const endpoints = Object.entries(settings.openAiEndpoints).map(([name, { url }]) => {
+      const key = this.createProviderKey(`OpenAiApiKey${name}`, `The key for openai@${name}`, settings);
+      return [name, { url, secret: key.secretArn }] as const;
+    });
+    if (endpoints.length === 0) return nothing;
+    const json = JSON.stringify(Object.fromEntries(endpoints));
+    new CfnOutput(Stack.of(this), 'OpenAiEndpoints', { value: json });
+    return allOf(
+      allow(['secretsmanager:GetSecretValue'], ...endpoints.map(([, { secret }]) => secret)),
+      variable('openAiEndpoints', json),
+    );
+  }
 
   /** For agents that read web pages and search the web. */
   private readsTheWeb(settings: Settings): Need {

@@ -5,7 +5,7 @@ import { accessSettings } from './settings/access.ts';
 import { batchSettings } from './settings/batches.ts';
 import { concurrencySettings } from './settings/concurrency.ts';
 import { describeIssues, describeUnknown, WrongSettings } from './settings/describe-issues.ts';
-import { modelSettings } from './settings/models.ts';
+import { type EndpointSettings, endpointsProblem, modelSettings } from './settings/models.ts';
 import { observabilitySettings } from './settings/observability.ts';
 import { requestLimitSettings } from './settings/request-limits.ts';
 import { stageSettings } from './settings/stage.ts';
@@ -58,6 +58,10 @@ const schema = z
   .refine(({ bothEntryPoints, webFunctions }) => !bothEntryPoints || webFunctions !== 'none', {
     path: ['bothEntryPoints'],
     error: 'must be false if webFunctions is none',
+  })
+  .refine((settings) => endpointsProblem(settings) === undefined, {
+    path: ['openAiEndpoints'],
+    error: ({ input }) => endpointsProblem(input as EndpointSettings),
   })
   .refine((settings) => concurrencyProblem(settings) === undefined, {
     path: ['accountConcurrency'],

@@ -31,6 +31,13 @@ export const targetResources = [
     variable: 'authorizerCacheSeconds',
     service: 'secretsmanager',
   },
+  // The endpoints that agents may name after `openai@`.
+  {
+    output: 'OpenAiEndpoints',
+    field: 'openai_endpoints',
+    variable: 'openAiEndpoints',
+    service: 'secretsmanager',
+  },
   // Encrypts the addresses and secrets of webhooks.
   { output: 'WebhookKeyArn', field: 'webhook_key', variable: 'webhookKey', service: 'kms' },
 ] as const;

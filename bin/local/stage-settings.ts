@@ -35,6 +35,15 @@ export function stageSettings(
     : given;
 }
 
+/** The values of the secrets of named endpoints, by their logical ids: NAME's is OPENAI_API_KEY_NAME. */
+export const endpointKeys = (environment: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(environment).flatMap(([name, key]) => {
+      const [, endpoint] = /^OPENAI_API_KEY_(.+)$/.exec(name) ?? [];
+      return endpoint && key ? [[`OpenAiApiKey${endpoint}`, key]] : [];
+    }),
+  );
+
 /**
  * The setting corsOrigins of the command line, or else of cdk.json. Empty if it is not a list: the synthesis reports
  * that.

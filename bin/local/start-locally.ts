@@ -29,7 +29,7 @@ import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { operatorCalls } from './operator-calls.ts';
 import { playground, playgroundAddress } from './playground.ts';
 import { showProviderErrors } from './show-provider-errors.ts';
-import { pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
+import { endpointKeys, pageOrigins, type SettingOptions, stageSettings } from './stage-settings.ts';
 import { type StartSteps, startSteps } from './start-steps.ts';
 import { synthesize } from './synthesize.ts';
 import { watchDisk } from './watch-disk.ts';
@@ -85,6 +85,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     .addHelpText(
       'after',
       '\nAgents whose llm_model is openai:MODEL use OPENAI_BASE_URL and OPENAI_API_KEY.' +
+        '\nOPENAI_API_KEY_NAME is the key of openai@NAME:MODEL: of the endpoint NAME of the setting openAiEndpoints.' +
         '\nWith SEARXNG_URL, or else BRAVE_API_KEY, agents can search the web.' +
         '\nAfter the signal SIGUSR2 the process writes its memory use by part to memory.json in the data folder.',
     )
@@ -180,6 +181,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     environment: { [variables.showProviderErrors]: 'true' },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
+      ...endpointKeys(process.env),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
     // Printed even without --logs, because the call would fail in AWS.

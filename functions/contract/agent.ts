@@ -21,8 +21,8 @@ export const unifiedTool = z
   })
   .meta({ id: 'UnifiedTool' });
 
-export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
-  error: 'must be PROVIDER or PROVIDER:MODEL, such as openai:gpt-5-mini',
+export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(@[a-z][a-zA-Z0-9]*)?(:.+)?$/, {
+  error: 'must be PROVIDER, PROVIDER:MODEL or openai@NAME:MODEL, such as openai:gpt-5-mini',
 });
 
 const serviceTier = z.enum(['flex', 'priority']);

@@ -9,6 +9,33 @@ const httpUrl = z
   .refine(isHttpUrl, { error: `must be http://HOST or ${httpUrlForm}` })
   .meta({ form: 'URL, `http` or `https`' });
 
+/** Of Lambda's 4,096 bytes of variables, the others of `process-batch-items` take 1,800 with the longest names of resources. */
+const addressBytes = 2200;
+
+/** An endpoint's bytes in the variable, besides its URL and twice its name: 36 of JSON, and 90 of the secret's ARN. */
+const endpointBytes = 130;
+
+export type EndpointSettings = Readonly<
+  Pick<
+    z.output<z.ZodObject<typeof modelSettings>>,
+    'openAiBaseUrl' | 'openAiEndpoints' | 'outboundAllow' | 'webSearch'
+  >
+>;
+
+/** Why the addresses of models do not fit into the variables of a function; undefined if they do. */
+export function endpointsProblem(settings: EndpointSettings): string | undefined {
+  const { openAiBaseUrl, openAiEndpoints, outboundAllow, webSearch } = settings;
+  const endpoints = Object.entries(openAiEndpoints);
+  const others = [openAiBaseUrl, webSearch?.url ?? '', outboundAllow.join(',')];
+  const bytes =
+    Buffer.byteLength([...endpoints.flatMap(([name, { url }]) => [name, name, url]), ...others].join('')) +
+    endpoints.length * endpointBytes;
+  return endpoints.length === 0 || bytes <= addressBytes
+    ? undefined
+    : `must be fewer endpoints, or shorter ones: with openAiBaseUrl, outboundAllow and webSearch they take ${bytes} bytes ` +
+        `of a function's variables, which have room for ${addressBytes}`;
+}
+
 export const modelSettings = {
   streamTimeoutSeconds: z
     .int()
@@ -23,6 +50,22 @@ export const modelSettings = {
 
   openAiBaseUrl: httpUrl.default('https://api.openai.com/v1').describe(`
     The API for \`openai:\` models. It can be any service that implements OpenAI's chat completions.`),
+
+  openAiEndpoints: z
+    .record(z.string(), z.strictObject({ url: httpUrl }))
+    .refine((endpoints) => Object.keys(endpoints).every((name) => /^[a-z][a-zA-Z0-9]{0,19}$/.test(name)), {
+      error: 'must have names of a lower-case letter, then letters and digits, of at most 20 characters',
+    })
+    .refine((endpoints) => Object.keys(endpoints).length <= 10, { error: 'must be at most 10 endpoints' })
+    .default({})
+    .meta({
+      form: 'object of `NAME: {"url": URL}`',
+      limits: 'at most 10; a name is a lower-case letter, then letters and digits, at most 20 in all',
+      description: `
+        Further services with OpenAI's chat completions, for agents with \`openai@NAME:MODEL\`. Each has a key of its own, in
+        the secret that the output \`OpenAiEndpoints\` names. Lambda allows 4 KB of variables, so the
+        addresses share them with \`outboundAllow\`. Each takes about 120 characters of a role's policies.`,
+    }),
 
   bedrockModels: z
     .array(

@@ -6,7 +6,11 @@ import { synthesize } from './synthesize.ts';
 
 const document = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
 const { template } = synthesize({
-  settings: { webFunctions: 'all', webSearch: { provider: 'brave' } },
+  settings: {
+    webFunctions: 'all',
+    webSearch: { provider: 'brave' },
+    openAiEndpoints: { groq: { url: 'https://api.groq.com/openai/v1' } },
+  },
 });
 
 const tables = document

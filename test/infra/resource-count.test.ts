@@ -21,6 +21,9 @@ const adding = {
   corsOrigins: ['https://app.example.com'],
   alarmEmails: addresses(10),
   webSearch: { provider: 'brave' },
+  openAiEndpoints: Object.fromEntries(
+    [...'abcdefghij'].map((name) => [name, { url: 'https://models.example.com/v1' }]),
+  ),
 };
 
 /** Only buckets of other stages than production are emptied by a function. `bothEntryPoints` adds to `all` and `uploads`. */
@@ -78,10 +81,10 @@ test('the largest form that the settings allow has at most 430 resources, of 500
   expect(countOf({ ...largest, production: true })).toBeLessThan(length);
 });
 
-/** Ten more than the service had when their room was made. */
-const roomForRoutes = 33;
+/** Nine more than the service had when their room was made. The secrets of ten endpoints took that of a tenth. */
+const roomForRoutes = 32;
 
-test('33 routes fit into the largest form, the new ones each with a new path', () => {
+test('32 routes fit into the largest form, the new ones each with a new path', () => {
   const letters = [...'abcdefghij'].slice(0, roomForRoutes - Object.keys(routes).length);
   const added = letters.map((letter) => {
     const name = `read-${letter}` as RouteName;

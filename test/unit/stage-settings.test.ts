@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type SettingOptions, stageSettings } from '../../bin/local/stage-settings.ts';
+import { endpointKeys, type SettingOptions, stageSettings } from '../../bin/local/stage-settings.ts';
 
 const settingsOf = (options: Partial<SettingOptions>, variables: NodeJS.ProcessEnv = {}) =>
   stageSettings({ set: [], allowOutbound: [], ...options }, variables);
@@ -36,4 +36,13 @@ it('names every one that is no NAME=VALUE', () => {
   expect(() => settingsOf({ set: ['one', 'two=2', '=3'] })).toThrow(
     '--set takes NAME=VALUE. These are not: one, =3',
   );
+});
+
+it('reads the keys of named endpoints, by the secrets that get them', () => {
+  expect(
+    endpointKeys({
+      ...{ OPENAI_API_KEY: 'plain', OPENAI_API_KEY_groq: 'one', OPENAI_API_KEY_ownVllm2: 'two' },
+      ...{ OPENAI_API_KEY_empty: '', OPENAI_API_KEY_: 'nameless', MY_OPENAI_API_KEY_x: 'other' },
+    }),
+  ).toEqual({ OpenAiApiKeygroq: 'one', OpenAiApiKeyownVllm2: 'two' });
 });

@@ -75,7 +75,7 @@ function modelMistakes({ llm_model, meta: { vision, fallback_models = [] } }: Ag
   const mistakes: string[] = [];
   const seesImages = (model: string, field: string): boolean | undefined => {
     try {
-      const { provider, name } = findProvider(modelProviders, model);
+      const { provider, name } = findProvider(modelProviders(), model);
       return vision ?? provider.seesImages(name);
     } catch (error) {
       mistakes.push((error as Error).message.replace('llm_model', field));

@@ -4,26 +4,44 @@ import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
-import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
+import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
 /** The providers that an agent's `llm_model` can name: one line each. */
-export const modelProviders: Record<string, ModelProvider> = {
-  demo,
-  bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()(), region: lambdaRegion })),
-  openai: cachingModels(
+export const modelProviders = /* @__PURE__ */ lazily(
+  (): Record<string, ModelProvider> => ({
+    demo,
+    bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()(), region: lambdaRegion })),
+    openai: openaiAt('openai', () => ({
+      url: environment('openAiBaseUrl'),
+      secret: environment('openAiApiKeySecret'),
+    })),
+    ...Object.fromEntries(
+      Object.entries(environment('openAiEndpoints')).map(([name, endpoint]) => [
+        `openai@${name}`,
+        openaiAt(`openai@${name}`, () => endpoint),
+      ]),
+    ),
+  }),
+);
+
+/**
+ * A server with OpenAI's chat completions. No other provider sends its key.
+ * @param endpoint returns the address, and the ARN of the secret with the key
+ */
+const openaiAt = (provider: string, endpoint: () => { url: string; secret: string }): ModelProvider =>
+  cachingModels(
     openai({
-      baseUrl: () => environment('openAiBaseUrl'),
+      baseUrl: () => endpoint().url,
       apiKey: cachedSecret(
         () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-        () => environment('openAiApiKeySecret'),
+        () => endpoint().secret,
       ),
       onSkipped: (name, kind, count) =>
-        measurements.add('modelEventsSkipped', count, { model: `openai:${name}`, kind }),
+        measurements.add('modelEventsSkipped', count, { model: `${provider}:${name}`, kind }),
     }),
-  ),
-};
+  );
 
 /**
  * Creates each model once. The provider's package also builds the schemas of the model's responses, which would add 0.4

@@ -225,7 +225,7 @@ const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
 };
 const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
-    providers: modelProviders,
+    providers: modelProviders(),
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
     // Clients get no events while a tool runs. So the timeout of a tool, 80 s, is below the stream's timeout of 90 s.

@@ -113,6 +113,11 @@ const hostsAndPorts = () =>
  */
 const schemas = {
   openAiBaseUrl: () => z.url(),
+  openAiEndpoints: () =>
+    z
+      .string()
+      .default('{}')
+      .transform((text): Record<string, { url: string; secret: string }> => JSON.parse(text)),
   showProviderErrors: () => z.literal('true').optional(),
   streamTimeoutSeconds: () => z.coerce.number().positive(),
   leaseSeconds: () => z.coerce.number().positive(),

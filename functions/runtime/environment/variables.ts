@@ -4,6 +4,8 @@ export const variables = {
   contentBucket: 'CONTENT_BUCKET_NAME',
   fileBucket: 'FILE_BUCKET_NAME',
   openAiBaseUrl: 'OPENAI_BASE_URL',
+  /** As JSON: `{NAME: {url, secret}}`, with the ARN of the secret. Set if the stage has named endpoints. */
+  openAiEndpoints: 'OPENAI_ENDPOINTS',
   /** Set if a local run shows errors of model providers on its terminal. */
   showProviderErrors: 'SHOW_PROVIDER_ERRORS',
   openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',

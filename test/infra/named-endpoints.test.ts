@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest';
+import { parseSettings } from '#lib/settings.ts';
+import { createResolver } from '#local/template/resolve-template.ts';
+import { variables } from '#runtime/environment/variables.ts';
+import { openSessions } from './sessions.ts';
+import { synthesize } from './synthesize.ts';
+
+type Stack = ReturnType<typeof synthesize>;
+
+const openAiEndpoints = {
+  groq: { url: 'https://api.groq.com/openai/v1' },
+  ownVllm2: { url: 'http://vllm.internal:8000/v1' },
+};
+const ids = ['OpenAiApiKeygroq', 'OpenAiApiKeyownVllm2'];
+
+/** The variables of each function and web function, by its logical id without the hash. */
+const environmentsOf = ({ resources }: Stack): [string, Record<string, unknown>][] =>
+  [
+    ...Object.entries(resources('AWS::Lambda::Function')),
+    ...Object.entries(resources('AWS::Lambda::WebFunctionRevision')),
+  ].map(([id, { Properties }]) => {
+    const { Environment, ServiceConfig } = Properties as {
+      Environment?: { Variables: Record<string, unknown> };
+      ServiceConfig?: { EnvironmentVariables: Record<string, unknown> };
+    };
+    const set = Environment?.Variables ?? ServiceConfig?.EnvironmentVariables ?? {};
+    return [id.replace(/(Server|ServerRevision)?[0-9A-F]{8}$/, ''), set];
+  });
+
+const inRegion = (service: string) => `arn:aws:${service}:ap-southeast-1:123456789012:`;
+const longestIds: Readonly<Record<string, (id: string) => string>> = {
+  'AWS::DynamoDB::GlobalTable': (id) => `agent-service-${'s'.repeat(23)}-${id}-${'x'.repeat(13)}`,
+  'AWS::Lambda::Function': () => `${inRegion('lambda')}function:${'x'.repeat(64)}`,
+  'AWS::S3::Bucket': () => 'x'.repeat(63),
+  'AWS::SecretsManager::Secret': (id) =>
+    `${inRegion('secretsmanager')}secret:${id}-${'x'.repeat(12)}-${'x'.repeat(6)}`,
+  'AWS::SQS::Queue': () => `https://sqs.ap-southeast-1.amazonaws.com/123456789012/${'x'.repeat(80)}`,
+  'AWS::StepFunctions::StateMachine': () => `${inRegion('states')}stateMachine:${'x'.repeat(80)}`,
+};
+
+/** The bytes of a function's variables as JSON, which Lambda measures, in a stage whose resources have the longest names. */
+function bytesOf({ template }: Stack, set: Record<string, unknown>): number {
+  const { Resources } = template.toJSON() as { Resources: Record<string, { Type: string }> };
+  const longest = (id: string): string => {
+    const { [Resources[id]?.Type ?? '']: longestId } = longestIds;
+    if (longestId === undefined) throw new Error(`How long is a reference to ${id}?`);
+    return longestId(id);
+  };
+  const { resolve } = createResolver({
+    template: template.toJSON() as Parameters<typeof createResolver>[0]['template'],
+    pseudoParameters: { 'AWS::Region': 'ap-southeast-1', 'AWS::AccountId': '123456789012' },
+    ref: longest,
+    attribute: longest,
+  });
+  return Buffer.byteLength(JSON.stringify(resolve(set, 'variables')));
+}
+
+const stack = synthesize({ settings: { webFunctions: 'all', openAiEndpoints } });
+
+test('a stage without the setting has no variable, secret or output of endpoints', () => {
+  const { template } = synthesize({ settings: { webFunctions: 'all' } });
+  expect(JSON.stringify(template.toJSON())).not.toMatch(/OpenAiEndpoints|OPENAI_ENDPOINTS|OpenAiApiKey[a-z]/);
+  expect(synthesize({ settings: { webFunctions: 'all', openAiEndpoints: {} } }).template.toJSON()).toEqual(
+    template.toJSON(),
+  );
+});
+
+test('each endpoint has a secret with a fixed id, which outlives a production stack', () => {
+  for (const id of ids)
+    expect(stack.resource('AWS::SecretsManager::Secret', id)).toMatchObject({
+      DeletionPolicy: 'RetainExceptOnCreate',
+      UpdateReplacePolicy: 'Retain',
+    });
+});
+
+test('names, addresses and secrets are in one variable of the functions that call models, and in the output', () => {
+  const { resolve } = createResolver({
+    template: { Resources: {} },
+    pseudoParameters: {},
+    ref: (id) => `arn of ${id}`,
+    attribute: (id) => id,
+  });
+  const expected = {
+    groq: { ...openAiEndpoints.groq, secret: 'arn of OpenAiApiKeygroq' },
+    ownVllm2: { ...openAiEndpoints.ownVllm2, secret: 'arn of OpenAiApiKeyownVllm2' },
+  };
+  const read = (value: unknown): unknown => JSON.parse(resolve(value, 'value') as string);
+  const having = environmentsOf(stack).filter(([, set]) => variables.openAiEndpoints in set);
+  expect(having.map(([id]) => id).toSorted()).toEqual(['Chats', 'ProcessBatchItems', 'TestAgent']);
+  for (const [, set] of having) expect(read(set[variables.openAiEndpoints])).toEqual(expected);
+  expect(read(stack.template.findOutputs('OpenAiEndpoints').OpenAiEndpoints?.Value)).toEqual(expected);
+});
+
+test('exactly the functions that call models may read the keys', async () => {
+  const { template } = synthesize({
+    settings: { webFunctions: 'all', bothEntryPoints: true, openAiEndpoints },
+  });
+  const { allows, arnOf } = await openSessions(template);
+  for (const id of ids) {
+    const readers = [...allows].filter(([, mayDo]) =>
+      mayDo({ action: 'secretsmanager:GetSecretValue', resource: arnOf(id), context: {} }),
+    );
+    expect(readers.map(([owner]) => owner).toSorted()).toEqual([
+      ...['Chats', 'CompleteChat', 'ProcessBatchItems', 'SendMessage', 'TestAgent'],
+    ]);
+  }
+});
+
+const named = (count: number, url = 'https://models.example/v1') =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`e${index}`, { url }]));
+
+describe('is refused with a reason:', () => {
+  test.each<[string, Record<string, unknown>, string]>([
+    ['a capital letter first', { Groq: { url: 'https://a.example' } }, 'openAiEndpoints: must have names of'],
+    ['a hyphen', { 'my-vllm': { url: 'https://a.example' } }, 'openAiEndpoints: must have names of'],
+    ['21 characters', { ['n'.repeat(21)]: { url: 'https://a.example' } }, 'openAiEndpoints: must have names'],
+    ['eleven', named(11), 'openAiEndpoints: must be at most 10 endpoints'],
+    ['another protocol', { a: { url: 'ftp://a.example' } }, 'openAiEndpoints.a.url: must be http://HOST or'],
+    ['no address', { a: {} }, 'openAiEndpoints.a.url: missing'],
+    ['a key', { a: { url: 'https://a.example', key: 'k' } }, 'openAiEndpoints.a.key: no such setting'],
+    [
+      'more than fits',
+      named(10, `https://models.example/${'p'.repeat(100)}`),
+      'openAiEndpoints: must be fewer endpoints, or shorter ones: with openAiBaseUrl, outboundAllow and webSearch ' +
+        "they take 2595 bytes of a function's variables, which have room for 2200",
+    ],
+  ])('%s', (_, endpoints, problem) => {
+    expect(() => parseSettings({ openAiEndpoints: endpoints })).toThrow(problem);
+  });
+
+  test('many internal addresses beside an endpoint, but not without one', () => {
+    const outboundAllow = Array.from({ length: 100 }, (_, index) => `wiki-${index}.internal:443`);
+    expect(() => parseSettings({ outboundAllow, openAiEndpoints: named(1) })).toThrow(
+      'openAiEndpoints: must',
+    );
+    expect(() => parseSettings({ outboundAllow })).not.toThrow();
+  });
+});
+
+test.each(['all', 'none'])(
+  'what is accepted fits into the 4 KB of Lambda, with web functions: %s',
+  (webFunctions) => {
+    const name = 's'.repeat(23);
+    const stageWith = (length: number) => ({
+      webFunctions,
+      webSearch: { provider: 'brave' },
+      openAiEndpoints: named(10, `https://${'m'.repeat(length - 8)}`),
+    });
+    const longest = Array.from({ length: 200 }, (_, index) => 200 - index).find((length) => {
+      try {
+        return parseSettings(stageWith(length));
+      } catch {
+        return false;
+      }
+    });
+    if (longest === undefined) throw new Error('No length is accepted');
+    const largest = synthesize({ stage: name, stages: { [name]: stageWith(longest) } });
+    const sizes = environmentsOf(largest)
+      .filter(([, set]) => variables.openAiEndpoints in set)
+      .map(([, set]) => bytesOf(largest, set));
+    console.log(`Ten addresses of ${longest} characters: up to ${Math.max(...sizes)} bytes`);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(4096);
+    expect(Math.max(...sizes)).toBeGreaterThan(3800);
+  },
+);

@@ -1,0 +1,218 @@
+import { createServer } from 'node:http';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { StreamEvent } from '#contract/events.ts';
+import { checkAgent } from '#runtime/composition/check-agent.ts';
+import { usage } from '#runtime/composition/services.ts';
+import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { openAiRequests } from '#support/openai-requests.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+import { useService } from '#support/use-service.ts';
+import { endpointKeys } from '../../bin/local/stage-settings.ts';
+import { synthesize } from '../../bin/local/synthesize.ts';
+import { useLocalResources } from '../../bin/operator.ts';
+
+const plain = closeAfterTests(await startScriptedModel());
+const azure = closeAfterTests(await startScriptedModel());
+const groq = closeAfterTests(await startScriptedModel());
+const servers = { plain, azure, groq };
+
+/** Counts whatever it gets, and rejects it. */
+const counted: string[] = [];
+const counting = createServer((request, response) => {
+  counted.push(`${request.method} ${request.headers.authorization ?? ''}`);
+  response.writeHead(400).end('{}');
+});
+const { url: countingUrl } = closeAfterTests(await listenLocally(counting));
+
+const assembly = await temporaryFolder('service-assembly-');
+await synthesize(assembly, {
+  openAiBaseUrl: plain.url,
+  openAiEndpoints: {
+    azure: { url: `${azure.url}/` },
+    groq: { url: groq.url },
+    counting: { url: countingUrl },
+    noKey2: { url: groq.url },
+  },
+});
+const service = await useService({
+  assembly,
+  secretValues: {
+    OpenAiApiKey: 'the plain key',
+    ...endpointKeys({
+      OPENAI_API_KEY_azure: 'the key of azure',
+      OPENAI_API_KEY_groq: 'the key of groq',
+      OPENAI_API_KEY_counting: 'the key of counting',
+      OPENAI_API_KEY_unknown: 'the key of nobody',
+    }),
+  },
+});
+const { OpenAiEndpoints = '' } = service.run.outputs;
+useLocalResources({ openai_endpoints: OpenAiEndpoints });
+
+const respond = (call: ModelCall): void => {
+  call.chunk(`Hello from ${call.request.model}`);
+  call.finish();
+};
+
+/** Each test has a model of its own, because a model that has failed is not called for ten seconds. */
+let tests = 0;
+let model: string;
+beforeEach(() => {
+  tests += 1;
+  model = `llama-${tests}`;
+  counted.length = 0;
+  for (const server of Object.values(servers)) {
+    server.onCall = respond;
+    server.calls.length = 0;
+    server.plainCalls.length = 0;
+  }
+});
+
+/** The model and the key of each call that each server got in this test. */
+const received = () =>
+  Object.fromEntries(
+    Object.entries(servers).map(([name, { calls, plainCalls }]) => [
+      name,
+      [...calls, ...plainCalls].map(({ request, headers }) => `${request.model} ${headers.authorization}`),
+    ]),
+  );
+const nothing = { plain: [], azure: [], groq: [] };
+
+const openAgent = (llmModel: string, fallbacks?: string[]) =>
+  openTenant(service, {
+    ...{ model: llmModel, titles: false, openai: true },
+    ...(fallbacks && { agent: { meta: { fallback_models: fallbacks } } }),
+  });
+
+async function send(tenant: Awaited<ReturnType<typeof openAgent>>): Promise<StreamEvent[]> {
+  const chat = await tenant.createChat();
+  const body = { message: 'Hello', agent_id: tenant.agentId };
+  return (await (await tenant.client.stream(chat.id, body)).all()) as StreamEvent[];
+}
+
+it('each endpoint gets its models with its own key, and no other', async () => {
+  for (const name of ['openai@azure', 'openai@groq', 'openai'])
+    expect((await send(await openAgent(`${name}:${model}:${name}`))).at(-2)).toMatchObject({
+      final_text: `Hello from ${model}:${name}`,
+    });
+  expect(received()).toEqual({
+    azure: [`${model}:openai@azure Bearer the key of azure`],
+    groq: [`${model}:openai@groq Bearer the key of groq`],
+    plain: [`${model}:openai Bearer the plain key`],
+  });
+});
+
+it('so do titles, batches and completions', async () => {
+  const tenant = await openTenant(service, { model: `openai@groq:${model}`, openai: true });
+  const { id } = await submit(tenant.client, tenant, requestsOf(1));
+  expect(await waitForBatchEnd(tenant.client, id)).toMatchObject({ completed_requests: 1 });
+  await openAiRequests(service, tenant).complete();
+  const chat = await tenant.createChat({ name: 'New Chat' });
+  expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
+  await expect.poll(() => groq.plainCalls.length).toBeGreaterThan(0);
+  expect({ ...received(), groq: new Set(received().groq) }).toEqual({
+    ...nothing,
+    groq: new Set([`${model} Bearer the key of groq`]),
+  });
+  expect(groq.calls).toHaveLength(3);
+});
+
+it('an endpoint without a key gets a random one, and not that of another', async () => {
+  await send(await openAgent(`openai@noKey2:${model}`));
+  expect(received()).toEqual({ ...nothing, groq: [expect.not.stringContaining('the ')] });
+});
+
+it('usage is counted under the whole name', async () => {
+  const tenant = await openAgent(`openai@azure:${model}`);
+  await send(tenant);
+  const today = new Date().toISOString().slice(0, 10);
+  const used = async () =>
+    (await Array.fromAsync(usage().between(tenant.workspaceId, today, today)))
+      .flat()
+      .flatMap(({ models }) => Object.entries(models).map(([name, { calls }]) => `${name} ${calls}`));
+  await expect.poll(used).toEqual([`openai@azure:${model} 1`]);
+});
+
+describe('a redirect to another host gets no key', () => {
+  it('is counted if it is called as an endpoint', async () => {
+    await send(await openAgent(`openai@counting:${model}`));
+    expect(counted).toEqual(['POST Bearer the key of counting']);
+  });
+
+  it.each([301, 302, 303, 307, 308])('%d', async (status) => {
+    azure.onCall = (call) => call.fail(status, { location: `${countingUrl}/chat/completions` });
+    const events = await send(await openAgent(`openai@azure:${model}`));
+    expect(events.some(({ type }) => type === 'response.error')).toBe(true);
+    expect(counted).toEqual([]);
+    expect(received()).toEqual({ ...nothing, azure: [`${model} Bearer the key of azure`] });
+  });
+
+  it.each([307, 308])('%d to the host of another endpoint', async (status) => {
+    azure.onCall = (call) => call.fail(status, { location: `${groq.url}/chat/completions` });
+    await send(await openAgent(`openai@azure:${model}`));
+    expect(received()).toEqual({ ...nothing, azure: [`${model} Bearer the key of azure`] });
+  });
+});
+
+describe('a failure of one endpoint', () => {
+  it('makes the same model of another the fallback, with its own key', async () => {
+    azure.onCall = (call) => call.fail(503);
+    const tenant = await openAgent(`openai@azure:${model}`, [`openai@groq:${model}`]);
+    expect((await send(tenant)).at(-2)).toMatchObject({ model: `openai@groq:${model}` });
+    expect(received()).toEqual({
+      ...nothing,
+      azure: Array(2).fill(`${model} Bearer the key of azure`),
+      groq: [`${model} Bearer the key of groq`],
+    });
+  });
+
+  it('pauses the same model of no other endpoint, and not that of openAiBaseUrl', async () => {
+    azure.onCall = (call) => call.fail(503);
+    const others = [`openai@groq:${model}`, `openai:${model}`];
+    await send(await openAgent(`openai@azure:${model}`, others));
+    for (const [name, fallback] of [others, others.toReversed()] as [string, string][]) {
+      const events = await send(await openAgent(name, [fallback]));
+      expect(events.at(-2)).not.toHaveProperty('model');
+    }
+    const paused = await send(await openAgent(`openai@azure:${model}`, others));
+    expect(paused.at(-2)).toMatchObject({ model: `openai@groq:${model}` });
+    expect(received()).toMatchObject({
+      azure: Array(2).fill(`${model} Bearer the key of azure`),
+      plain: [`${model} Bearer the plain key`],
+    });
+  });
+});
+
+describe('an agent', () => {
+  const mistakesOf = async (llm_model: string, fallback_models: string[] = []) => {
+    const { workspaceId } = await openTenant(service, { titles: false });
+    const input = { name: 'Guide', llm_model, meta: { fallback_models } };
+    return (await checkAgent(workspaceId, input)).mistakes;
+  };
+  const known = 'known are demo, bedrock, openai, openai@azure, openai@groq, openai@counting, openai@noKey2';
+
+  it('may name the endpoints of the stage', async () => {
+    expect(await mistakesOf('openai@azure:own', ['openai@groq:own', 'openai:own'])).toEqual([]);
+  });
+
+  it('may name no other, and learns which there are', async () => {
+    expect(await mistakesOf('openai@mistral:own', ['openai@Groq:own', 'openai@toString:own'])).toEqual([
+      'meta.fallback_models[0] must be PROVIDER, PROVIDER:MODEL or openai@NAME:MODEL, such as openai:gpt-5-mini',
+      `llm_model names the unknown provider openai@mistral; ${known}`,
+    ]);
+    expect(await mistakesOf('demo', ['openai@toString:own', 'bedrock@azure:own'])).toEqual([
+      `meta.fallback_models[0] names the unknown provider openai@toString; ${known}`,
+      `meta.fallback_models[1] names the unknown provider bedrock@azure; ${known}`,
+    ]);
+  });
+
+  it('must name a model', async () => {
+    expect(await mistakesOf('openai@azure')).toEqual([
+      'llm_model names no model: it must be openai@azure:MODEL',
+    ]);
+  });
+});
