@@ -58,9 +58,9 @@ type Rounds = ReturnType<typeof using>[][];
 /** A message has the calls of tools that the model makes, in parallel and one round after the other. */
 model.onCall = (call) => {
   const { messages } = call.request;
-  const asked = messages.findLastIndex(({ role }) => role === 'user');
-  const rounds = JSON.parse(messages[asked]?.content ?? '') as Rounds;
-  const next = rounds[messages.slice(asked).filter(({ role }) => role === 'assistant').length];
+  const last = messages.findLastIndex(({ role }) => role === 'user');
+  const rounds = JSON.parse(messages[last]?.content ?? '') as Rounds;
+  const next = rounds[messages.slice(last).filter(({ role }) => role === 'assistant').length];
   if (next === undefined) call.chunk('Done');
   else call.callTools(...next);
   call.finish();
