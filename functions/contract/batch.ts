@@ -3,7 +3,9 @@ import { batchResultStatuses, batchStatuses } from './batch-statuses.ts';
 import { count, errorCode, resourceId, timestamp, uuid } from './fields.ts';
 import { incomplete } from './message.ts';
 
-/** Specification, section 2.9. `expires_at` is an addition. */
+const pairs = z.record(z.string(), z.string());
+
+/** Specification, section 2.9. `metadata` and `expires_at` are additions. */
 export const batch = z
   .object({
     id: uuid,
@@ -12,6 +14,7 @@ export const batch = z
     total_requests: count,
     completed_requests: count,
     failed_requests: count,
+    metadata: pairs,
     created_at: timestamp,
     completed_at: timestamp.nullable(),
     cancelled_at: timestamp.nullable(),
@@ -68,7 +71,7 @@ export const batchResult = z
 
 export type BatchResultResource = z.infer<typeof batchResult>;
 
-/** The body of a webhook (specification, section 6.2). */
+/** The body of a webhook (specification, section 6.2). `metadata` is an addition. */
 export const webhookPayload = z
   .object({
     event: z.enum(['batch.completed', 'batch.failed', 'batch.cancelled']),
@@ -80,6 +83,7 @@ export const webhookPayload = z
         total_requests: count,
         completed_requests: count,
         failed_requests: count,
+        metadata: pairs,
       })
       .meta({ id: 'BatchEndedEventData' }),
   })

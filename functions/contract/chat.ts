@@ -13,13 +13,14 @@ const chatMeta = z
   .object({ external_user_id: z.string().nullable(), conversation_agent_id: uuid, batch_id: uuid.optional() })
   .meta({ id: 'ChatMeta' });
 
-/** Specification, section 2.4. */
+/** Specification, section 2.4. `metadata` is an addition. */
 export const chat = z
   .object({
     id: resourceId,
     name: z.string(),
     meta: chatMeta,
     external_user_id: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
     created_at: timestamp,
     updated_at: timestamp,
   })

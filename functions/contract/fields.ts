@@ -7,7 +7,7 @@ export const count = z.int().min(0);
 export const errorCode = z.int32().min(0);
 
 /** Unicode code points, as JSON Schema's `maxLength` counts them. (`length` counts UTF-16 code units.) */
-function countCharacters(value: string): number {
+export function countCharacters(value: string): number {
   let count = 0;
   for (const _character of value) count += 1;
   return count;

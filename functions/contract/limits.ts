@@ -14,6 +14,10 @@ export const platformLimits = {
 export const limits = {
   chatNameCharacters: 256,
   feedbackCharacters: 500,
+  metadataPairs: 16,
+  metadataKeyCharacters: 64,
+  /** As JSON. A turn writes the item of its chat four times, and with these bytes usually still for one unit (1 KB) each. */
+  metadataBytes: 500,
   pageSizeDefault: 50,
   pageSizeMax: 1000,
   /** 256 KiB: a message with its keys and attributes fits into one DynamoDB item (at most 400 KB). */

@@ -10,7 +10,8 @@ const services = { chats: chats(), clock, workspaces: workspaces() };
 export const handler = lambdaRoute(
   renameChatRoute,
   async (request, { awaitRateLimit }) => {
-    const input = { ...(await chatOf(request)), name: request.body.name };
+    const { name, metadata } = request.body;
+    const input = { ...(await chatOf(request)), name, metadata };
     const chat = await renameChat(services, input, awaitRateLimit);
     return { data: chatResource(chat) };
   },

@@ -103,7 +103,7 @@ export class Chats {
     return chat;
   }
 
-  /** Renames a chat. */
+  /** Changes the name or the metadata of a chat, or both. */
   update(chatId: number, params: RenameChatRequest, options?: RequestOptions): ApiPromise<Chat> {
     return this.#transport.request(
       { method: 'PATCH', path: `/chats/${idOf(chatId)}`, body: withUser(this.#user, params) },

@@ -127,6 +127,7 @@ export type {
 } from './messages.ts';
 export type { Page, PagePromise } from './page.ts';
 export type * from './schema.ts';
+export { type Source, type StepWithResult, sourcesOf } from './sources.ts';
 export type { FinalMessage, Reply, ReplyStream } from './stream.ts';
 export type { SubmitOptions, SubmitParams, SubmitProgress, SubmittedBatches } from './submit-and-wait.ts';
 export type { ApiPromise, RequestOptions, WithResponse } from './transport.ts';

@@ -28,19 +28,31 @@ export interface CreateChatRequest {
    * The client's identifier of the user. Required if the workspace is in whitelist mode.
    */
   external_user_id?: string | null;
+  /**
+   * An addition: up to 16 pairs of texts, which are returned with the resource. A key has 1 to 64 characters, and all pairs have at most 500 bytes as JSON (UTF-8).
+   */
+  metadata?: {
+    [k: string]: string;
+  } | null;
 }
 /**
- * A new name for a chat.
+ * A new name for a chat, changes of its metadata, or both.
  */
 export interface RenameChatRequest {
   /**
    * The name of the chat.
    */
-  name: string;
+  name?: string | null;
   /**
    * The user of the chat. Required if the chat has one.
    */
   external_user_id?: string | null;
+  /**
+   * An addition: pairs that are set, or with null removed; other pairs stay. The bounds of `metadata` are those of all pairs after the change: 16 pairs, 500 bytes.
+   */
+  metadata?: {
+    [k: string]: string | null;
+  } | null;
 }
 /**
  * A message to the agent of a chat.
@@ -163,6 +175,12 @@ export interface CreateBatchRequest {
    */
   webhook?: WebhookConfiguration | null;
   /**
+   * An addition: up to 16 pairs of texts, which are returned with the resource. A key has 1 to 64 characters, and all pairs have at most 500 bytes as JSON (UTF-8).
+   */
+  metadata?: {
+    [k: string]: string;
+  } | null;
+  /**
    * An addition: the form of the reply. A reply that is not in the form is an error, and no client gets its text.
    */
   response_format?: ResponseFormat | null;
@@ -259,6 +277,12 @@ export interface BatchEndedEventData {
    * How many requests have failed.
    */
   failed_requests: number;
+  /**
+   * The pairs of its client; `{}` without any. An addition.
+   */
+  metadata: {
+    [k: string]: string;
+  };
 }
 /**
  * An agent of the workspace.
@@ -381,6 +405,12 @@ export interface Chat {
    * The client's identifier of the user, null if the chat was created without one.
    */
   external_user_id: string | null;
+  /**
+   * The pairs of its client; `{}` without any. An addition.
+   */
+  metadata: {
+    [k: string]: string;
+  };
   /**
    * When it was created: ISO 8601, UTC, milliseconds.
    */
@@ -962,6 +992,12 @@ export interface Batch {
    * How many requests have failed so far.
    */
   failed_requests: number;
+  /**
+   * The pairs of its client; `{}` without any. An addition.
+   */
+  metadata: {
+    [k: string]: string;
+  };
   /**
    * When it was created: ISO 8601, UTC, milliseconds.
    */

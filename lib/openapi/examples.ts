@@ -44,6 +44,7 @@ const chat: ChatResource = {
   name: 'Returns',
   meta: { external_user_id: user, conversation_agent_id: agentId },
   external_user_id: user,
+  metadata: { topic: 'returns' },
   created_at: '2026-01-05T09:00:00.000Z',
   updated_at: '2026-01-05T09:00:00.000Z',
 };
@@ -98,6 +99,7 @@ const batch: BatchResource = {
   total_requests: 2,
   completed_requests: 0,
   failed_requests: 0,
+  metadata: { import: '2026-01-05' },
   created_at: '2026-01-05T10:00:00.000Z',
   completed_at: null,
   cancelled_at: null,
@@ -180,7 +182,12 @@ type Bodies = { [Name in DocumentedRouteName]: z.input<(typeof routes)[Name]['bo
 
 /** The body of each route that has one. */
 export const requestExamples = {
-  'create-chat': { name: 'Returns', agent_id: agentId, external_user_id: user },
+  'create-chat': {
+    name: 'Returns',
+    agent_id: agentId,
+    external_user_id: user,
+    metadata: { topic: 'returns' },
+  },
   'rename-chat': { name: 'Return of a lamp', external_user_id: user },
   'send-message': {
     message: 'How do I return an item?',
@@ -203,6 +210,7 @@ export const requestExamples = {
       events: ['completed', 'failed'],
       secret: 'a secret',
     },
+    metadata: { import: '2026-01-05' },
   },
 } satisfies Partial<Bodies>;
 
@@ -345,5 +353,12 @@ export const failedUploadExample = {
 export const webhookExample: WebhookPayload = {
   event: 'batch.completed',
   timestamp: '2026-01-05T10:00:21.500Z',
-  data: { id: batchId, status: 'completed', total_requests: 2, completed_requests: 1, failed_requests: 1 },
+  data: {
+    id: batchId,
+    status: 'completed',
+    total_requests: 2,
+    completed_requests: 1,
+    failed_requests: 1,
+    metadata: { import: '2026-01-05' },
+  },
 };

@@ -15,6 +15,7 @@ const attachedFiles = `\`uuid\` of each uploaded file to attach. At most ${limit
 const publishedAgent = 'The id of a published agent of the workspace.';
 const replyForm =
   'An addition: the form of the reply. A reply that is not in the form is an error, and no client gets its text.';
+const metadata = `An addition: up to ${limits.metadataPairs} pairs of texts, which are returned with the resource. A key has 1 to ${limits.metadataKeyCharacters} characters, and all pairs have at most ${limits.metadataBytes} bytes as JSON (UTF-8).`;
 const chatName = 'The name of the chat.';
 
 export const requests: Readonly<Record<string, SchemaDescription>> = {
@@ -23,11 +24,13 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
     name: `${chatName} A generated title may replace it after the first message.`,
     agent_id: 'The id of the agent that replies in the chat. It cannot be changed.',
     external_user_id: whitelistUser,
+    metadata,
   },
   RenameChatRequest: {
-    schema: 'A new name for a chat.',
+    schema: 'A new name for a chat, changes of its metadata, or both.',
     name: chatName,
     external_user_id: 'The user of the chat. Required if the chat has one.',
+    metadata: `An addition: pairs that are set, or with null removed; other pairs stay. The bounds of \`metadata\` are those of all pairs after the change: ${limits.metadataPairs} pairs, ${limits.metadataBytes} bytes.`,
   },
   SendMessageRequest: {
     schema: 'A message to the agent of a chat.',
@@ -82,6 +85,7 @@ export const requests: Readonly<Record<string, SchemaDescription>> = {
     agent_id: `${publishedAgent} It replies to each request that names no other agent.`,
     requests: 'The requests, each with its own `custom_id`.',
     webhook: 'The server to call when the batch ends.',
+    metadata,
     response_format: replyForm,
   },
   BatchRequestItem: {

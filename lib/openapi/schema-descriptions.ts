@@ -10,6 +10,7 @@ const incomplete =
 const chatName = 'The name of the chat.';
 const createdAt = 'When it was created: ISO 8601, UTC, milliseconds.';
 const updatedAt = 'When it was last changed: ISO 8601, UTC, milliseconds.';
+const metadata = 'The pairs of its client; `{}` without any. An addition.';
 const userOfChat = "The client's identifier of the user, null if the chat was created without one.";
 
 const eventFields = {
@@ -124,6 +125,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     id: 'The id of the chat.',
     name: chatName,
     external_user_id: userOfChat,
+    metadata,
     created_at: createdAt,
     updated_at: updatedAt,
   },
@@ -222,6 +224,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     status: batchStatus,
     agent_id: 'The id of the agent that replies to each request that names no other agent.',
     ...batchCounts,
+    metadata,
     created_at: createdAt,
     completed_at: 'When the batch was completed: ISO 8601, UTC. null before.',
     cancelled_at: 'When the batch was cancelled: ISO 8601, UTC. null unless cancelled.',
@@ -276,6 +279,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
     total_requests: 'How many requests were submitted.',
     completed_requests: 'How many requests have succeeded.',
     failed_requests: 'How many requests have failed.',
+    metadata,
   },
   Pagination: {
     schema: 'Where the page is in the list.',

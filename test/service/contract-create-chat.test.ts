@@ -13,7 +13,7 @@ const unknownId = '00000000-0000-4000-8000-000000000000';
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('a created chat', () => {
-  it('has exactly the fields of the specification', async () => {
+  it('has the fields of the specification, and metadata', async () => {
     const { client, agentId } = await openTenant(service);
     const before = Date.now();
     const { status, body } = await client.post<ChatResource>('/chats', {
@@ -29,6 +29,7 @@ describe('a created chat', () => {
         name: 'Support',
         meta: { external_user_id: 'user-1', conversation_agent_id: agentId },
         external_user_id: 'user-1',
+        metadata: {},
         created_at: expect.stringMatching(timestamp),
         updated_at: body.data.created_at,
       },

@@ -235,7 +235,11 @@ describe('a refusal', () => {
       );
     }
     expect(await tenant.history(chat)).toEqual([]);
-    expect(await table.read(keys.chatOfFile(tenant.workspaceId, file.uuid, chat.id))).toBeUndefined();
+    for (const key of [
+      keys.chatOfFile(tenant.workspaceId, file.uuid, chat.id),
+      keys.fileOfChat(tenant.workspaceId, chat.id, file.uuid),
+    ])
+      expect(await table.read(key)).toBeUndefined();
     expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
     table.close();
   });

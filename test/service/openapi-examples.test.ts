@@ -71,7 +71,7 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
   };
 
   const uploaded = (await upload('a.txt')) as { data: UploadedFile };
-  const chat = await tenant.createChat(user);
+  const chat = await tenant.createChat({ ...user, metadata: { topic: 'lamps' } });
   const messages = `/chats/${chat.id}/messages`;
   const message = 'Where is the lamp?\nlookup {"query": "lamp"}';
   const body = { message, agent_id, attached_file_uuids: [uploaded.data.uuid], ...user };
@@ -82,14 +82,21 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
   const feedback = { type: 'sys_helpful', ...user };
   const rated = await request('POST', `${messages}/${history[1]?.id}/feedbacks`, feedback);
   const requests = [{ custom_id: 'a', message: 'Hi' }];
-  const created = await client.post<BatchResource>('/batches', { agent_id, requests });
+  const created = await client.post<BatchResource>('/batches', {
+    ...{ agent_id, requests, metadata: { import: '7' } },
+  });
   const batch = `/batches/${dataOf(created).id}`;
   await waitForBatchEnd(client, dataOf(created).id);
 
   const unused = (await upload('b.txt')) as { data: UploadedFile };
   const real = {
     'list-published-agents': await request('GET', '/chats/published-agents'),
-    'create-chat': await request('POST', '/chats', { name: 'A', agent_id, ...user }),
+    'create-chat': await request('POST', '/chats', {
+      name: 'A',
+      agent_id,
+      metadata: { topic: 'lamps' },
+      ...user,
+    }),
     'list-chats': await request('GET', '/chats'),
     'get-chat': await request('GET', `/chats/${chat.id}?external_user_id=ann`),
     'list-messages': await request('GET', `${messages}?external_user_id=ann`),

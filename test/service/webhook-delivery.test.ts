@@ -61,6 +61,7 @@ describe('a call', () => {
         total_requests: 1,
         completed_requests: 1,
         failed_requests: 0,
+        metadata: {},
       },
     });
     expect(calls[0]?.headers).toMatchObject({
@@ -189,6 +190,7 @@ describe('events', () => {
           total_requests: 1,
           completed_requests: 1,
           failed_requests: 0,
+          metadata: {},
         },
       },
     ]);

@@ -31,7 +31,8 @@ const end = async (batch: Batch): Promise<void> => {
 describe('a new batch', () => {
   it('is stored with everything that it has', async () => {
     const webhook = { events: ['completed' as const], target: 'encrypted' };
-    const batch = newBatch({ webhookEvents: webhook.events });
+    const metadata = { import_run: '7', 'ключ 😀': '' };
+    const batch = newBatch({ webhookEvents: webhook.events, metadata });
     await batches.create(batch, sampleRequests(3), webhook, null);
     expect(await batches.webhook(batch)).toEqual(webhook);
     for (const each of [batch, await create()])

@@ -235,6 +235,31 @@ describe('a page of chats', () => {
     expect(await chats.setTitle({ ...chat, id: 99 }, 'Of no chat', at)).toBe(false);
   });
 
+  it('metadata replaces what was read, and nothing that was stored meanwhile', async () => {
+    const own = newWorkspace();
+    const [plain, chat] = [
+      await chats.create(newChat(own)),
+      await chats.create(newChat(own, { metadata: { colour: 'red', 'ключ 😀': '' } })),
+    ];
+    expect(plain).not.toHaveProperty('metadata');
+    expect(await chats.get(own, chat.id)).toEqual(chat);
+    const at = '2027-02-01T00:00:00.000Z';
+    const set = (read: Chat, metadata: Chat['metadata'], name?: string) =>
+      chats.setMetadata(read, { metadata, name }, at);
+    for (const read of [plain, chat]) {
+      expect(await set(read, { colour: 'blue' })).toEqual({ isDone: true });
+      const now = { ...read, metadata: { colour: 'blue' }, updatedAt: at };
+      expect(await set(read, { colour: 'green' }, 'Lost')).toEqual({ isDone: false, chat: now });
+      expect(await chats.get(own, read.id)).toEqual(now);
+      expect(await set(now, undefined, 'Mine')).toEqual({ isDone: true });
+      expect(await chats.setTitle(read, 'Too late', at)).toBe(false);
+      const { metadata, ...others } = now;
+      expect(await chats.get(own, read.id)).toEqual({ ...others, name: 'Mine' });
+    }
+    expect(await set({ ...chat, id: 99 }, { colour: 'red' })).toEqual({ isDone: false, chat: undefined });
+    expect(await chats.get(own, 99)).toBeUndefined();
+  });
+
   it('has the chats as they are now', async () => {
     const own = newWorkspace();
     const chat = await chats.create(newChat(own));

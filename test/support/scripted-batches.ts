@@ -47,6 +47,7 @@ export class ScriptedBatches {
       total_requests: requests.length,
       completed_requests: 0,
       failed_requests: 0,
+      metadata: {},
       created_at: new Date(now).toISOString(),
       completed_at: null,
       cancelled_at: null,

@@ -13,6 +13,7 @@ import {
 import { idempotencyHeaders } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
 import { attachedFileUuids } from '#contract/message.ts';
+import { metadata } from '#contract/metadata.ts';
 import { cursorQuery, pageQuery } from '#contract/pagination.ts';
 import { responseFormat } from '#contract/response-format.ts';
 import { httpUrlForm, isHttpUrl, isPlainLoopbackUrl } from '#contract/urls.ts';
@@ -69,6 +70,7 @@ export const createBatchBody = z
       .min(1, { error: 'must have at least 1 element' })
       .max(limits.batchRequests, { error: `must have at most ${limits.batchRequests} elements` }),
     webhook: optional(webhook),
+    metadata: optional(metadata),
     response_format: optional(responseFormat),
   })
   .meta({ id: 'CreateBatchRequest' });

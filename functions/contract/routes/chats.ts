@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { chatName, externalUserId, optional, uuid } from '#contract/fields.ts';
 import { idempotencyHeaders } from '#contract/headers.ts';
+import { metadata, metadataChanges } from '#contract/metadata.ts';
 import { cursorQuery, orderBy, pageQuery } from '#contract/pagination.ts';
 import { chatPath, defaults, type Route, readDefaults, userHeaders, userQuery } from './route.ts';
 
@@ -14,7 +15,12 @@ export const createChatRoute = {
   rateClass: 'writes',
   headers: idempotencyHeaders,
   body: z
-    .object({ name: chatName, agent_id: uuid, external_user_id: optional(externalUserId) })
+    .object({
+      name: chatName,
+      agent_id: uuid,
+      external_user_id: optional(externalUserId),
+      metadata: optional(metadata),
+    })
     .meta({ id: 'CreateChatRequest' }),
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
 } as const satisfies Route;
@@ -51,13 +57,21 @@ export const renameChatRoute = {
   name: 'rename-chat',
   method: 'PATCH',
   path: '/chats/{chat_id}',
-  summary: 'Rename a chat',
-  description: 'An addition to the specification.',
+  summary: 'Change the name or the metadata of a chat',
+  description: 'An addition to the specification. The request has `name`, `metadata` or both.',
   tag: 'Chats',
   rateClass: 'writes',
   parameters: chatPath,
   body: z
-    .object({ name: chatName, external_user_id: optional(externalUserId) })
+    .object({
+      name: optional(chatName),
+      external_user_id: optional(externalUserId),
+      metadata: optional(metadataChanges),
+    })
+    .refine(({ name, metadata: changes }) => name !== undefined || changes !== undefined, {
+      path: ['name'],
+      error: 'or metadata is required',
+    })
     .meta({ id: 'RenameChatRequest' }),
   failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

@@ -1,5 +1,6 @@
 import type { BatchResource, WebhookPayload } from '#contract/batch.ts';
 import type { BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
+import type { Metadata } from '#contract/metadata.ts';
 import { batchLeasePrefix } from '#domain/chats/chat.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
@@ -12,6 +13,8 @@ export interface Batch {
   id: string;
   workspaceId: string;
   agentId: string;
+  /** Absent without pairs. */
+  metadata?: Metadata | undefined;
   /** The API key that created the batch; its usage is counted for this key. */
   apiKeyId: string;
   status: BatchStatus;
@@ -222,6 +225,7 @@ export function batchResource(batch: Batch): BatchResource {
     total_requests: batch.total,
     completed_requests: batch.completed,
     failed_requests: batch.failed,
+    metadata: batch.metadata ?? {},
     created_at: batch.createdAt,
     completed_at: batch.completedAt,
     cancelled_at: batch.cancelledAt,
@@ -235,11 +239,11 @@ export function deliveryOf(ended: Batch): WebhookDelivery | null {
   if (status === 'in_progress' || status === 'cancelling' || !wantsWebhook(ended)) return null;
   const endedAt = ended.completedAt ?? ended.cancelledAt;
   if (endedAt === null) throw new Error(`The batch ${ended.id} has ended without a time`);
-  const { id, total_requests, completed_requests, failed_requests } = batchResource(ended);
+  const { id, total_requests, completed_requests, failed_requests, metadata } = batchResource(ended);
   const payload: WebhookPayload = {
     event: `batch.${status}`,
     timestamp: endedAt,
-    data: { id, status, total_requests, completed_requests, failed_requests },
+    data: { id, status, total_requests, completed_requests, failed_requests, metadata },
   };
   return {
     workspaceId: ended.workspaceId,

@@ -106,6 +106,7 @@ function newBatch(
     expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
     stop: null,
     webhookEvents: body.webhook?.events ?? [],
+    metadata: body.metadata,
     ...(hasFormat(body) && { hasFormat: true as const }),
     executionNumber: 1,
     next: 0,

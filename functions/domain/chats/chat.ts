@@ -1,4 +1,5 @@
 import type { ChatResource } from '#contract/chat.ts';
+import type { Metadata } from '#contract/metadata.ts';
 import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
@@ -64,6 +65,8 @@ export interface Chat {
   lease: Lease | null;
   /** The batch whose request created the chat. */
   batchId?: string;
+  /** Absent without pairs. */
+  metadata?: Metadata | undefined;
 }
 
 /** A chat with an external user belongs to that user; a chat without one belongs to the whole workspace. */
@@ -79,6 +82,7 @@ export const chatResource = (chat: Chat): ChatResource => ({
     ...(chat.batchId !== undefined && { batch_id: chat.batchId }),
   },
   external_user_id: chat.externalUserId,
+  metadata: chat.metadata ?? {},
   created_at: chat.createdAt,
   updated_at: chat.updatedAt,
 });
@@ -94,6 +98,8 @@ export interface NewChat {
   agentId: string;
   name: string;
   externalUserId: string | null;
+  /** Absent without pairs. */
+  metadata?: Metadata | undefined;
 }
 
 export interface LeaseRequest {
@@ -179,6 +185,16 @@ export interface ChatStore {
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /** Sets the name for good: no title replaces it. Returns false if the chat does not exist. */
   rename(chat: Chat, name: string, now: string): Promise<boolean>;
+  /**
+   * Sets the metadata, and like `rename` the name if there is one, unless other metadata was stored since the chat was
+   * read.
+   * @returns otherwise the chat as it is, or undefined if there is none
+   */
+  setMetadata(
+    chat: Chat,
+    changes: { metadata: Metadata | undefined; name: string | undefined },
+    now: string,
+  ): Promise<{ isDone: true } | { isDone: false; chat: Chat | undefined }>;
   /** Sets a title as the name. Returns false if the chat was renamed, or does not exist. */
   setTitle(chat: Chat, title: string, now: string): Promise<boolean>;
 }

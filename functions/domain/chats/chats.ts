@@ -1,5 +1,6 @@
-import { agentNotFound, chatNotFound, ServiceError } from '#contract/errors.ts';
+import { agentNotFound, chatNotFound, invalidField, ServiceError } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
+import { type Metadata, problemOfMetadata, unlessEmpty } from '#contract/metadata.ts';
 import type { ListPage } from '#contract/pagination.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { allEnded, untilAborted } from '#domain/platform/promises.ts';
@@ -24,7 +25,7 @@ import type { SentTurn } from './turn.ts';
  */
 export async function createChat(
   services: Services<'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>,
-  input: { workspaceId: string; agentId: string; name: string; externalUserId: string | undefined },
+  input: Omit<NewChat, 'externalUserId'> & { externalUserId: string | undefined },
   keys: { client: IdempotencyKey | null; gateway: IdempotencyKey },
   awaitRateLimit: AwaitRateLimit,
 ): Promise<{ chat: Chat; replayed: boolean }> {
@@ -79,20 +80,48 @@ export async function findChat(services: Services<'chats' | 'workspaces'>, input
   return chat;
 }
 
+/** A name, or changes of the metadata, or both. */
+interface ChatChanges {
+  name?: string | undefined;
+  /** null removes a pair. */
+  metadata?: Readonly<Record<string, string | null>> | undefined;
+}
+
 /**
- * Changes the name of a chat.
- * @throws clientNotAllowed, then notFound `Chat not found`
+ * Changes the name of a chat, or its metadata, or both.
+ * @throws clientNotAllowed, then notFound `Chat not found`, then badRequest for metadata that would be too large
  */
 export async function renameChat(
   services: Services<'chats' | 'clock' | 'workspaces'>,
-  { name, ...input }: ChatOfUser & { name: string },
+  { name, metadata: changes, ...input }: ChatOfUser & ChatChanges,
   awaitRateLimit: AwaitRateLimit,
 ): Promise<Chat> {
-  const chat = await findChat(services, input);
+  let chat = await findChat(services, input);
+  let metadata = changedMetadata(chat, changes);
   await awaitRateLimit();
   const updatedAt = services.clock.now().toISOString();
-  if (!(await services.chats.rename(chat, name, updatedAt))) throw chatNotFound();
-  return { ...chat, name, updatedAt };
+  if (changes === undefined) {
+    const renamed = { ...chat, name: name ?? chat.name, updatedAt };
+    if (!(await services.chats.rename(chat, renamed.name, updatedAt))) throw chatNotFound();
+    return renamed;
+  }
+  // Another request may have changed other pairs since the read.
+  for (;;) {
+    const outcome = await services.chats.setMetadata(chat, { metadata, name }, updatedAt);
+    if (outcome.isDone) return { ...chat, name: name ?? chat.name, metadata, updatedAt };
+    if (outcome.chat === undefined) throw chatNotFound();
+    chat = outcome.chat;
+    metadata = changedMetadata(chat, changes);
+  }
+}
+
+/** @throws badRequest */
+function changedMetadata({ metadata }: Chat, changes: ChatChanges['metadata'] = {}): Metadata | undefined {
+  const pairs = Object.entries({ ...metadata, ...changes });
+  const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
+  const problem = problemOfMetadata(changed);
+  if (problem !== undefined) throw invalidField('metadata', problem);
+  return unlessEmpty(changed);
 }
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;

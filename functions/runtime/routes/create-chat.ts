@@ -24,7 +24,13 @@ export const serveWith = (onCreated: (chat: Chat) => void) =>
       const { workspaceId, body } = request;
       const { chat, replayed } = await createChat(
         services,
-        { workspaceId, agentId: body.agent_id, name: body.name, externalUserId: body.external_user_id },
+        {
+          workspaceId,
+          agentId: body.agent_id,
+          name: body.name,
+          externalUserId: body.external_user_id,
+          metadata: body.metadata,
+        },
         { client: idempotencyKeyOf(createChatRoute, request), gateway: gatewayKeyOf(request) },
         awaitRateLimit,
       );

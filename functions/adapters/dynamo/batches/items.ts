@@ -1,3 +1,4 @@
+import { metadataItem, metadataOf } from '#adapters/dynamo/chats/chat-item.ts';
 import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import {
@@ -18,10 +19,11 @@ import type { Clock } from '#domain/platform/services.ts';
 /** A new batch: without slots and counts. */
 export function storedBatch(batch: Batch): Item {
   const { completed, failed, completedAt, cancelledAt, stop, ...stored } = batch;
-  const { webhookEvents, executionNumber, slotsMade, ...same } = stored;
+  const { webhookEvents, executionNumber, slotsMade, metadata, ...same } = stored;
   return {
     ...keys.batch(batch.workspaceId, batch.id),
     ...withoutNulls(attributesOf(same)),
+    ...metadataItem(metadata),
     ...{ run: executionNumber, next: 0, made: 0, slots: {} },
     ...(webhookEvents.length > 0 && { events: webhookEvents }),
   };
@@ -33,6 +35,7 @@ export function batchOf(item: Item): Batch {
   return {
     ...{ completed: 0, failed: 0, completedAt: null, cancelledAt: null },
     ...fieldsOf<Batch>(same),
+    ...metadataOf(item),
     stop: reason === undefined ? null : { reason: reason as StopReason, at: at as string },
     webhookEvents: (events as WebhookEvent[] | undefined) ?? [],
     executionNumber: run as number,

@@ -1,10 +1,19 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { attributesNamed, changing, type Item } from '#adapters/dynamo/table/table.ts';
+import type { Metadata } from '#contract/metadata.ts';
 import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
 
 export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
 
-const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId'>>({
+/** As JSON, in which a key such as `constructor` is one of many: marshalling fails for objects with it. */
+export const metadataItem = (metadata: Metadata | undefined): Item => ({
+  metadata: metadata && JSON.stringify(metadata),
+});
+
+export const metadataOf = ({ metadata }: Item): { metadata?: Metadata } =>
+  metadata === undefined ? {} : { metadata: JSON.parse(metadata as string) };
+
+const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId' | 'metadata'>>({
   id: ['id'],
   workspaceId: ['workspace_id'],
   agentId: ['agent_id'],
@@ -20,6 +29,7 @@ export const chatItem = (chat: Chat, entry: number): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
   ...chats.itemOf(chat),
   ...leaseItem(chat.lease),
+  ...metadataItem(chat.metadata),
   entry,
   // Only the claim of a batch request creates a chat under a lease. The lease id names the request.
   ...(chat.lease !== null && { created_for: chat.lease.id }),
@@ -34,6 +44,7 @@ const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item
 export const chatOf = (item: Item): Chat => ({
   ...chats.fieldsOf(item),
   lease: leaseOf(item),
+  ...metadataOf(item),
   ...(item.created_for !== undefined && { batchId: batchIdIn(item.created_for as string) }),
 });
 

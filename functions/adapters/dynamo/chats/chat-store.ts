@@ -6,7 +6,7 @@ import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store
 import type { Chat, ChatPages, ChatStore, LeaseRequest, NewChat, NewChatStore } from '#domain/chats/chat.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import { chatOf, leaseItem, releasing } from './chat-item.ts';
+import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
 /** How often a page is read again if a chat on it is deleted meanwhile. */
@@ -84,6 +84,22 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
       ...changing({ name, updated_at: now, renamed: true }),
       ConditionExpression: 'attribute_exists(agent_id)',
     }),
+
+  async setMetadata(chat, { metadata, name }, now) {
+    const { isDone, item } = await table.updateIf({
+      Key: keyOf(chat),
+      ...changingIf(
+        {
+          metadata: metadataItem(metadata).metadata ?? null,
+          updated_at: now,
+          ...(name !== undefined && { name, renamed: true }),
+        },
+        { agent_id: chat.agentId, ...metadataItem(chat.metadata) },
+      ),
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    return isDone ? { isDone } : { isDone, chat: item && chatOf(item) };
+  },
 
   setTitle: (chat, title, now) =>
     isUpdated(table, {

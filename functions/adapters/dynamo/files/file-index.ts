@@ -28,9 +28,13 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
   async attach(file, chatId) {
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
-    // This item goes first, so that a purge of the chat finds the other item, even after a crash. It stays if the file is
-    // closed: a purge that has closed the file, and was interrupted, finds the file by it.
-    await table.put({ Item: { ...keys.fileOfChat(workspaceId, chatId, uuid), scope, ...ttlOf(file) } });
+    const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
+    // This item goes first, so that a purge of the chat finds the other item, even after a crash.
+    const before = await table.update({
+      Key: fileOfChat,
+      ...changing({ scope, ...ttlOf(file) }),
+      ReturnValues: 'ALL_OLD',
+    });
     const attempt = randomUUID();
     const { attached } = await table.update({
       Key: chatOfFile,
@@ -45,6 +49,8 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
       await transactIfFirst(table, () => [
         // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
         { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
+        // A purge of the chat that has closed the file, and was interrupted, finds the file by this item.
+        ...(before.scope === undefined ? [{ Delete: { Key: fileOfChat } }] : []),
       ]);
     return false;
   },

@@ -1,0 +1,49 @@
+import * as z from 'zod';
+import { countCharacters, optionalText } from './fields.ts';
+import { limits } from './limits.ts';
+
+/** Texts that a client keeps with a chat or a batch. The service only stores and returns them. */
+export type Metadata = Readonly<Record<string, string>>;
+
+const { metadataPairs, metadataKeyCharacters, metadataBytes } = limits;
+
+const isKey = (key: string): boolean =>
+  key !== '' && key.isWellFormed() && countCharacters(key) <= metadataKeyCharacters;
+
+/** @returns what is wrong with the whole, as the rest of a sentence about the field */
+export function problemOfMetadata(metadata: Metadata): string | undefined {
+  if (Object.keys(metadata).length > metadataPairs) return `must have at most ${metadataPairs} pairs`;
+  return new TextEncoder().encode(JSON.stringify(metadata)).length > metadataBytes
+    ? `must be at most ${metadataBytes} bytes as JSON`
+    : undefined;
+}
+
+const value = optionalText(metadataBytes);
+
+const pairsOf = <Value extends z.ZodType>(value: Value) =>
+  z
+    .preprocess(
+      (given, context) => {
+        // A record of zod leaves this key out, and so would an item of DynamoDB.
+        if (Object.hasOwn(Object(given), '__proto__')) context.addIssue('must not have the key __proto__');
+        return given;
+      },
+      z.record(z.string(), value),
+    )
+    .refine((pairs) => Object.keys(pairs).every(isKey), {
+      error: `must have keys of 1 to ${metadataKeyCharacters} characters`,
+      abort: true,
+    });
+
+export const unlessEmpty = (pairs: Metadata): Metadata | undefined =>
+  Object.keys(pairs).length === 0 ? undefined : pairs;
+
+export const metadata = pairsOf(value)
+  .superRefine((pairs, context) => {
+    const message = problemOfMetadata(pairs);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .transform(unlessEmpty);
+
+/** Changes of stored pairs: null removes one. The bounds are those of the changed whole. */
+export const metadataChanges = pairsOf(value.nullable());

@@ -1,0 +1,68 @@
+/** Something that a tool of the agent has found, for a list below the reply. */
+export interface Source {
+  /** The type of the step that has found it first. */
+  type: string;
+  title?: string;
+  /** The address of a page, or what a knowledge base names, such as `s3://…`. Make links of http and https alone. */
+  url?: string;
+  /** The id of a document of the workspace. */
+  documentId?: string;
+  /** The page of the document, counted from 1. */
+  page?: number;
+}
+
+/** The part of a step that names sources: of the history, of a stream's `response.reasoning_step.end`, or of `agent_steps`. */
+export interface StepWithResult {
+  type: string;
+  result: { success: boolean; data?: unknown } | null;
+}
+
+/**
+ * The pages and documents that the built-in tools have found, each once, in the order of the steps. Several passages of
+ * one page of a document are one source.
+ */
+export function sourcesOf(steps: Iterable<StepWithResult>): Source[] {
+  const sources = new Map<string, Source>();
+  for (const { type, result } of steps) {
+    if (result?.success !== true) continue;
+    for (const found of foundIn(type, result.data)) {
+      const name = JSON.stringify([found.url ?? found.documentId, found.page]);
+      if (!sources.has(name)) sources.set(name, { type, ...found });
+    }
+  }
+  return [...sources.values()];
+}
+
+type Found = Omit<Source, 'type'>;
+
+function foundIn(type: string, data: unknown): Found[] {
+  switch (type) {
+    case 'consultant_search_web':
+      return (data as WebPage[]).map(pageIn);
+    case 'consultant_fetch_web_content':
+      return [pageIn(data as WebPage)];
+    case 'consultant_retrieve_context_source':
+      return (data as { results: { source: PassageSource }[] }).results.flatMap(({ source }) =>
+        documentIn(source),
+      );
+    default:
+      return [];
+  }
+}
+
+interface WebPage {
+  url: string;
+  /** May be empty. */
+  title: string;
+}
+
+const pageIn = ({ url, title }: WebPage): Found => ({ ...(title !== '' && { title }), url });
+
+/** Of a document of the workspace, or of what a knowledge base of Bedrock names, which may be nothing. */
+type PassageSource = { page?: number } & ({ document_id: string; name: string } | { uri?: string });
+
+function documentIn(source: PassageSource): Found[] {
+  const page = source.page === undefined ? {} : { page: source.page };
+  if ('document_id' in source) return [{ title: source.name, documentId: source.document_id, ...page }];
+  return source.uri === undefined ? [] : [{ url: source.uri, ...page }];
+}

@@ -1,0 +1,250 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import type { ChatResource } from '#contract/chat.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import type { ApiResponse } from '#support/client.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { postWithKey } from '#support/keyed-requests.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { quickTimer } from '#support/quick-timer.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { startWebhookReceiver } from '#support/webhook-receiver.ts';
+
+const logged: string[] = [];
+const receiver = closeAfterTests(await startWebhookReceiver());
+const { model, service, tenant } = await useScriptedService({
+  timer: quickTimer,
+  onLog: ({ line }) => logged.push(line),
+});
+const { client, agentId, workspaceId, createChat } = tenant;
+const table = closeAfterTests(dataTableOf(service));
+
+const readChat = async (id: number, query = ''): Promise<ChatResource> =>
+  dataOf(await client.get<ChatResource>(`/chats/${id}${query}`));
+const change = (id: number, metadata: unknown, fields: Record<string, unknown> = {}) =>
+  client.patch<ChatResource>(`/chats/${id}`, { metadata, ...fields });
+const itemsWith = async (text: string) =>
+  (await table.readAll()).filter((item) => inspect(item, { depth: null }).includes(text));
+const itemOfChat = async (name: string) => (await itemsWith(name)).find((item) => item.name === name);
+
+/** Metadata whose JSON has this many bytes: the marks `{"k":""}` are 8. */
+const ofBytes = (bytes: number) => ({ k: 'x'.repeat(bytes - 8) });
+const pairs = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`key ${index}`, '']));
+
+describe('the metadata of a chat', () => {
+  const metadata = { order: '4711', 'ключ 😀': '', constructor: 'a', toString: 'b', '1': '\u0000"\\' };
+
+  it('is that of its creation wherever the chat is shown', async () => {
+    const chat = await createChat({ metadata });
+    expect(chat.metadata).toEqual(metadata);
+    expect(await readChat(chat.id)).toEqual(chat);
+    const all = dataOf(await client.get<ChatResource[]>('/chats'));
+    expect(all.find(({ id }) => id === chat.id)).toEqual(chat);
+    const out = join(await temporaryFolder('metadata-'), 'chats.jsonl');
+    await agentctlOf(service).run('chats', 'export', '--workspace', workspaceId, '--out', out);
+    const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual({ type: 'chat', ...chat });
+  });
+
+  it('is none by default, and then no attribute', async () => {
+    for (const given of [undefined, null, {}]) {
+      const chat = await createChat({ name: `Plain ${given}`, metadata: given });
+      expect(chat.metadata).toEqual({});
+      expect(await itemOfChat(chat.name)).not.toHaveProperty('metadata');
+    }
+  });
+
+  it('is what the first of repeated requests gave', async () => {
+    const request = { path: '/chats', body: { name: 'Keyed', agent_id: agentId, metadata: { a: 'b' } } };
+    const key = crypto.randomUUID();
+    const first = await postWithKey(tenant, request, key);
+    expect(await change((first.body.data as ChatResource).id, { a: 'changed' })).toMatchObject({
+      status: 200,
+    });
+    expect((await postWithKey(tenant, request, key)).body).toEqual(first.body);
+    const other = { ...request, body: { ...request.body, metadata: { a: 'c' } } };
+    expect((await postWithKey(tenant, other, key)).status).toBe(400);
+  });
+
+  it('is changed pair by pair, and null removes one', async () => {
+    const chat = await createChat({ name: 'Changing', metadata: { a: '1', b: '2', c: '3' } });
+    const changed = dataOf(await change(chat.id, { b: null, c: 'three', d: '4', unknown: null }));
+    expect(changed).toEqual({
+      ...chat,
+      metadata: { a: '1', c: 'three', d: '4' },
+      updated_at: changed.updated_at,
+    });
+    expect(await readChat(chat.id)).toEqual(changed);
+    expect(dataOf(await change(chat.id, { a: 'one' }, { name: 'Changed' }))).toMatchObject({
+      ...{ name: 'Changed', metadata: { a: 'one', c: 'three', d: '4' } },
+    });
+    const renamed = dataOf(await change(chat.id, undefined, { name: 'Renamed' }));
+    expect(renamed).toMatchObject({ name: 'Renamed', metadata: { a: 'one', c: 'three', d: '4' } });
+    expect(dataOf(await change(chat.id, {}))).toMatchObject({ name: 'Renamed', metadata: renamed.metadata });
+    expect(dataOf(await change(chat.id, { a: null, c: null, d: null })).metadata).toEqual({});
+    expect(await itemOfChat('Renamed')).not.toHaveProperty('metadata');
+    expect(dataOf(await change(chat.id, { again: '' })).metadata).toEqual({ again: '' });
+  });
+
+  it('keeps the pairs of all concurrent requests', async () => {
+    const { id } = await createChat({ metadata: { counted: '0', gone: '' } });
+    const keys = Array.from({ length: 8 }, (_, index) => `key ${index}`);
+    const responses = await Promise.all([
+      ...keys.map((key) => change(id, { [key]: key })),
+      change(id, { gone: null }),
+      change(id, { counted: '1' }, { name: 'Renamed at once' }),
+    ]);
+    expect(responses.map(summaryOf)).toEqual(responses.map(() => '200/0 success'));
+    expect(await readChat(id)).toMatchObject({
+      name: 'Renamed at once',
+      metadata: { counted: '1', ...Object.fromEntries(keys.map((key) => [key, key])) },
+    });
+  });
+
+  it('never passes its bounds by concurrent requests', async () => {
+    const { id } = await createChat({ metadata: pairs(15) });
+    const responses = await Promise.all(['a', 'b', 'c'].map((key) => change(id, { [key]: key })));
+    expect(responses.map(summaryOf).toSorted()).toEqual([
+      '200/0 success',
+      ...Array(2).fill('400/10006 metadata must have at most 16 pairs'),
+    ]);
+    expect(Object.keys((await readChat(id)).metadata)).toHaveLength(16);
+  });
+
+  it('is for the user of the chat alone, and of no chat creates none', async () => {
+    const chat = await createChat({ external_user_id: 'ann', metadata: { a: 'b' } });
+    for (const [id, user] of [
+      [chat.id, 'bob'],
+      [999_999, 'ann'],
+    ] as const)
+      expect(summaryOf(await change(id, { a: 'c' }, { external_user_id: user }))).toBe(
+        '404/10003 Chat not found',
+      );
+    expect(await readChat(chat.id, '?external_user_id=ann')).toEqual(chat);
+  });
+
+  it('stays with its chat through turns, and no model gets it', async () => {
+    const chat = await createChat({ metadata: { order: 'canary-of-turns' } });
+    for (const message of ['One', 'Two'])
+      expect(summaryOf(await tenant.send(chat, { message }))).toBe('200/0 success');
+    expect((await readChat(chat.id)).metadata).toEqual(chat.metadata);
+    expect(model.calls.length).toBeGreaterThan(1);
+    expect(JSON.stringify(model.calls.map(({ request }) => request))).not.toContain('canary');
+  });
+});
+
+const tooMany = 'must have at most 16 pairs';
+const tooLong = 'must be at most 500 bytes as JSON';
+const keys = 'must have keys of 1 to 64 characters';
+const wrong: [what: string, metadata: unknown, problem: string][] = [
+  ['17 pairs', pairs(17), ` ${tooMany}`],
+  ['501 bytes', ofBytes(501), ` ${tooLong}`],
+  ['501 bytes of UTF-8', { k: `${'ä'.repeat(246)}x` }, ` ${tooLong}`],
+  ['501 bytes with what JSON escapes', { k: `${'\\'.repeat(246)}x` }, ` ${tooLong}`],
+  ['a key of 65 characters', { ['😀'.repeat(65)]: '' }, ` ${keys}`],
+  ['an empty key', { '': '' }, ` ${keys}`],
+  ['a key with half a character', { 'a\ud83d': '' }, ` ${keys}`],
+  ['a value with half a character', { a: 'a\ud83d' }, '.a must be valid Unicode text'],
+  ['a number as value', { a: 1 }, '.a must be a string'],
+  ['an object as value', { a: {} }, '.a must be a string'],
+  ['a list', [], ' must be an object'],
+  ['a text', 'a', ' must be an object'],
+  ['the key that objects inherit by', JSON.parse('{"__proto__":"a"}'), ' must not have the key __proto__'],
+];
+
+describe.each<[route: string, set: (metadata: unknown) => Promise<ApiResponse<{ metadata: unknown }>>]>([
+  ['POST /chats', (metadata) => client.post('/chats', { name: 'A', agent_id: agentId, metadata })],
+  [
+    'POST /batches',
+    (metadata) => client.post('/batches', { ...{ agent_id: agentId }, requests: requestsOf(1), metadata }),
+  ],
+  ['PATCH /chats/{chat_id}', async (metadata) => change((await createChat()).id, metadata)],
+])('%s', (_route, set) => {
+  it.each([
+    ['16 pairs', pairs(16)],
+    ['500 bytes', ofBytes(500)],
+    ['500 bytes of UTF-8', { k: 'ä'.repeat(246) }],
+    ['a key of 64 characters', { ['😀'.repeat(64)]: '' }],
+  ])('takes %s', async (_what, metadata) => {
+    expect(dataOf(await set(metadata)).metadata).toEqual(metadata);
+  });
+
+  it.each(wrong)('rejects %s', async (_what, metadata, problem) => {
+    expect(summaryOf(await set(metadata))).toBe(`400/10006 metadata${problem}`);
+  });
+});
+
+it('a null as value is for changes alone', async () => {
+  const response = await client.post('/chats', { name: 'A', agent_id: agentId, metadata: { a: null } });
+  expect(summaryOf(response)).toBe('400/10006 metadata.a must be a string');
+});
+
+it.each([
+  ['pairs', pairs(16), { more: '' }, tooMany],
+  ['bytes', ofBytes(500), { k: 'x'.repeat(493) }, tooLong],
+  ['bytes', ofBytes(495), { a: '' }, tooLong],
+])(
+  'a change may not add too many %s to those that stay, and then changes nothing',
+  async (_, metadata, more, problem) => {
+    const chat = await createChat({ metadata });
+    expect(summaryOf(await change(chat.id, more, { name: 'Changed' }))).toBe(`400/10006 metadata ${problem}`);
+    expect(await readChat(chat.id)).toEqual(chat);
+    const removed = Object.fromEntries(Object.keys(metadata).map((key) => [key, null]));
+    expect(dataOf(await change(chat.id, { ...removed, more: '' })).metadata).toEqual({ more: '' });
+  },
+);
+
+it.each([{}, { metadata: null }, { name: null, metadata: null }])(
+  'a change of nothing, %j, is rejected',
+  async (body) => {
+    const { id } = await createChat();
+    expect(summaryOf(await client.patch(`/chats/${id}`, body))).toBe(
+      '400/10006 name or metadata is required',
+    );
+  },
+);
+
+it('the metadata of a batch is shown with it, sent to its webhook, and stays if its user is erased', async () => {
+  const metadata = { import: 'canary-of-batch', 'ключ 😀': '' };
+  const requests = requestsOf(2, () => ({ external_user_id: 'erased-one' }));
+  const created = await submit(client, tenant, requests, {
+    ...{ metadata, webhook: { url: receiver.url } },
+  });
+  expect(created.metadata).toEqual(metadata);
+  const ended = await waitForBatchEnd(client, created.id);
+  expect(ended).toMatchObject({ status: 'completed', metadata });
+  expect(dataOf(await client.get<BatchResource[]>('/batches'))[0]).toEqual(ended);
+  const [call] = await receiver.called(1);
+  expect(call?.payload.data).toMatchObject({ id: created.id, metadata });
+  const [chat] = dataOf(await client.get<ChatResource[]>('/chats?external_user_id=erased-one'));
+  expect(chat?.metadata).toEqual({});
+  dataOf(await change(chat?.id ?? 0, { note: 'canary-of-user' }, { external_user_id: 'erased-one' }));
+
+  expect(summaryOf(await client.delete('/users?external_user_id=erased-one'))).toBe('202/0 success');
+  await expect.poll(() => itemsWith('canary-of-user'), { timeout: 30_000, interval: 500 }).toEqual([]);
+  expect(dataOf(await client.get<BatchResource>(`/batches/${created.id}`)).metadata).toEqual(metadata);
+
+  const plain = await submit(client, tenant, requestsOf(1), { metadata: {} });
+  expect(plain.metadata).toEqual({});
+  const [item] = (await itemsWith(plain.id)).filter(({ sk }) => sk === 'BATCH');
+  expect(item).toMatchObject({ id: plain.id });
+  expect(item).not.toHaveProperty('metadata');
+});
+
+it('no log line and no metric has metadata', async () => {
+  const [chat] = [await createChat({ metadata: { key: 'canary' } })];
+  await change(chat.id, { 'canary-key': 'canary' });
+  await change(chat.id, { 'canary-key': 1 });
+  await change(chat.id, { ['canary'.repeat(20)]: '' });
+  const before = logged.length;
+  await readChat(chat.id);
+  await expect.poll(() => logged.length).toBeGreaterThan(before);
+  expect(logged.join()).toContain('create-batch');
+  expect(logged.filter((line) => line.includes('canary'))).toEqual([]);
+});
