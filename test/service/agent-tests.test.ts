@@ -80,7 +80,7 @@ describe('agentctl agents test', () => {
     ]);
     const added = (await itemsOf(workspaceId)).filter((item) => !before.includes(item));
     expect(added).toEqual([expect.stringMatching(/#USAGE [\d-]+#operators#/)]);
-    expect(await usageOf(workspaceId)).toEqual([
+    expect(await usageOf(workspaceId)).toMatchObject([
       {
         name: 'operators',
         counts: { ...noCounts, tests: 2 },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { noUsage } from '#domain/chats/message.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -108,7 +109,7 @@ describe('a function that is killed', () => {
     expect(closed[1]?.meta).toEqual({
       error: interrupted,
       reasoning_steps: [],
-      token_usage: { total_prompt_tokens: 0, total_completion_tokens: 0, total_tokens: 0, total_calls: 0 },
+      token_usage: noUsage,
     });
     replyWith(call, 'Gladly');
     expect((await sending).body.data).toBe('Gladly');
