@@ -4,10 +4,10 @@ import type { AgentRuntime, CallUsage, ReplyEnd } from '#domain/chats/agent-runt
 import { noUsage } from '#domain/chats/message.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/failures.ts';
 import { sumOf } from '#domain/platform/services.ts';
-import { requestModel } from './fallback-models.ts';
 import { findProvider } from './models/model-provider.ts';
 import type { Emit, Task } from './prepare-agent.ts';
 import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './reply-loop.ts';
+import { requestModel } from './request-model.ts';
 import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
 

@@ -1,37 +1,7 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { AgentDefinition } from '#contract/agent.ts';
 import type { ReplyBudget } from '#domain/chats/agent-runtime.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
-import type { Clock, RetryReason } from '#domain/platform/services.ts';
-import { findProvider, type ModelProvider } from './models/model-provider.ts';
-import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from './retrying-model.ts';
-
-export interface ModelSettings {
-  providers: Record<string, ModelProvider>;
-  clock: Pick<Clock, 'now' | 'after'>;
-  /** Returns a number from 0 to 1. */
-  random: () => number;
-  /** Called before each retry of a model call. */
-  onRetry: (model: string, reason: RetryReason) => void;
-  /** Called for each error response of a provider. Its body may quote the prompt. */
-  onRejected: (call: RejectedCall) => void;
-}
-
-/** Returns a model with retries. Each retry counts in the budget of the reply. */
-export const requestModel = (
-  settings: ModelSettings,
-  name: string,
-  model: LanguageModelV4,
-  budget: ReplyBudget,
-  attempts?: number,
-): RetryingModel =>
-  retryingModel(model, {
-    ...(attempts !== undefined && { attempts }),
-    ...timingOf(settings.clock, settings.random),
-    mayRetry: () => budget.takeModelCall(),
-    onRetry: (failure) => settings.onRetry(name, failure),
-    onRejected: settings.onRejected,
-  });
+import { type AgentModels, type ModelSettings, namedModel } from './request-model.ts';
 
 /** A model that others follow has this many attempts. The last one has the usual number. */
 const attemptsBeforeFallback = 2;
@@ -42,32 +12,15 @@ const shortestPause = 10_000;
 /** When models that have failed may be called again, by their names. It has at most the fallbacks of all agents. */
 const pausedUntil = new Map<string, number>();
 
-interface Candidate {
-  name: string;
-  model: RetryingModel;
-}
-
 /** The model of an agent and its fallback models, for one task. */
 export function candidatesOf(
   settings: ModelSettings,
   { llm_model, meta: { fallback_models = [] } }: AgentDefinition,
   budget: ReplyBudget,
-): {
-  /** The model of the next call. */
-  current: Candidate;
-  /**
-   * Calls the current model. If it is busy or unavailable before its first output, calls the next one.
-   * @param mayFallBack whether another model may be called
-   * @throws ModelFailure of the last call
-   */
-  call: <Result>(mayFallBack: boolean, open: () => Promise<Result>) => Promise<Result>;
-} {
+): AgentModels {
   const names = [llm_model, ...fallback_models];
-  const candidate = (name: string, isLast: boolean): Candidate => {
-    const { provider, name: model } = findProvider(settings.providers, name);
-    const attempts = isLast ? undefined : attemptsBeforeFallback;
-    return { name, model: requestModel(settings, name, provider.model(model), budget, attempts) };
-  };
+  const candidate = (name: string, isLast: boolean) =>
+    namedModel(settings, name, budget, isLast ? undefined : attemptsBeforeFallback);
   const now = (): number => settings.clock.now().getTime();
   const isReady = (name: string): boolean => (pausedUntil.get(name) ?? 0) <= now();
   const first = names.find(isReady) ?? llm_model;
@@ -90,7 +43,7 @@ export function candidatesOf(
         try {
           return await open();
         } catch (error) {
-          if (!(mayFallBack && names.length > 1 && isPassing(error) && fallBack(error))) throw error;
+          if (!(mayFallBack && isPassing(error) && fallBack(error))) throw error;
         }
     },
   };

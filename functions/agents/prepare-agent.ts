@@ -4,15 +4,22 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
+import type { AgentDefinition } from '#contract/agent.ts';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
-import type { ModelCall, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
+import type {
+  ModelCall,
+  ReplyBudget,
+  ReplyPart,
+  ReplyRequest,
+  RunningTool,
+} from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import type { AttachmentReader } from '#domain/files/services.ts';
 import type { ModelFailureKind } from '#domain/platform/failures.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf, PreviousMessages, streamWithinContext } from './conversation.ts';
-import { candidatesOf, type ModelSettings } from './fallback-models.ts';
 import { findProvider } from './models/model-provider.ts';
+import { type AgentModels, type ModelSettings, namedModel } from './request-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import { type AgentTool, type OfferedTool, offeredTools } from './tools/agent-tool.ts';
 import { functionTools } from './tools/tool-calls.ts';
@@ -79,7 +86,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     shown.isSearchNeeded ? ['consultant_lookup'] : [],
   ).filter(({ tool }) => mayUse(task, tool) && !(form !== undefined && tool.handsOver));
   const maxOutputTokens = meta.max_output_tokens ?? defaultMaxOutputTokens;
-  const models = candidatesOf(settings, definition, task.budget);
+  const models = await modelsOf(settings, definition, task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
   const previous = new PreviousMessages(task.history);
@@ -127,6 +134,17 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
       return meta.reasoning_tags === true ? withoutTaggedReasoning(stream) : stream;
     },
   };
+}
+
+/** What calls fallback models is loaded for agents that have some. */
+async function modelsOf(
+  settings: AgentSettings,
+  definition: AgentDefinition,
+  budget: ReplyBudget,
+): Promise<AgentModels> {
+  if (definition.meta.fallback_models !== undefined)
+    return (await import('./fallback-models.ts')).candidatesOf(settings, definition, budget);
+  return { current: namedModel(settings, definition.llm_model, budget), call: (_, open) => open() };
 }
 
 const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({

@@ -185,6 +185,7 @@ await writeFile(
 /** Values for what a command requires, by the name of the argument or the option. */
 const samples: Readonly<Record<string, string>> = {
   ...{ file: agentFile, files: document, secret: 'caller', to: '1', out: join(folder, 'out.jsonl') },
+  ...{ model: 'openai:x', input: '1', output: '1' },
 };
 const sampleOf = (name: string): string => samples[name] ?? 'x';
 

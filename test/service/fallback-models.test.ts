@@ -40,15 +40,15 @@ async function send(first: (call: ModelCall) => void) {
   };
   const chat = await tenant.createChat({ name: 'Named' });
   const body = { message: 'Hello', agent_id: tenant.agentId };
-  const sendAgain = async () => (await (await tenant.client.stream(chat.id, body)).all()) as StreamEvent[];
-  const events = await sendAgain();
+  const retry = async () => (await (await tenant.client.stream(chat.id, body)).all()) as StreamEvent[];
+  const events = await retry();
   const used = async () => {
     const days = (await Array.fromAsync(usage().between(tenant.workspaceId, today, today))).flat();
     return Object.fromEntries(
       days.flatMap(({ models }) => Object.entries(models)).map(([key, { calls }]) => [key, calls]),
     );
   };
-  return { events, called, sendAgain, used, name };
+  return { events, called, retry, used, name };
 }
 
 describe('a model that is busy or unavailable before its first output', () => {
@@ -68,8 +68,8 @@ describe('a model that is busy or unavailable before its first output', () => {
   });
 
   it('is not called again for ten seconds', async () => {
-    const { called, sendAgain } = await send((call) => call.fail(503));
-    expect((await sendAgain()).at(-2)).toMatchObject({ model: fallback });
+    const { called, retry } = await send((call) => call.fail(503));
+    expect((await retry()).at(-2)).toMatchObject({ model: fallback });
     expect(called).toEqual(['first', 'first', 'fallback', 'fallback']);
   });
 });

@@ -125,7 +125,7 @@ describe('an id of another workspace', () => {
       attached_file_uuids: fileUuid,
       external_user_id: 'someone',
       type: 'sys_helpful',
-      url: 'https://localhost:9/hook',
+      url: 'https://localhost:8443/hook',
     };
     // Parameters are sent as texts, so only a body must match its schema.
     const sampleOf = (schema: z.ZodType, fits = (_value: unknown) => true) =>

@@ -21,9 +21,15 @@ const sameAs = {
   ...{ ListPublishedAgents: 'ListMessages', ListModels: 'ListMessages' },
 };
 
-/** A restored table has the place of the stack's table, and a secret's next generation that of the one before. */
+/**
+ * A restored table has the place of the stack's table, a secret's next generation that of the one before, and the key of a
+ * named endpoint that of the common one.
+ */
 const standIn = (resource: string): string =>
-  resource.replace(/:table\/[^/]+/, ':table/DataTable').replace(/(:secret:.*-OriginSecret).*/, '$1');
+  resource
+    .replace(/:table\/[^/]+/, ':table/DataTable')
+    .replace(/(:secret:.*-OriginSecret).*/, '$1')
+    .replace(/(:secret:.*-OpenAiApiKey).*/, '$1');
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {

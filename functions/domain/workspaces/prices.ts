@@ -41,7 +41,7 @@ export const inDollars = ({ input, cached, written, output }: Price): Record<key
   ...{ written: formatPrice(written), output: formatPrice(output) },
 });
 
-const formatPrice = (price: number): string => decimalText(BigInt(price), 6).replace(/\.?0+$/, '');
+const formatPrice = (price: number): string => String(price / 1_000_000);
 
 /** @returns 10⁻¹² dollars; undefined if the model has no price on that day */
 export function costOf(prices: ModelPrices | undefined, day: string, usage: ModelUsage): bigint | undefined {

@@ -1,0 +1,61 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { ReplyBudget } from '#domain/chats/agent-runtime.ts';
+import type { Clock, RetryReason } from '#domain/platform/services.ts';
+import { findProvider, type ModelProvider } from './models/model-provider.ts';
+import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from './retrying-model.ts';
+
+export interface ModelSettings {
+  providers: Record<string, ModelProvider>;
+  clock: Pick<Clock, 'now' | 'after'>;
+  /** Returns a number from 0 to 1. */
+  random: () => number;
+  /** Called before each retry of a model call. */
+  onRetry: (model: string, reason: RetryReason) => void;
+  /** Called for each error response of a provider. Its body may quote the prompt. */
+  onRejected: (call: RejectedCall) => void;
+}
+
+/** Returns a model with retries. Each retry counts in the budget of the reply. */
+export const requestModel = (
+  settings: ModelSettings,
+  name: string,
+  model: LanguageModelV4,
+  budget: ReplyBudget,
+  attempts?: number,
+): RetryingModel =>
+  retryingModel(model, {
+    ...(attempts !== undefined && { attempts }),
+    ...timingOf(settings.clock, settings.random),
+    mayRetry: () => budget.takeModelCall(),
+    onRetry: (failure) => settings.onRetry(name, failure),
+    onRejected: settings.onRejected,
+  });
+
+/** A model with its name, as an agent's `llm_model` has it. */
+export interface NamedModel {
+  name: string;
+  model: RetryingModel;
+}
+
+/** The models of an agent, for one task. */
+export interface AgentModels {
+  /** The model of the next call. */
+  current: NamedModel;
+  /**
+   * Calls the current model. If it is busy or unavailable before its first output, calls the next one.
+   * @param mayFallBack whether another model may be called
+   * @throws ModelFailure of the last call
+   */
+  call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result>;
+}
+
+/** @param attempts by default the usual number */
+export function namedModel(
+  settings: ModelSettings,
+  name: string,
+  budget: ReplyBudget,
+  attempts?: number,
+): NamedModel {
+  const { provider, name: model } = findProvider(settings.providers, name);
+  return { name, model: requestModel(settings, name, provider.model(model), budget, attempts) };
+}
