@@ -122,7 +122,9 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const { run, json } = agentctlOf(service);
   expect(await json('usage', '--from', today, '--to', today)).toMatchObject({
     ...{ workspace_id: null, by: 'workspace', total: { turns: 4 } },
-    usage: [workspaceId, others.workspaceId].toSorted().map((id) => ({ workspace_id: id })),
+    usage: [workspaceId, others.workspaceId]
+      .toSorted((one, other) => one.localeCompare(other))
+      .map((id) => ({ workspace_id: id })),
   });
   const [day, ...rejections] = await Promise.all([
     run('usage', '--workspace', workspaceId, '--from', today, '--to', today),
