@@ -108,13 +108,12 @@ export async function startCompletion(
   request: ChatCompletionRequest,
   { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
 ): Promise<RunningCompletion> {
-  const [, conversation, agent] = await allEnded([
+  const [, { tool, ...conversation }, agent] = await allEnded([
     findWorkspaceFor(services, workspaceId, request.user).then(requireOpenAi),
     checkedConversation(services, request),
     findModel(services, workspaceId, request.model),
   ]);
   if (agent === undefined) throw modelNotFound(request.model);
-  const tool = forcedTool(request);
   const form = await formOfCompletion(request, tool, agent.definition);
   await awaitRateLimit();
   const { meta } = agent.definition;
@@ -132,9 +131,10 @@ export async function startCompletion(
 async function checkedConversation(
   { imageInspector }: Services<'imageInspector'>,
   request: ChatCompletionRequest,
-): Promise<Awaited<ReturnType<typeof readConversation>>> {
+): Promise<Awaited<ReturnType<typeof readConversation>> & { tool: ForcedTool | undefined }> {
   rejectParameters(request);
-  return readConversation(request.messages, imageInspector, forcedTool(request)?.name);
+  const tool = forcedTool(request);
+  return { ...(await readConversation(request.messages, imageInspector, tool?.name)), tool };
 }
 
 /** The agent with the caller's instructions and parameters, within the limits of both. */
