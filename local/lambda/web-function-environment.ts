@@ -37,7 +37,7 @@ const HEAP_MEGABYTES = 1024;
 // one, which costs 0.5 to 0.8 ms of processor time a reply.
 const YOUNG_GENERATION_MEGABYTES = 48;
 
-/** Starts an environment. `onEnded` is called when it has ended. */
+/** Starts an environment. `onEnded` is called when it takes no more requests, at the latest when it has ended. */
 export async function startEnvironment(
   definition: WebFunctionDefinition,
   onEnded: () => void,
@@ -45,7 +45,7 @@ export async function startEnvironment(
   const address = await findFreeAddress();
   const { port } = address;
   claimPort(port);
-  const worker = startWorker(definition, address);
+  const worker = startWorker(definition, address, onEnded);
   const ended = new Promise<never>((_, reject) => {
     worker.on('error', (error: Error) => {
       definition.onLine(error.stack ?? String(error));
@@ -73,6 +73,7 @@ export async function startEnvironment(
 function startWorker(
   { onLine, onViolation, ...definition }: WebFunctionDefinition,
   { host, port }: Address,
+  onEnded: () => void,
 ): Worker {
   const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
     name: definition.functionName,
@@ -93,7 +94,9 @@ function startWorker(
   });
   worker.on('message', ({ kind, text }: GuardMessage) => {
     onViolation(text);
-    if (kind === 'out-of-memory') void worker.terminate();
+    if (kind !== 'out-of-memory') return;
+    onEnded();
+    void worker.terminate();
   });
   passLines(worker.stdout, onLine);
   passLines(worker.stderr, onLine);
