@@ -107,7 +107,7 @@ class Silences {
       const slot = slots[number];
       const key = `${after.pk?.S} ${number}`;
       const since = this.#since.get(key) ?? Number(until?.N);
-      if (slot !== undefined && slot.e?.N === epoch?.N) {
+      if (slot !== undefined && (slot.e?.N === epoch?.N || slot.w === undefined)) {
         if (slot.t?.N !== until?.N && since < timeline.now) this.#since.set(key, since);
         continue;
       }

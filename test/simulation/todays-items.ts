@@ -205,8 +205,9 @@ export const leftOfDeleted = (items: StoredItems): string[] =>
     .filter(({ parts: [pk = ''] }) => !items.has({ pk, sk: 'CHAT' }))
     .map(({ item: { pk, sk } }) => `${pk} ${sk}`);
 
-/** Whether purges are under way. */
-export const hasPurges = (table: MemoryTable): boolean => table.hasPartition('OPERATOR#PURGES');
+/** Whether purges or deliveries of webhooks are under way. */
+export const hasPurgesOrWebhooks = (table: MemoryTable): boolean =>
+  table.hasPartition('OPERATOR#PURGES') || table.hasPartition('OPERATOR#WEBHOOKS');
 
 export interface StoredBatch {
   workspaceId: string;

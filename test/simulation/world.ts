@@ -14,7 +14,7 @@ import { CallFailed, Process, type Surroundings } from './process.ts';
 import { Queue } from './queue.ts';
 import { Timeline } from './timeline.ts';
 import { type Operations, type Outside, operationsOf } from './todays-code.ts';
-import { hasPurges, watchItems } from './todays-items.ts';
+import { hasPurgesOrWebhooks, watchItems } from './todays-items.ts';
 import { Workflow } from './workflow.ts';
 
 const minute = 60_000;
@@ -327,7 +327,7 @@ export class World implements Surroundings {
       timeline.now < faultsUntil ||
       this.#running > 0 ||
       [...workflow.executions.values()].some(({ state }) => state !== 'ended') ||
-      hasPurges(this.table);
+      hasPurgesOrWebhooks(this.table);
     while (isBusy() && timeline.now < last + 30 * minute) await timeline.sleep(10_000);
     // The longest lease of a chat: that of a request of a batch.
     await timeline.sleep(5.5 * minute + 2000);

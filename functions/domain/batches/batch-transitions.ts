@@ -31,7 +31,7 @@ type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
  */
 export interface BatchTransitions {
   /**
-   * Makes slots, or renews silent ones. The caller then sends their messages.
+   * Makes slots, or renews silent ones and takes them from their owners. The caller then sends their messages.
    * Writers: dispatch-batch, the reconciler, and advance-batch after it has closed another batch. Condition: the batch
    * has not changed since it was read. After a crash: the slots are silent after `until`.
    */

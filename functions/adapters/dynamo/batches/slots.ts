@@ -153,17 +153,23 @@ const changes = (table: Table) =>
     },
   }) satisfies Partial<SlotTransitions>;
 
-/** Silent slots get a new time, and missing ones are made. */
+/**
+ * Silent slots get a new time, and missing ones are made. A slot is taken from its owner: the owner may only have been
+ * frozen, and must not renew it while a message offers it to another worker.
+ */
 function topUp(batch: Batch, slots: readonly number[], until: number) {
   const missing = slots.filter((number) => batch.slots[number] === undefined);
   const silent = slots.filter((number) => batch.slots[number] !== undefined);
+  const owned = silent.filter((number) => batch.slots[number]?.owner !== null);
   const made = batch.slotsMade + missing.length;
   return {
     set: [
       'made = :after',
       ...silent.map((number) => `slots.#k${number}.t = :t`),
+      ...owned.map((number) => `slots.#k${number}.e = slots.#k${number}.e + :one`),
       ...missing.map((number) => `slots.#k${number} = :s${number}`),
     ],
+    remove: owned.map((number) => `slots.#k${number}.w`),
     condition: ['made = :before', ...silent.map((number) => `slots.#k${number}.t = :t${number}`)].join(
       ' AND ',
     ),
@@ -171,6 +177,7 @@ function topUp(batch: Batch, slots: readonly number[], until: number) {
     values: {
       ...{ ':before': batch.slotsMade, ':after': made },
       ...(silent.length > 0 && { ':t': until }),
+      ...(owned.length > 0 && { ':one': 1 }),
       ...Object.fromEntries(silent.map((number) => [`:t${number}`, batch.slots[number]?.until])),
       ...Object.fromEntries(
         missing.map((number, index) => [
