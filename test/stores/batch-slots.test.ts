@@ -62,6 +62,19 @@ describe('topUp', () => {
     if (slot !== undefined) await batches.retire(batch, slot);
     expect(await batches.topUp(current, [1], now() + 99_000)).toBeUndefined();
   });
+
+  it('takes a silent slot from its owner, once for a repeated write', async () => {
+    const { batch, slot } = await owned();
+    const until = now() + 90_000;
+    const offered = { slots: { 1: { epoch: 2, owner: null, isClean: false, until } } };
+    for (let write = 1; write <= 2; write += 1)
+      expect(await batches.topUp(batch, [1], until)).toMatchObject(offered);
+    expect(await batches.renew(batch, slot, now() + 99_000)).toBeUndefined();
+    expect(await batches.acquire(batch, { number: 1, epoch: 1 }, owner())).toBeUndefined();
+    expect(await batches.acquire(batch, { number: 1, epoch: 2 }, owner())).toMatchObject({
+      ...{ slot: { number: 1, epoch: 3 }, wasClean: false },
+    });
+  });
 });
 
 describe('a slot', () => {
