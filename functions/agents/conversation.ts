@@ -181,7 +181,7 @@ function replyMessages(
   const textMessages: LanguageModelV4Prompt =
     text === '' ? [] : [{ role: 'assistant', content: [{ type: 'text', text }] }];
   const stepMessages = steps.flatMap((step): LanguageModelV4Message[] => {
-    const tool = offered.find((candidate) => candidate.tool.type === step.type && candidate.tool.handsOver);
+    const tool = offered.find((candidate) => candidate.type === step.type && candidate.handsOver);
     if (tool === undefined || step.result?.success !== true) return [];
     const call = { toolCallId: step.id, toolName: tool.name };
     return [

@@ -21,7 +21,7 @@ import { conversationOf, PreviousMessages, streamWithinContext } from './convers
 import { findProvider } from './models/model-provider.ts';
 import { type AgentModels, type ModelSettings, namedModel } from './request-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
-import { type AgentTool, type OfferedTool, offeredTools } from './tools/agent-tool.ts';
+import { type DeferredKind, type OfferedTool, offeredTools, type ToolKind } from './tools/agent-tool.ts';
 import { functionTools } from './tools/tool-calls.ts';
 
 /** The work of one agent: the reply itself, or a call from another agent's tool. */
@@ -41,7 +41,7 @@ const defaults = {
 } as const;
 
 export interface AgentSettings extends ModelSettings {
-  tools: readonly AgentTool[];
+  tools: readonly (ToolKind | DeferredKind)[];
   attachments: () => AttachmentReader;
 }
 
@@ -80,11 +80,10 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const form = own ? (await import('#domain/chats/reply-form.ts')).formOf(own) : requested;
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
-  const offered = offeredTools(
-    settings.tools,
-    definition,
-    shown.isSearchNeeded ? ['consultant_lookup'] : [],
-  ).filter(({ tool }) => mayUse(task, tool) && !(form !== undefined && tool.handsOver));
+  const needed = shown.isSearchNeeded ? ['consultant_lookup'] : [];
+  const offered = (await offeredTools(settings.tools, definition, needed)).filter(
+    (tool) => mayUse(task, tool) && !(form !== undefined && tool.handsOver),
+  );
   const maxOutputTokens = meta.max_output_tokens ?? defaultMaxOutputTokens;
   const models = await modelsOf(settings, definition, task.budget);
   const instructions: LanguageModelV4Prompt =
@@ -156,7 +155,7 @@ const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
 });
 
 /** A called agent has no chat of its own. Without a chat, nothing can be searched and no next message fills in a form. */
-const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: AgentTool): boolean =>
+const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 
 function shownAttachments(

@@ -18,15 +18,15 @@ import {
   prepareAgent,
   type Task,
 } from './prepare-agent.ts';
-import type { OfferedTool, ToolUse } from './tools/agent-tool.ts';
+import type { OfferedTool, ReplyUse } from './tools/agent-tool.ts';
 import { failedUse, openToolCalls, type ToolEnd, type ToolSettings, useTool } from './tools/tool-calls.ts';
 
 export type AgentRuntimeSettings = AgentSettings & ToolSettings;
 
 type CallAgent = (
   task: Task,
-  ...call: Parameters<ToolUse<unknown>['callAgent']>
-) => ReturnType<ToolUse<unknown>['callAgent']>;
+  ...call: Parameters<ReplyUse['callAgent']>
+) => ReturnType<ReplyUse['callAgent']>;
 
 type ToolCalls = ReturnType<typeof openToolCalls>;
 
@@ -188,14 +188,13 @@ export class ReplyLoop {
       this.isForcedToRespond ||= running === 'toolUses';
       return failedUse(limitTexts[running](budget));
     }
-    this.handedOver ||= tool.tool.handsOver === true;
-    return useTool(tool, input, this.toolUse(tool, running), this.settings).finally(running.end);
+    this.handedOver ||= tool.handsOver === true;
+    return useTool(tool, input, this.replyUse(running), this.settings).finally(running.end);
   }
 
-  private toolUse({ config }: OfferedTool, running: RunningTool): ToolUse<unknown> {
+  private replyUse(running: RunningTool): ReplyUse {
     const { chat, attachments, agents, signal } = this.task;
     return {
-      config,
       chat,
       attachments,
       agents,

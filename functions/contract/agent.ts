@@ -3,13 +3,23 @@ import { messageText, optionalText, reasoningEffort, resourceId, text, timestamp
 import { limits } from './limits.ts';
 import type { MessageResource } from './message.ts';
 
-export const reasoningStepTypes = [
+/** Specification, section 6.1. */
+const ownToolTypes = [
   'consultant_search_web',
   'consultant_fetch_web_content',
   'consultant_retrieve_context_source',
   'consultant_call_agent',
   'consultant_request_form',
   'consultant_lookup',
+] as const;
+
+/** Additions to the specification: tools of other systems. */
+export const reasoningStepTypes = [
+  ...ownToolTypes,
+  'consultant_call_mcp_tool',
+  'consultant_call_http_api',
+  'consultant_call_function',
+  'consultant_call_client',
 ] as const;
 
 export const unifiedTool = z
@@ -20,6 +30,17 @@ export const unifiedTool = z
     config: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'UnifiedTool' });
+
+/** An entry as clients see it. Of tools of other systems they see names and descriptions, whatever else the entry has. */
+export function publicTool(entry: z.output<typeof unifiedTool>): z.output<typeof unifiedTool> {
+  if (ownToolTypes.some((type) => type === entry.type)) return entry;
+  const { tools } = publicConfig.safeParse(entry.config).data ?? { tools: [] };
+  return { type: entry.type, config: { tools } };
+}
+
+const publicConfig = z.object({
+  tools: z.array(z.object({ name: z.string(), description: z.string().optional() })),
+});
 
 export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(@[a-z][a-zA-Z0-9]*)?(:.+)?$/, {
   error: 'must be PROVIDER, PROVIDER:MODEL or openai@NAME:MODEL, such as openai:gpt-5-mini',

@@ -91,13 +91,13 @@ const childrenOf = (schema: JsonSchema): (readonly [pointer: string, schema: unk
   });
 
 /** Undefined if the schema is accepted. */
-export function problemOfSchema(schema: JsonSchema): SchemaProblem | undefined {
+export function problemOfSchema(schema: JsonSchema, maxLevels = schemaLevels): SchemaProblem | undefined {
   return unlessStopped(
     () => {
       charactersOf(schema);
       const { length } = new TextEncoder().encode(JSON.stringify(schema));
       bound(length, schemaBytes, `has more than ${schemaBytes} bytes`);
-      return problemOfNode({ root: schema, nodes: 0, open: new Map() }, schema, '#', 1);
+      return problemOfNode({ root: schema, maxLevels, nodes: 0, open: new Map() }, schema, '#', 1);
     },
     (problem) => ({ place: '#', problem }),
   );
@@ -105,6 +105,7 @@ export function problemOfSchema(schema: JsonSchema): SchemaProblem | undefined {
 
 interface Survey {
   root: JsonSchema;
+  maxLevels: number;
   nodes: number;
   /** True for the schemas that refer to the present one, false for those without a cycle. */
   open: Map<unknown, boolean>;
@@ -118,7 +119,7 @@ function problemOfNode(
 ): SchemaProblem | undefined {
   survey.nodes += 1;
   bound(survey.nodes, schemaNodes, `has more than ${schemaNodes} schemas`);
-  bound(level, schemaLevels, `has more than ${schemaLevels} levels`);
+  bound(level, survey.maxLevels, `has more than ${survey.maxLevels} levels`);
   if (!isObject(schema)) return isBoolean(schema) ? undefined : { place, problem: 'is malformed' };
   return (
     firstOf(Object.keys(schema), (keyword) => {

@@ -370,7 +370,7 @@ export interface Agent {
  */
 export interface UnifiedTool {
   /**
-   * The reasoning step type, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`. New types may be added.
+   * The reasoning step type, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`, `consultant_call_mcp_tool`, `consultant_call_http_api`, `consultant_call_function`, `consultant_call_client`. New types may be added.
    */
   type: string;
   /**
@@ -556,7 +556,7 @@ export interface ReasoningStep {
    */
   id: string;
   /**
-   * The kind of the step, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`. New types may be added.
+   * The kind of the step, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`, `consultant_call_mcp_tool`, `consultant_call_http_api`, `consultant_call_function`, `consultant_call_client`. New types may be added.
    */
   type: string;
   /**
@@ -758,7 +758,7 @@ export interface StartedReasoningStep {
    */
   content: string;
   /**
-   * The kind of the step, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`. New types may be added.
+   * The kind of the step, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`, `consultant_call_mcp_tool`, `consultant_call_http_api`, `consultant_call_function`, `consultant_call_client`. New types may be added.
    */
   type: string;
   /**
@@ -803,7 +803,7 @@ export interface EndedReasoningStep {
    */
   id: string;
   /**
-   * The kind of the step, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`. New types may be added.
+   * The kind of the step, one of `consultant_search_web`, `consultant_fetch_web_content`, `consultant_retrieve_context_source`, `consultant_call_agent`, `consultant_request_form`, `consultant_lookup`, `consultant_call_mcp_tool`, `consultant_call_http_api`, `consultant_call_function`, `consultant_call_client`. New types may be added.
    */
   type: string;
   result: ReasoningStepResult;

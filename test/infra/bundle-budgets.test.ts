@@ -27,13 +27,14 @@ const budgetBytes = 132 * 1024;
  * Replies in a form, and the one tool that a client may force, take 5 KB of `complete-chat` and 3 KB of the others; the check
  * of a schema is loaded when it is needed. The demo model, 2.5 KB, is no longer loaded at the start.
  * The reader of chat completions replaced a package of the baseline: the functions that call models lost 84 KB of it, and got
- * 15 KB of own code and `eventsource-parser` (4.4 KB). Named endpoints take 0.3 KB.
+ * 15 KB of own code and `eventsource-parser` (4.4 KB). Named endpoints take 0.3 KB. Entries with many tools, the rest of
+ * which is loaded when an agent has one, take 2 KB.
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
-  'complete-chat': 162 * 1024,
+  'complete-chat': 164 * 1024,
   'process-batch-items': 179 * 1024,
-  'send-message': 173 * 1024,
-  'serve-chats': 191 * 1024,
+  'send-message': 175 * 1024,
+  'serve-chats': 193 * 1024,
 };
 
 /**

@@ -13,7 +13,7 @@ import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { retryingModel, timingOf } from '#agents/retrying-model.ts';
 import { trimTitle } from '#agents/title.ts';
-import { requestForm, type ToolUse } from '#agents/tools/agent-tool.ts';
+import { kindOf, requestForm, type ToolUse } from '#agents/tools/agent-tool.ts';
 import { lookup } from '#agents/tools/chat-texts.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
 import { openToolCalls } from '#agents/tools/tool-calls.ts';
@@ -91,8 +91,8 @@ async function response(type: 'text' | 'reasoning', count: number): Promise<void
 }
 
 const toolCall = async (input: string) => {
-  const offered = { name: 'form', description: '', tool: requestForm, config: {} };
-  const calls = openToolCalls([offered as never], { emit: () => undefined, run: () => expect.unreachable() });
+  const offered = kindOf(requestForm).offers({}, { name: 'form' });
+  const calls = openToolCalls(offered as never, { emit: () => undefined, run: () => expect.unreachable() });
   calls.start({ type: 'tool-call', toolCallId: '1', toolName: 'form', input });
   expect(JSON.stringify(await calls.results()).length).toBeLessThan(1000);
 };

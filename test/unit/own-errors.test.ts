@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
-import { type AgentTool, ToolFailure } from '#agents/tools/agent-tool.ts';
+import { type AgentTool, kindOf, ToolFailure } from '#agents/tools/agent-tool.ts';
 import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
@@ -25,13 +25,13 @@ beforeEach(() => {
 const log = (message: string, fields: Record<string, unknown> = {}) => logged.push({ message, fields });
 const limits = { modelCalls: 5, toolUses: 5, toolsAtOnce: 2, replyBytes: 1000 };
 
-function tool(changes: Partial<AgentTool>): AgentTool {
-  return {
+function tool(changes: Partial<AgentTool>) {
+  return kindOf({
     ...{ type: 'breaks', description: 'A tool.', config: z.object({}), input: () => z.object({}) },
     start: () => ({ content: 'Working', args: {} }),
     run: async () => ({ data: 'found' }),
     ...changes,
-  };
+  });
 }
 
 /** A reply of the demo model, which calls the tool that the message names. */

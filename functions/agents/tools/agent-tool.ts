@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { AgentDefinition } from '#contract/agent.ts';
+import type { JsonSchema } from '#contract/json-schema.ts';
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
@@ -63,7 +64,7 @@ export const requestForm: AgentTool<Config, Input> = {
 };
 
 /**
- * A tool that an agent can use during a reply. Each tool is one file and one line in
+ * A tool of the service itself, whose entry is one tool: `kindOf` makes its kind. Each tool is one file and one line in
  * runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {
@@ -101,8 +102,12 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   handsOver?: true;
 }
 
-export interface ToolUse<Config> {
+export interface ToolUse<Config> extends ReplyUse {
   config: Config;
+}
+
+/** What a use of a tool gets from its reply. */
+export interface ReplyUse {
   /** Null for a reply that belongs to no chat. */
   chat: Chat | null;
   /** Files attached to the current user message. */
@@ -136,15 +141,102 @@ export class ToolFailure extends Error {
   }
 }
 
-/** A tool with one agent's name, description and config. */
-export interface OfferedTool {
-  /** The tool's name for the model. */
+/** Whether a person must approve each use: `caller` leaves it to the request. */
+export type Approval = 'never' | 'always' | 'caller';
+
+/** One tool as a model gets it. */
+export interface Offer {
+  /** Unique among the tools of an agent. */
   name: string;
   description: string;
-  tool: AgentTool;
-  config: unknown;
+  inputSchema: JsonSchema;
+  /** `never`: the tool runs at once. Replies cannot wait for a person yet, so other uses fail. */
+  approval: Approval;
+  /** Where the tool is in its entry, such as `['config', 'tools', 3]`; empty if the entry is one tool. */
+  field: readonly (string | number)[];
+  /** The arguments for `start` and `run`, or what is wrong with them. */
+  read(args: unknown): { input: unknown; problem?: undefined } | { problem: string };
+  /** As of `AgentTool`. */
+  start(input: unknown): ReturnType<AgentTool['start']>;
+  run(input: unknown, use: ReplyUse): Promise<ToolOutcome>;
+  /** Others have written its texts, those of failures included. */
+  isRemote?: true;
+  searchesChat?: true;
+  handsOver?: true;
+}
+
+/**
+ * What entries of one type are: it makes the tools of an entry from the entry's config. Each kind is one file and one line
+ * in runtime/composition/agent-tools.ts.
+ */
+export interface ToolKind<Config = unknown> {
+  /** Of the entries, and of the steps of their tools. */
+  type: string;
+  /** The schema of `config` in an entry. */
+  config: z.ZodType<Config>;
+  /** As of `AgentTool`. */
+  checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
+  isAvailable?: () => boolean;
+  /** In the same order for the same config: a provider's cache of prompts depends on it. */
+  offers(config: Config, entry: Pick<Entry, 'name' | 'description'>): Offer[];
+}
+
+/** A kind that is loaded for the agents that have an entry of it. */
+export interface DeferredKind {
+  type: string;
+  load(): Promise<ToolKind>;
+}
+
+/** The kind of a tool of the service itself. */
+export const kindOf = (tool: AgentTool): ToolKind => ({
+  ...tool,
+  offers(config, { name = tool.type, description = tool.description }) {
+    const input = tool.input(config);
+    return [
+      {
+        ...tool,
+        ...{ name, description, inputSchema: jsonSchemaOf(input), approval: 'never', field: [] },
+        read(args) {
+          const { data, error } = input.safeParse(args);
+          return error === undefined ? { input: data } : { problem: z.prettifyError(error) };
+        },
+        start: (args) => tool.start(args, config),
+        run: (args, use) => tool.run(args, { ...use, config }),
+      },
+    ];
+  },
+});
+
+const schemas = new WeakMap<z.ZodType, JsonSchema>();
+
+/** Cached for each schema object, because the conversion is too slow to repeat in every reply. */
+function jsonSchemaOf(type: z.ZodType): JsonSchema {
+  const cached = schemas.get(type);
+  if (cached !== undefined) return cached;
+  const schema = z.toJSONSchema(type, { target: 'draft-7', io: 'input' });
+  schemas.set(type, schema);
+  return schema;
+}
+
+/** An offer of one agent. */
+export interface OfferedTool extends Offer {
+  /** The type of the steps. */
+  type: string;
   /** In `unified_tools`. Tools that are not in it have the indexes after its last one. */
   index: number;
+}
+
+/** An entry whose config its kind has accepted. */
+interface Toolset {
+  kind: ToolKind;
+  config: unknown;
+  index: number;
+}
+
+interface Inspected {
+  offered: OfferedTool[];
+  toolsets: Toolset[];
+  issues: Issue[];
 }
 
 type Issue = z.core.$ZodIssue;
@@ -159,12 +251,12 @@ const searchType = 'consultant_search_web';
  * @param needed types of tools that this reply needs, whether or not the agent has them
  * @throws Error that names the first wrong tool: see `inspectTools`
  */
-export function offeredTools(
-  available: readonly AgentTool[],
+export async function offeredTools(
+  available: readonly (ToolKind | DeferredKind)[],
   definition: AgentDefinition,
   needed: readonly string[] = [],
-): OfferedTool[] {
-  const { offered, issues } = inspectTools(available, definition, needed);
+): Promise<OfferedTool[]> {
+  const { offered, issues } = await inspectTools(available, definition, needed);
   if (issues.length > 0) throw new Error(z.prettifyError({ issues: issues.slice(0, 1) }));
   return offered;
 }
@@ -173,54 +265,52 @@ export function offeredTools(
  * The tools of an agent that this deployment can offer, and what is wrong with others: an unknown type, an invalid config,
  * an invalid name or a duplicate one.
  */
-export function inspectTools(
-  available: readonly AgentTool[],
+export async function inspectTools(
+  available: readonly (ToolKind | DeferredKind)[],
   { unified_tools: configured, use_search }: AgentDefinition,
   needed: readonly string[] = [],
-): { offered: OfferedTool[]; issues: Issue[] } {
+): Promise<Inspected> {
   const more = [...(use_search ? [searchType] : []), ...needed].filter(
     (type) => !configured.some((entry) => entry.type === type),
   );
-  const all = [...configured, ...more.map((type): Entry => ({ type }))];
+  const inspected: Inspected = { offered: [], toolsets: [], issues: [] };
   const names = new Set<string>();
-  const offered: OfferedTool[] = [];
-  const issues: Issue[] = [];
-  for (const [index, entry] of all.entries()) {
-    const inspected = inspectTool(available, entry, index, names);
-    issues.push(...inspected.issues);
-    if (inspected.offered !== undefined) offered.push(inspected.offered);
+  for (const [index, entry] of [...configured, ...more.map((type): Entry => ({ type }))].entries()) {
+    const kind = available.find(({ type }) => type === entry.type);
+    if (kind === undefined) {
+      const message = `must be one of ${available.map(({ type }) => type).join(', ')}`;
+      inspected.issues.push({ code: 'custom', path: ['unified_tools', index, 'type'], message });
+    } else inspectEntry('load' in kind ? await kind.load() : kind, entry, index, { ...inspected, names });
   }
-  return { offered, issues };
+  return inspected;
 }
 
-/** @param names of the tools before this one, to which it adds this one's */
-function inspectTool(
-  available: readonly AgentTool[],
+/** Adds the entry's tools, and what is wrong with them. */
+function inspectEntry(
+  kind: ToolKind,
   entry: Entry,
   index: number,
-  names: Set<string>,
-): { offered?: OfferedTool; issues: Issue[] } {
+  { offered, toolsets, issues, names }: Inspected & { names: Set<string> },
+): void {
   const path = ['unified_tools', index];
-  const issue = (message: string, ...field: string[]): Issue => ({
-    code: 'custom',
-    path: [...path, ...field],
-    message,
-  });
-  const tool = available.find(({ type }) => type === entry.type);
-  if (tool === undefined)
-    return { issues: [issue(`must be one of ${available.map(({ type }) => type).join(', ')}`, 'type')] };
-  const name = entry.name ?? tool.type;
-  const config = tool.config.safeParse(entry.config ?? {}, { reportInput: true });
-  const issues = [
-    ...(functionName.test(name)
-      ? []
-      : [issue('must be 1 to 64 letters, digits, underscores or hyphens', 'name')]),
-    ...(name === 'json' ? [issue('must not be json: providers name the form of a reply so', 'name')] : []),
-    ...(names.has(name) ? [issue(`is called ${name}, as another tool: give each a name of its own`)] : []),
-    ...(config.error?.issues ?? []).map((each) => ({ ...each, path: [...path, 'config', ...each.path] })),
-  ];
-  names.add(name);
-  if (!config.success || tool.isAvailable?.() === false) return { issues };
-  const description = entry.description ?? tool.description;
-  return { offered: { name, description, tool, config: config.data, index }, issues };
+  const { data: config, error } = kind.config.safeParse(entry.config ?? {}, { reportInput: true });
+  if (error !== undefined) {
+    issues.push(...error.issues.map((each) => ({ ...each, path: [...path, 'config', ...each.path] })));
+    names.add(entry.name ?? entry.type);
+    return;
+  }
+  const offers = kind.offers(config, entry);
+  for (const offer of offers) {
+    const issue = (message: string, ...field: string[]) =>
+      issues.push({ code: 'custom', path: [...path, ...offer.field, ...field], message });
+    const { name } = offer;
+    if (!functionName.test(name)) issue('must be 1 to 64 letters, digits, underscores or hyphens', 'name');
+    if (name === 'json') issue('must not be json: providers name the form of a reply so', 'name');
+    if (offer.isRemote && name.startsWith('consultant_')) issue('must not start with consultant_', 'name');
+    if (names.has(name)) issue(`is called ${name}, as another tool: give each a name of its own`);
+    names.add(name);
+  }
+  if (kind.isAvailable?.() === false) return;
+  toolsets.push({ kind, config, index });
+  offered.push(...offers.map((offer) => ({ ...offer, type: kind.type, index })));
 }

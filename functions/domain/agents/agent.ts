@@ -1,4 +1,4 @@
-import type { AgentDefinition, AgentResource } from '#contract/agent.ts';
+import { type AgentDefinition, type AgentResource, publicTool } from '#contract/agent.ts';
 
 /** An agent as operators edit it. Clients see its content only after it is published. */
 export interface Agent {
@@ -41,6 +41,7 @@ export const publishedAgentResource = (version: AgentVersion): AgentResource => 
   workspace_id: version.workspaceId,
   publish_state: 'published',
   ...version.definition,
+  unified_tools: version.definition.unified_tools.map(publicTool),
   version_number: version.number,
   published_version_id: version.id,
   published_at: version.publishedAt,

@@ -1,4 +1,4 @@
-import { type AgentTool, requestForm } from '#agents/tools/agent-tool.ts';
+import { type DeferredKind, kindOf, requestForm, type ToolKind } from '#agents/tools/agent-tool.ts';
 import { callAgent } from '#agents/tools/call-agent.ts';
 import { lookup } from '#agents/tools/chat-texts.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
@@ -14,7 +14,7 @@ const passageRanking: PassageRanking = {
   rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
-/** All tools of agents, one line each. */
+/** All kinds of tools, one line each. */
 export const agentTools = (
   services: Lazy<
     Pick<
@@ -23,11 +23,13 @@ export const agentTools = (
     > &
       Pick<ChatServices, 'messages'>
   >,
-): readonly AgentTool[] => [
-  callAgent(services.agents),
-  requestForm,
-  fetchWebContent(services.webPages),
-  searchWeb(services.webSearch),
-  retrieveContextSource(services),
-  lookup(async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use), passageRanking),
+): readonly (ToolKind | DeferredKind)[] => [
+  kindOf(callAgent(services.agents)),
+  kindOf(requestForm),
+  kindOf(fetchWebContent(services.webPages)),
+  kindOf(searchWeb(services.webSearch)),
+  kindOf(retrieveContextSource(services)),
+  kindOf(
+    lookup(async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use), passageRanking),
+  ),
 ];

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { findProvider } from '#agents/models/model-provider.ts';
 import { inspectTools } from '#agents/tools/agent-tool.ts';
+import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { problemOfSchema } from '#contract/json-schema.ts';
@@ -113,12 +114,12 @@ async function toolMistakes(
   wrongTools: readonly unknown[],
 ): Promise<string[]> {
   const services = { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch };
-  const { offered, issues } = inspectTools(agentTools(services), definition);
-  const mistakes = issues
+  const { offered, toolsets, issues } = await inspectTools(agentTools(services), definition);
+  const mistakes = [...issues, ...issuesOfOffers(offered, definition)]
     .filter(({ path }) => !wrongTools.includes(path[1]))
     .map((issue) => describeIssue(issue, 'the file'));
-  for (const { tool, config, index } of offered) {
-    const mistake = await tool.checkConfig?.(config, workspaceId);
+  for (const { kind, config, index } of toolsets) {
+    const mistake = await kind.checkConfig?.(config, workspaceId);
     if (mistake !== undefined) mistakes.push(`unified_tools[${index}].config.${mistake}`);
   }
   return mistakes;

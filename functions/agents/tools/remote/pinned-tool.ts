@@ -1,0 +1,63 @@
+import { problemOfData } from '#contract/json-schema.ts';
+import { isObject } from '#contract/json-schema-rules.ts';
+import { type PinnedTool, toolLimits } from '#contract/tools.ts';
+import { type Offer, type ReplyUse, ToolFailure } from '../agent-tool.ts';
+
+/** What a use of a remote tool has found: JSON. `text` is what the result says in addition. */
+export interface RemoteResult {
+  result: unknown;
+  text?: string | undefined;
+  /** What is not passed on, such as images. */
+  attachments?: readonly object[] | undefined;
+}
+
+/**
+ * The offer of a tool whose name, description and schema are in agent.json. The model gets what an operator has read there,
+ * whatever the remote system says now. Steps name the tool, and never its host.
+ * @param field as of `Offer`
+ * @param call uses the tool. Its ToolFailure may have a text of the remote system, of any length
+ */
+export function pinnedOffer(
+  { name, description, approval, input_schema: schema }: PinnedTool,
+  field: Offer['field'],
+  maxResultCharacters: number,
+  call: (args: Record<string, unknown>, use: ReplyUse) => Promise<RemoteResult>,
+): Offer {
+  return {
+    ...{ name, description, approval, field, isRemote: true },
+    // OpenAI rejects objects without `properties`.
+    inputSchema: { ...schema, properties: schema.properties ?? {} },
+    read(args) {
+      const problem = problemOfArguments(schema, args);
+      return problem === undefined ? { input: args } : { problem };
+    },
+    start: (args) => ({ content: name, args: { tool: name, arguments: args } }),
+    async run(args, use) {
+      try {
+        const found = await call(args as Record<string, unknown>, use);
+        return { data: shapeResult(found, maxResultCharacters) };
+      } catch (error) {
+        if (!(error instanceof ToolFailure)) throw error;
+        throw new ToolFailure(cut(error.message, maxResultCharacters), { cause: error });
+      }
+    },
+  };
+}
+
+function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): string | undefined {
+  if (!isObject(args)) return 'must be object';
+  if (Buffer.byteLength(JSON.stringify(args)) > toolLimits.argumentBytes)
+    return `They are larger than ${toolLimits.argumentBytes / 1024} KB`;
+  return problemOfData(schema, args);
+}
+
+/** The data of a step. A result that is too long becomes a text that is cut. */
+export function shapeResult({ result, text, attachments }: RemoteResult, maxCharacters: number): object {
+  const data = { result, ...(text !== undefined && { text }), ...(attachments && { attachments }) };
+  const isText = typeof result === 'string' && text === undefined && attachments === undefined;
+  const whole = isText ? result : JSON.stringify(data);
+  if (whole.length <= maxCharacters) return data;
+  return { result: cut(whole, maxCharacters), truncated_from: whole.length };
+}
+
+const cut = (text: string, maxCharacters: number): string => text.slice(0, maxCharacters).toWellFormed();

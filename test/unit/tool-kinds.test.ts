@@ -1,0 +1,267 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import { demo } from '#agents/models/demo.ts';
+import {
+  type DeferredKind,
+  inspectTools,
+  kindOf,
+  requestForm,
+  ToolFailure,
+  type ToolKind,
+} from '#agents/tools/agent-tool.ts';
+import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
+import { pinnedOffer, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
+import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
+import { describeIssue } from '#contract/describe-issues.ts';
+import { maxResultCharacters, pinnedTool, toolLimits } from '#contract/tools.ts';
+import { publishedAgentResource } from '#domain/agents/agent.ts';
+import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
+import { agentVersion } from '#support/frozen/entities.ts';
+import { manualClock } from '#support/manual-clock.ts';
+
+const type = 'consultant_call_mcp_tool';
+const email = { type: 'object', properties: { email: { type: 'string' } }, required: ['email'] };
+const find = { name: 'crm_find', description: 'Find a customer.', approval: 'never', input_schema: email };
+const remove = { ...find, name: 'crm_delete', description: 'Delete a customer.', approval: 'always' };
+
+interface RemoteCall {
+  tool: string;
+  args: object;
+}
+
+/** A kind with pinned tools, as a file of its own would have it. */
+function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result: { id: 7 } })) {
+  const calls: RemoteCall[] = [];
+  let loads = 0;
+  const config = z.strictObject({
+    url: z.string(),
+    max_result_characters: maxResultCharacters,
+    tools: z.array(pinnedTool),
+  });
+  const kind: ToolKind<z.output<typeof config>> = {
+    ...{ type, config },
+    offers: ({ tools, max_result_characters: most }) =>
+      tools.map((tool, index) =>
+        pinnedOffer(tool, ['config', 'tools', index], most, (args) => {
+          calls.push({ tool: tool.name, args });
+          return respond();
+        }),
+      ),
+  };
+  const deferred: DeferredKind = {
+    type,
+    load: async () => {
+      loads += 1;
+      return kind as ToolKind;
+    },
+  };
+  return { deferred, calls, loads: () => loads };
+}
+
+const agentWith = (tools: object[], more: object = {}): AgentDefinition =>
+  agentDefinition.parse({
+    name: 'Agent',
+    unified_tools: [{ type, config: { url: 'https://mcp.crm.example/mcp', tools, ...more } }],
+  });
+
+const issuesOf = async (definition: AgentDefinition): Promise<string[]> => {
+  const { offered, issues } = await inspectTools([kindOf(requestForm), remoteKind().deferred], definition);
+  return [...issues, ...issuesOfOffers(offered, definition)].map((issue) => describeIssue(issue, 'the file'));
+};
+
+async function reply(deferred: DeferredKind, definition: AgentDefinition, message: string) {
+  const parts: ReplyPart[] = [];
+  const prompts: unknown[] = [];
+  const model: typeof demo.model = (name) => {
+    const inner = demo.model(name);
+    return {
+      ...inner,
+      doStream: (options) => {
+        prompts.push({ tools: options.tools, prompt: options.prompt });
+        return inner.doStream(options);
+      },
+    };
+  };
+  const agentRuntime = aiAgentRuntime({
+    providers: { demo: { ...demo, model } },
+    ...{ clock: manualClock(), random: Math.random, tools: [kindOf(requestForm), deferred] },
+    attachments: () => expect.unreachable(),
+    ...{ toolTimeout: 60_000, onToolError: () => undefined },
+    ...{ onRetry: () => undefined, onRejected: () => undefined },
+  });
+  await agentRuntime.reply(
+    {
+      agent: { ...agentVersion, definition },
+      ...{ chat: null, history: [], message, attachments: [] },
+      budget: new ReplyBudget({ modelCalls: 5, toolUses: 5, toolsAtOnce: 2, replyBytes: 10_000 }),
+      signal: new AbortController().signal,
+    },
+    (part) => parts.push(part),
+  );
+  const steps = parts.filter(({ type: name }) => name.startsWith('step')).map((part) => part as never);
+  return { steps, prompts: JSON.stringify(prompts), first: prompts[0] };
+}
+
+describe('an entry with many tools', () => {
+  it('offers the model each one with its schema, and a use is a step without its host', async () => {
+    const { deferred, calls, loads } = remoteKind();
+    const definition = agentWith([find, remove]);
+    const { steps, prompts, first } = await reply(deferred, definition, 'crm_find {"email":"a@b.c"}');
+    expect(loads()).toBe(1);
+    expect(first).toMatchObject({
+      tools: [
+        { name: 'crm_find', description: 'Find a customer.', inputSchema: email },
+        { name: 'crm_delete', description: 'Delete a customer.' },
+      ],
+    });
+    expect(calls).toEqual([{ tool: 'crm_find', args: { email: 'a@b.c' } }]);
+    const args = { tool: 'crm_find', arguments: { email: 'a@b.c' } };
+    expect(steps).toMatchObject([
+      { step: { type, content: 'crm_find', args } },
+      { step: { result: { success: true, data: { result: { id: 7 } } } } },
+    ]);
+    expect(JSON.stringify(steps) + prompts).not.toContain('crm.example');
+  });
+
+  it('is not loaded by an agent without one', async () => {
+    const { deferred, loads } = remoteKind();
+    await reply(deferred, agentDefinition.parse({ name: 'Agent' }), 'Hello');
+    expect(loads()).toBe(0);
+  });
+
+  it('does not run with arguments that do not fit', async () => {
+    const { deferred, calls } = remoteKind();
+    const { steps, prompts } = await reply(deferred, agentWith([find]), 'crm_find {"email":7}');
+    expect(calls).toEqual([]);
+    expect(steps[1]).toMatchObject({ step: { result: { success: false } } });
+    expect(prompts).toContain('do not fit the tool crm_find. /email must be string');
+  });
+
+  it('fails if a person must approve it', async () => {
+    const { deferred, calls } = remoteKind();
+    const { steps } = await reply(deferred, agentWith([remove]), 'crm_delete {"email":"a@b.c"}');
+    expect(calls).toEqual([]);
+    const message = 'This needs the approval of a person, and replies cannot wait for approval yet';
+    expect(steps[1]).toMatchObject({ step: { result: { success: false, data: { message } } } });
+  });
+
+  it('gives the model the notice before the texts of others, also of a failure, and cuts them', async () => {
+    const fail = () => Promise.reject(new ToolFailure('no '.repeat(100)));
+    const { deferred } = remoteKind(fail);
+    const definition = agentWith([find], { max_result_characters: 10 });
+    const { steps, prompts } = await reply(deferred, definition, 'crm_find {"email":"a@b.c"}');
+    const result = { success: false, data: { message: 'no no no n' } };
+    expect(steps[1]).toMatchObject({ step: { result } });
+    expect(prompts).toMatch(/\{"notice":"[^"]+","success":false,"data":\{"message":"no no no n"\}\}/);
+  });
+});
+
+it('a result that is too long is cut, and says so', () => {
+  expect(shapeResult({ result: { id: 7 } }, 8)).toEqual({ result: '{"result', truncated_from: 19 });
+  expect(shapeResult({ result: 'x'.repeat(11) }, 10)).toEqual({
+    result: 'x'.repeat(10),
+    truncated_from: 11,
+  });
+  expect(shapeResult({ result: 'x'.repeat(10) }, 10)).toEqual({ result: 'x'.repeat(10) });
+  expect(shapeResult({ result: 'x😀' }, 2)).toEqual({ result: 'x\ufffd', truncated_from: 3 });
+});
+
+it('clients see names and descriptions of the tools of other systems, and the whole entries of our own', () => {
+  const own = { type: 'consultant_request_form', name: 'ask', config: { form: { title: 'Form' } } };
+  const [remote] = agentWith([find], { auth: { type: 'bearer', secret: 'crm' } }).unified_tools;
+  const unknown = { type: 'consultant_fifth', config: { key: 'value' } };
+  const definition = { ...agentVersion.definition, unified_tools: [own, remote, unknown] } as never;
+  expect(publishedAgentResource({ ...agentVersion, definition }).unified_tools).toEqual([
+    own,
+    { type, config: { tools: [{ name: 'crm_find', description: 'Find a customer.' }] } },
+    { type: 'consultant_fifth', config: { tools: [] } },
+  ]);
+});
+
+/** A schema of this many levels. */
+const nested = (levels: number): object =>
+  levels === 1 ? { type: 'object' } : { type: 'object', properties: { a: nested(levels - 1) } };
+const withSchema = (input_schema: object) => agentWith([{ ...find, input_schema }]);
+/** A tool of this many bytes as the model gets it. */
+const toolOf = (bytes: number, name = 'crm_find') => {
+  const input_schema = { type: 'object', properties: {} };
+  const rest = JSON.stringify({ name, description: '', inputSchema: input_schema }).length;
+  const description = 'x'.repeat(Math.min(8192, bytes - rest));
+  const title = 'x'.repeat(Math.max(0, bytes - rest - 8192 - ',"title":""'.length));
+  return {
+    ...find,
+    name,
+    description,
+    input_schema: title === '' ? input_schema : { ...input_schema, title },
+  };
+};
+
+describe('a wrong tool is named by its field', () => {
+  const field = 'unified_tools[0].config.tools[0]';
+  it.each([
+    ['levels', withSchema(nested(16)), []],
+    ['levels', withSchema(nested(17)), [`${field}.input_schema has more than 16 levels`]],
+    ['type', withSchema({ type: 'string' }), [`${field}.input_schema must have the type object`]],
+    ['keyword', withSchema({ ...email, if: true }), [`${field}.input_schema at #/if is not supported`]],
+    [
+      'remote reference',
+      withSchema({ type: 'object', $ref: 'https://evil.example/' }),
+      [`${field}.input_schema at #/$ref leads to no schema in $defs`],
+    ],
+    [
+      'hidden text in a schema',
+      withSchema({ type: 'object', properties: { a: { title: 'a\u{e0041}' } } }),
+      [`${field}.input_schema has the hidden character U+E0041`],
+    ],
+    ...['\u202e', '\u200b', '\u2066', '\u00ad', '\u0007', '\u{e0100}', '\u2028'].map((hidden) => [
+      'hidden text',
+      agentWith([{ ...find, description: `Find${hidden}` }]),
+      [expect.stringContaining(`${field}.description has the hidden character U+`)],
+    ]),
+    ['visible text', agentWith([{ ...find, description: 'Find\n\tÄ ❤️ שלום 日本' }]), []],
+    [
+      'reserved name',
+      agentWith([{ ...find, name: 'consultant_x' }]),
+      [`${field}.name must not start with consultant_`],
+    ],
+    [
+      'name',
+      agentWith([{ ...find, name: 'a.b' }]),
+      [`${field}.name must be 1 to 64 letters, digits, underscores or hyphens`],
+    ],
+    [
+      'same name',
+      agentWith([find, find]),
+      ['unified_tools[0].config.tools[1] is called crm_find, as another tool: give each a name of its own'],
+    ],
+    [
+      'unused name',
+      {
+        ...agentWith([find]),
+        unified_tools: [{ ...agentWith([find, remove]).unified_tools[0], name: 'crm' }],
+      },
+      ['unified_tools[0].name is not used: each tool in config.tools has its own'],
+    ],
+    ['bytes of a tool', agentWith([toolOf(toolLimits.offerBytes)]), []],
+    [
+      'bytes of a tool',
+      agentWith([toolOf(toolLimits.offerBytes + 1)]),
+      [`${field} has 16385 bytes of names, descriptions and schemas, at most 16 KB are allowed`],
+    ],
+    ['bytes', agentWith([1, 2, 3, 4, 5, 6, 7, 8].map((at) => toolOf(16 * 1024, `t${at}`))), []],
+    [
+      'bytes',
+      agentWith([1, 2, 3, 4, 5, 6, 7, 8, 9].map((at) => toolOf(at < 9 ? 16 * 1024 : 100, `t${at}`))),
+      ['unified_tools has 131172 bytes of names, descriptions and schemas, at most 128 KB are allowed'],
+    ],
+    ['tools', agentWith(Array.from({ length: 128 }, (_, at) => ({ ...find, name: `t${at}` }))), []],
+    [
+      'tools',
+      agentWith(Array.from({ length: 129 }, (_, at) => ({ ...find, name: `t${at}` }))),
+      ['unified_tools has 129 tools, at most 128 are allowed'],
+    ],
+  ] as [string, AgentDefinition, unknown[]][])('%s', async (_what, definition, issues) => {
+    expect(await issuesOf(definition)).toEqual(issues);
+  });
+});
