@@ -79,7 +79,7 @@ const concurrentReads = 10;
 export interface Shown {
   /** By the files' uuids. */
   parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
-  /** True if the prompt lacks a part of some file: the model then needs the search tool. */
+  /** True if the prompt lacks text of a file that it names: the model then needs the search tool. */
   isSearchNeeded: boolean;
 }
 

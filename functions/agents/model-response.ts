@@ -115,7 +115,7 @@ class Blocks {
     this.all.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(call) });
   }
 
-  /** The content without empty blocks. */
+  /** The content without blocks that are empty, unless the provider has added data to them. */
   content(): Content {
     return this.all.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions);
   }

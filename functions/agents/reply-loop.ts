@@ -124,8 +124,8 @@ export class ReplyLoop {
   }
 
   /**
-   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the model
-   * gets one more call. A text that was cut is never complete.
+   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the
+   * model gets one more call, unless the text is long. If the text was cut, the reply fails.
    */
   private async inForm(
     agent: PreparedAgent,

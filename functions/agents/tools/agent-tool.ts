@@ -63,8 +63,8 @@ export const requestForm: AgentTool<Config, Input> = {
 };
 
 /**
- * A tool that an agent can use during a reply. Each tool is one file and one line in
- * runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
+ * A tool that an agent can use during a reply. Each tool has one line in runtime/composition/agent-tools.ts. Each use
+ * is a reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {
   /** The step's type. Also the tool's name for the model, unless the agent sets another name. */

@@ -34,7 +34,10 @@ export interface Batch {
   stop: { reason: StopReason; at: string } | null;
   /** The events that its webhook wants; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
-  /** Whether its requests have a `response_format`, which has an item of its own: each count would write it again. */
+  /**
+   * Whether its requests have a `response_format`. It is a separate item: in the item of the batch, each update would
+   * pay for its bytes.
+   */
   hasFormat?: true;
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
   executionNumber: number;
@@ -150,8 +153,8 @@ export interface BatchItem {
   /** Number of attempts. Each lost worker and each wait adds one. */
   attempt: number;
   /**
-   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy,
-   * unavailable or silent.
+   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy or
+   * unavailable.
    */
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */

@@ -163,7 +163,8 @@ const attempts = 5;
 /**
  * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still owns
  * the chat. If the chat has a lease with the same id, prolongs it.
- * @returns `in-progress` if another turn owns the chat
+ * @returns the open turn; `in-progress` if another turn owns the chat; or the turn that an earlier request with the
+ * same id has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(

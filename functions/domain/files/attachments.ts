@@ -59,8 +59,8 @@ export async function attachFiles(
 /** No reader makes more notices: it makes one for each kind of content that it leaves out. */
 const noticesShown = 10;
 /**
- * Long enough for a list of pages. The notices of 100 files together stay below half of the text that a prompt has of
- * files.
+ * Long enough for a list of pages. A prompt names 100 files: one such notice for each is a third of the text that it
+ * has of files.
  */
 const noticeCharacters = 200;
 

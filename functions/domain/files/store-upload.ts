@@ -42,10 +42,10 @@ interface Form {
 
 /**
  * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown. So the error
- * contains the file's size, and a client that is still sending can receive the error. After a failed upload, nothing
- * stays stored.
+ * contains the file's size, and a client that is still sending can receive the error. After a failed upload, the stored
+ * bytes are removed.
  * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
- *   file, with empty texts and 0 for unknown values.
+ * file, with empty texts and 0 for unknown values.
  */
 export async function storeUpload(
   services: UploadServices,
