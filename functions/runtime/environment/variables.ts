@@ -1,4 +1,7 @@
-/** Names of the environment variables that the stack sets for functions. `lib` and `runtime` share only this module. */
+/**
+ * Names of the environment variables that the stack sets for functions, and of headers. `lib` and `runtime` share only
+ * this module and the names of metrics.
+ */
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
   contentBucket: 'CONTENT_BUCKET_NAME',

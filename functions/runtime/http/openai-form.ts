@@ -11,8 +11,8 @@ import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
 /**
- * Only a 429 has this header, with the value 0. promptfoo treats every response with 0 as a rejection, and would repeat
- * a reply that is already paid.
+ * Only a 429 has the value 0. Other responses leave the header out instead: promptfoo treats every response with 0 as a
+ * rejection, and would repeat a reply that is already paid.
  */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 

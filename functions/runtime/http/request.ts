@@ -169,7 +169,7 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
  * Checks a request against its route's schemas.
  * @param checkUsers for routes with an external user. Called for an invalid request, because whitelist errors take
  * precedence over errors of fields.
- * @throws badRequest that names every invalid field (specification, section 7.1); clientNotAllowed
+ * @throws badRequest that names the invalid fields (specification, section 7.1); clientNotAllowed
  */
 export async function readRequest<R extends Route>(
   route: R,

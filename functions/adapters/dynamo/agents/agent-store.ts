@@ -22,14 +22,14 @@ const agentOf = (item: Item): Agent => fieldsOf(item);
 
 const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
-/** 45 of the largest versions. As objects they take about twice the memory. */
+/** About 45 of the largest versions. As objects they take about twice the memory. */
 const cachedBytes = 16 * 1024 * 1024;
 
 /** A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for one batch read. */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {
-  // Versions never change. Each process reads a version once, and then only the index entry that names it.
+  // Versions never change. While a version is cached, a process reads only the index entry that names it.
   const versions = objectCache<AgentVersion>(cachedBytes);
   return {
     async get(workspaceId, agentId) {
