@@ -7,7 +7,7 @@ import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Writes, writeStatements } from './written-items.ts';
 
-/** Whoever can be given permissions and variables: a Lambda function, or a web function. */
+/** A Lambda function or a web function, which can be given permissions and variables. */
 interface Grantee {
   addToRolePolicy(statement: PolicyStatement): void;
   addEnvironment(name: string, value: string): unknown;
