@@ -22,7 +22,7 @@ export type Need = (grantee: Grantee) => void;
 export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
 /** Reads of one item, and of several at once. */
 export const gets = ['GetItem', 'BatchGetItem'] as const;
-/** Those, and reads of lists. */
+/** The reads of `gets`, and queries of lists. */
 export const reads = [...gets, 'Query'] as const;
 export type ObjectAction =
   | 'GetObject'

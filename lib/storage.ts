@@ -90,7 +90,7 @@ function createBucket(
   return bucket;
 }
 
-/** The most frequent ones: an outage of DynamoDB concerns all operations, and each metric costs money. */
+/** The most frequent operations: an outage of DynamoDB concerns all of them, and each metric costs money. */
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: ITableV2): void {

@@ -16,7 +16,7 @@ const kinds = {
   audit: { keys: `${workspace}#AUDIT` },
   /** For the hashes of users in the audit log. */
   auditKeys: { keys: workspace, attributes: ['key'] },
-  /** For the day of its last use. */
+  /** For the day on which a key was last used. */
   apiKeys: { keys: 'KEY#*', attributes: ['last_used_on'] },
   batches: { keys: `${workspace}#B#*` },
   /** Entries and counts. */

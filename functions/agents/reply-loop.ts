@@ -91,8 +91,8 @@ export class ReplyLoop {
   }
 
   /**
-   * Emits the usage of the call. A call that fails before its first output has no usage. After an abort, the usage is
-   * unknown. While a rejected call waits for its retry, no call is in progress.
+   * Calls the model, and emits the usage of the call. A call that fails before its first output has no usage. After an
+   * abort, the usage is unknown. While a rejected call waits for its retry, no call is in progress.
    * @param calls starts the model's tool calls; undefined if the model must return text
    */
   private async callModel(

@@ -13,7 +13,7 @@ export interface Batch {
   id: string;
   workspaceId: string;
   agentId: string;
-  /** Absent without pairs. */
+  /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
   /** The API key that created the batch; its usage is counted for this key. */
   apiKeyId: string;

@@ -65,7 +65,7 @@ export interface Chat {
   lease: Lease | null;
   /** The batch whose request created the chat. */
   batchId?: string;
-  /** Absent without pairs. */
+  /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface NewChat {
   agentId: string;
   name: string;
   externalUserId: string | null;
-  /** Absent without pairs. */
+  /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
 }
 

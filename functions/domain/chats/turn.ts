@@ -71,7 +71,10 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     ? { error: null, incomplete: 'stopped' }
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
-/** The field that a reply stores. The number of earlier rejected turns is read only for a rejected turn. */
+/**
+ * The field of a stored reply that counts rejected turns. The number of the earlier ones is read only for a rejected
+ * turn.
+ */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,
   { chat, position }: { chat: Chat; position: number },

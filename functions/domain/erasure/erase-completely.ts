@@ -64,7 +64,8 @@ export async function eraseCompletely(
     await services.erasures.add(erasure, counts);
   };
   await services.erasures.request(erasure, actor, erasedBefore);
-  // Only an erasure by an operator does so: the whitelist says whom the operator allows, whatever clients request.
+  // Only an erasure by an operator removes the user from the whitelist: it says whom the operator allows, whatever
+  // clients request.
   if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
     await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
   // Chats that were deleted before, perhaps by a run of this command that was killed.

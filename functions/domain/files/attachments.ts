@@ -56,7 +56,7 @@ export async function attachFiles(
   if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
 }
 
-/** No reader makes more notices: it makes one for each kind of content that it leaves out. */
+/** No reader makes more notices. */
 const noticesShown = 10;
 /**
  * Long enough for a list of pages. A prompt names 100 files: one such notice for each is a third of the text that it

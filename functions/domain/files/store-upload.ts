@@ -66,7 +66,10 @@ export async function storeUpload(
   }
 }
 
-/** Stores the content of the first file. Parts that are given more than once are read too. */
+/**
+ * Stores the content of the first file, and keeps the text of `data`. A part that is given more than once is read to
+ * its end, and makes the form wrong.
+ */
 async function readPart(
   services: UploadServices,
   workspaceId: string,
@@ -159,7 +162,7 @@ function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | '
     },
     /** Why the content does not fit the content type, as far as it has been checked. */
     wrong: () => wrong,
-    /** The same of a file that may be shorter than `bytesToDetect`. */
+    /** Like `wrong`, but at the end of a file, which may be shorter than `bytesToDetect`. */
     wrongAtEnd: () => (length > 0 && length < bytesToDetect ? check() : wrong),
   };
 }

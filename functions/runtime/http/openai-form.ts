@@ -93,9 +93,9 @@ const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
-  /** @throws the error if the status is not sent yet; Error if the reader was too slow */
+  /** @throws `outcome` if it is an error and the status is not sent yet; Error if the reader was too slow */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** Ends the response when its reader is gone. */
+  /** The reader is gone: writes no further chunk that would keep the connection open. */
   drop(): void;
 }
 

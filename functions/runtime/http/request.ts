@@ -58,7 +58,7 @@ export async function chatOf({
   return { workspaceId, chatId: parameters.chat_id, externalUserId: inQuery ?? inHeader };
 }
 
-/** Checks the whitelist: `checkNamedUsers` of the process. */
+/** Checks the whitelist: `checkNamedUsers` with the store of this process. */
 export const checkUsers = (workspaceId: string, named: readonly unknown[]): Promise<void> =>
   checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
 

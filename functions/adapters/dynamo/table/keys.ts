@@ -64,7 +64,10 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
-  /** Has its own partition, because every request of a busy key writes it. Changed limits start with full buckets. */
+  /**
+   * Has its own partition, because every request of a busy key writes it. The limits are a part of the key, so changed
+   * limits start with full buckets.
+   */
   rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
     sk: limits,
