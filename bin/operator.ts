@@ -12,7 +12,7 @@ import { type Connection, targetResources } from './local/connection.ts';
 
 /**
  * Seconds without any success after which calls to AWS are no longer retried. A table needs less time to adapt to more
- * load. A local run on a busy machine has no processor time for a shorter time than this.
+ * load. A busy machine leaves a local run without processor time for less than this.
  */
 const defaultRetrySeconds = 120;
 

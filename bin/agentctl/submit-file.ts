@@ -172,7 +172,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
   }
 }
 
-/** The shortest wait, in milliseconds, if the service names none. */
+/** The shortest wait, in milliseconds, if the service names a shorter one. */
 const shortestWait = 250;
 
 /** Waits as long as the service says, or until a batch of the file has ended and so may have made room. */

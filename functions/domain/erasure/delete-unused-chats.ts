@@ -70,8 +70,8 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
 }
 
 /**
- * @returns the last chat of the page, after which the pass continues; null if the pass is over, or the workspace's
- * number of days has changed
+ * @returns `deleted`: the number of deleted chats; `after`: the id of the last chat of the page, after which the pass
+ * continues, or null if the pass is over, or the workspace's number of days has changed
  */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
