@@ -195,7 +195,7 @@ const fileTag =
 /** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
-/** The text after a line of what it lacks. */
+/** The text. If it has notices, a line with them comes before it. */
 const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>
   inElement(notices === undefined ? text : `[${notices.join('; ')}]\n${text}`);
 

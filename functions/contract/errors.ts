@@ -86,7 +86,7 @@ export class BodyTooLarge extends ServiceError {
   }
 }
 
-/** The gateway's text, which does not know the route, nor whether the body or the headers are too large. */
+/** The text of the gateway, which knows neither the route nor whether the body or the headers are too large. */
 export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;
 
 /** The message of a 5xx: the fixed reason of the error, if it has one, and the request id. */

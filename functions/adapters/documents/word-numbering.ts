@@ -115,7 +115,7 @@ export class WordNumbering {
     }
   }
 
-  /** A definition may refer to that of a style. */
+  /** The definition that applies: a definition may refer to the one of a style. */
   private resolve(definition: string): string {
     const style = this.styleOfDefinition.get(definition);
     const { list } = this.numberingOf(style);

@@ -197,7 +197,8 @@ export function isStarted(
 }
 
 /**
- * The result of a request as clients see it. A request that was not started before the batch was stopped has failed.
+ * The result of a request as clients see it. A request that was not started, or that waited for a retry, when the batch
+ * was stopped has failed.
  * @param batch read before the item. A stop and a start change the same stored batch, so one of them comes first
  */
 export function outcomeOf(
