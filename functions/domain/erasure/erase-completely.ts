@@ -130,8 +130,8 @@ async function pendingPurges(
 }
 
 /**
- * A reply in progress stops at the end of its lease, because it cannot renew the lease of a deleted chat. Then deletes
- * what it has stored until then.
+ * Waits until the replies in progress have stopped, and then deletes what they have stored. A reply stops at the end of
+ * its lease at the latest, because it cannot renew the lease of a deleted chat.
  */
 async function deleteAfterLeases(
   { sleepUntil }: Services,

@@ -56,7 +56,8 @@ export function dynamoAgentReader(table: Table): AgentReader {
       }
     },
     async *listPublished(workspaceId) {
-      // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.
+      // A page of 1 MB has thousands of index entries. The versions are read in smaller groups, because each may have
+      // 350 KB.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
         for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(
