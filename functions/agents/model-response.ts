@@ -132,7 +132,8 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Ca
     total_completion_tokens: completion,
     total_tokens: prompt + completion,
     total_calls: 1,
-    // A server that counts the cached part apart from the prompt must not make the rest negative.
+    // If a server counts the cached part apart from the prompt, the part of the prompt that was not cached must not
+    // become negative.
     cached_prompt_tokens: Math.min(inputTokens.cacheRead ?? 0, prompt),
     written_prompt_tokens: inputTokens.cacheWrite ?? 0,
   };

@@ -222,8 +222,9 @@ const longestDelay = 900_000;
 export const waitsAtOnce = [5000, 10_000];
 
 /**
- * Milliseconds until the next attempt: the wait times 0.75 to 1.2, the same for the requests of a group. So groups that
- * failed together are not retried together.
+ * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
+ * for, and at most the longest delay. The factor is the same for the requests of a group, so groups that failed
+ * together are not retried together.
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;

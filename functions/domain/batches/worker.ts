@@ -24,7 +24,7 @@ type WorkerServices = ClaimServices &
   OwnerServices &
   Services<'identifiers'>;
 
-/** Works on the slot of a message. Does nothing if the message is a duplicate. */
+/** Works on the slot of a message. Does nothing if the message is a duplicate, or if the batch has ended. */
 export async function workOnSlot(
   services: WorkerServices,
   { workspaceId, batchId, slot, epoch }: SlotMessage,

@@ -55,7 +55,7 @@ export const variables = {
   logLevel: 'POWERTOOLS_LOG_LEVEL',
   /** The CloudWatch namespace of the stack's metrics: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',
-  /** Limits of workspaces that have no own limits, in the form of `formatLimits`. */
+  /** The limits that apply to a workspace where it has none of its own, in the form of `formatLimits`. */
   stageLimits: 'STAGE_LIMITS',
   /** The number of slots of each pool, as JSON. */
   poolSizes: 'POOL_SIZES',
